@@ -469,7 +469,7 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key):
     assert (row["n"], row["n_clusters"]) == (120, 30)
     told = set(sheet.notes["code"]) & {"questions_independent", "rows_independent"}
     assert told == {"questions_independent"}
-    pooled = weighable(frame.assign(faithfulness=scores.ravel())).moments.pooled().means()
+    pooled = weighable(frame.assign(faithfulness=scores.ravel()))[1].pooled().means()
     pd.testing.assert_frame_equal(pooled, sheet.means)
     alone = rn.assess(frame.assign(faithfulness=scores.ravel()).iloc[::4])
     assert "rows_independent" in set(alone.notes["code"])

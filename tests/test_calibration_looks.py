@@ -141,8 +141,8 @@ def test_the_bound_of_an_inflated_systems_bias_is_the_wider_one():
 def test_a_map_and_a_band_are_looked_at_as_often_as_the_verdict():
     frame = rated(noise=0.5)
     frame["judge"] = 5.5 + (frame["judge"] - 5.5) / 2
-    kind = stats.recalibrate(frame["judge"], frame["human"], frame["cluster"])["linear"]
-    pair = kind.predicted, frame["human"], frame["cluster"]
+    mapped = stats.recalibrate(frame["judge"], frame["human"], frame["cluster"])["linear"]
+    pair = mapped, frame["human"], frame["cluster"]
     low = stats.within_share(*pair, level=0.9, fraction=240 / 600).low
     for target, want in ((low - TINY, True), (low + TINY, False)):
         maps = card_of(frame, target=target, delta=2, labels_planned=600).recalibration.set_index("map")

@@ -193,9 +193,9 @@ def test_ranking_only_is_a_kendall_interval_above_zero_without_trust():
 def test_a_map_passes_by_the_bounds_that_trust_asks_for():
     frame = rated(noise=0.5)
     frame["judge"] = 5.5 + (frame["judge"] - 5.5) / 2
-    kind = stats.recalibrate(frame["judge"], frame["human"], frame["cluster"])["linear"]
-    low = stats.within_share(kind.predicted, frame["human"], frame["cluster"], level=0.9).low
-    bias = stats.bias(kind.predicted, frame["human"], frame["cluster"])
+    mapped = stats.recalibrate(frame["judge"], frame["human"], frame["cluster"])["linear"]
+    low = stats.within_share(mapped, frame["human"], frame["cluster"], level=0.9).low
+    bias = stats.bias(mapped, frame["human"], frame["cluster"])
     edge = max(bias.high, -bias.low) + TINY
 
     def passes(**how):

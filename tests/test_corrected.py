@@ -1,4 +1,4 @@
-"""Corrected means, paired differences, labels needed and budgets, against loops, identities and simulation."""
+"""Corrected means, labels needed and budgets, against loops, identities and simulation."""
 
 import json
 
@@ -14,7 +14,6 @@ from scipy import stats as scipy_stats
 from ragnb import stats
 from ragnb.calibration import (
     calibrate,
-    corrected_difference,
     corrected_mean,
     corrected_ways,
 )
@@ -304,48 +303,6 @@ def test_ways_are_the_three_means_of_the_frame():
     assert (ways["dimension"] == "d").all()
 
 
-def test_a_paired_difference_is_the_corrected_mean_of_differences():
-    rng = np.random.default_rng(13)
-    rows, gaps = [], []
-    for i in range(120):
-        quality, talk = rng.normal(3, 1), i // 6
-        for s, gain, favour in (("a", 0.0, 0.2), ("b", 0.3, 0.9), ("c", -0.2, 0.2)):
-            human = quality + gain + rng.normal(scale=0.3)
-            rows.append((f"q{i}", s, talk, human + favour + rng.normal(scale=0.3), human if i < 60 else np.nan))
-    table = pd.DataFrame(rows, columns=["item_id", "system", "cluster", "judge", "human"])
-    table = table.drop(index=table.index[[4, 190]])
-    wide = table.pivot(index="item_id", columns="system")
-    for other in ("b", "c"):
-        y, f = (wide[name][other] - wide[name]["a"] for name in ("human", "judge"))
-        of = wide["cluster"][other]
-        mine, rest = y.notna() & f.notna(), y.isna() & f.notna()
-        gaps.append(stats.ppi_jackknife(y[mine], f[mine], f[rest], of[mine], of[rest]))
-    found = corrected_difference(table, baseline="a").set_index("system")
-    assert found.index.tolist() == ["b", "c"]
-    for name, want in zip(("b", "c"), gaps, strict=True):
-        row = found.loc[name]
-        assert [row[k] for k in COUNTS] == pytest.approx(
-            [want.value, want.low, want.high, want.se, want.n, want.n_judged, want.n_clusters, want.weight]
-        )
-    assert found.loc["b", "low"] < 0.3 < found.loc["b", "high"]
-    assert found.loc["b", "judge_low"] > 0.6
-    assert found.loc["b", "bias_low"] > 0.4
-    halves = corrected_difference(
-        table.dropna(subset="human"), judged=table[table["human"].isna()].drop(columns="human"), baseline="a"
-    )
-    pd.testing.assert_frame_equal(halves.set_index("system"), found)
-    named = table.rename(columns={"system": "model", "item_id": "turn"})
-    same = corrected_difference(named, baseline="a", system="model", item="turn", by=None)
-    pd.testing.assert_frame_equal(same.set_index("system"), found)
-    pd.testing.assert_frame_equal(
-        corrected_difference(table, baseline="a", by="system").set_index("system"), found
-    )
-    with pytest.raises(RagnbError, match="baseline='z'"):
-        corrected_difference(table, baseline="z")
-    with pytest.raises(RagnbError, match="needs one row per item"):
-        corrected_difference(table.drop(columns="item_id"), baseline="a")
-
-
 def test_labels_needed_are_those_of_the_flags():
     few, _ = draw(14, n=300, m=0)
     kind = few.assign(judge=few["human"] + (np.arange(300) % 12 == 0) * 3.0, dimension="kind")
@@ -409,10 +366,6 @@ def test_the_budget_frame_is_the_curve_of_each_dimension():
 
 WAYS = {
     "mean": lambda few, more, **how: corrected_mean(few, judged=more, **how),
-    "difference": lambda few, more, **how: corrected_difference(
-        pd.concat([few.assign(system="a"), few.assign(system="b")]),
-        judged=pd.concat([more.assign(system="a"), more.assign(system="b")]), baseline="a", **how,
-    ),
     "needed": lambda few, more, **how: calibrate(few, **how).labels_needed,
     "budget": lambda few, more, **how: calibrate(few, **how).budget,
 }  # fmt: skip

@@ -14,7 +14,6 @@ from ragnb import calibration, stats
 from ragnb.calibration import (
     agreement,
     calibrate,
-    corrected_difference,
     corrected_mean,
 )
 from ragnb.errors import RagnbError
@@ -308,16 +307,6 @@ def test_with_recorded_chances_the_corrected_mean_covers_under_a_draw_towards_lo
     assert hits[1] / draws < 0.2
 
 
-def test_a_pair_drawn_apart_has_no_chance_of_its_own():
-    table = answers(n=60)
-    both = pd.concat([table.assign(system="a", **{CHANCE: 0.2}), table.assign(system="b", **{CHANCE: 0.2})])
-    together = both.assign(**{CHANCE: np.tile(np.where(table.index % 2, 0.1, 0.4), 2)})
-    assert np.isfinite(corrected_difference(together, baseline="a")["value"].item())
-    apart = both.assign(**{CHANCE: np.where(both["system"] == "a", 0.2, 0.4)})
-    with pytest.raises(RagnbError, match="draw both answers of an item together"):
-        corrected_difference(apart, baseline="a")
-
-
 # The sample
 
 
@@ -349,7 +338,6 @@ def test_ratings_keep_a_recorded_chance_whatever_its_name():
 
 RATED = {
     "rn.calibrate": rn.calibrate, "rn.agreement": rn.agreement, "rn.corrected_mean": rn.corrected_mean,
-    "corrected_difference": lambda path: corrected_difference(path, baseline="a"),
     "check_golden": calibration.check_golden,
     "unrated": lambda path: calibration.unrated(answers(), path),
     "judged": lambda path: rn.corrected_mean(answers(), judged=path),
@@ -374,7 +362,7 @@ def test_ratings_in_place_of_scores_name_what_takes_them(function):
 @pytest.mark.parametrize(
     "function",
     [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, calibration.draw_labels,
-     calibration.read_judged, calibration.check_golden, calibration.corrected_difference],
+     calibration.read_judged, calibration.check_golden],
 )  # fmt: skip
 def test_the_frame_comes_first_and_all_else_by_keyword(function):
     first, *rest = inspect.signature(function).parameters.values()

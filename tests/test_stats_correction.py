@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from scipy import stats as scipy_stats
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import GroupKFold
 
-from ragnb import stats
+from ragnb import calibrate, stats
 from ragnb.errors import RagnbError
 
 COLUMN = st.lists(st.integers(1, 10).map(lambda k: k / 2), min_size=4, max_size=40)
@@ -55,24 +56,27 @@ def test_a_clusters_own_labels_never_reach_its_scores():
     human = np.clip(judge + rng.integers(-1, 2, 60), 1, 5)
     fold = stats.grouped_folds(cluster)
     for kind in ("linear", "isotonic"):
-        before = stats.recalibrate(judge, human, cluster)[kind].predicted
+        before = stats.recalibrate(judge, human, cluster)[kind]
         spoiled = np.where(fold == 2, 6 - human, human)
-        after = stats.recalibrate(judge, spoiled, cluster)[kind].predicted
+        after = stats.recalibrate(judge, spoiled, cluster)[kind]
         assert after[fold == 2] == pytest.approx(before[fold == 2])
 
 
 def test_recalibration_helps_a_biased_judge_and_not_one_that_knows_nothing():
     rng = np.random.default_rng(1)
-    human, cluster = rng.integers(1, 6, 400).astype(float), np.repeat(np.arange(40), 10)
-    found = stats.recalibrate(human + 2 + rng.normal(scale=0.3, size=400), human, cluster, tolerance=1)
-    biased = found["isotonic"]
-    assert biased.helps
-    assert biased.gain.low > 0
-    assert biased.within.value > found["raw"].within.value
-    assert abs(np.mean(biased.predicted - human)) < 0.1
-    blind = stats.recalibrate(rng.permutation(human), human, cluster)
-    assert not blind["isotonic"].helps
-    assert blind["isotonic"].mae.value > 0.98 * blind["constant"].mae.value
+    human, cluster = rng.integers(1, 6, 400).astype(float), np.repeat([f"{k:02}" for k in range(40)], 10)
+    judge = human + 2 + rng.normal(scale=0.3, size=400)
+    kind = stats.recalibrate(judge, human, cluster)["isotonic"]
+    assert abs(np.mean(kind - human)) < 0.1
+    frame = pd.DataFrame({"judge": judge, "human": human, "cluster": cluster})
+    biased = calibrate(frame, scale=(1, 9)).recalibration.set_index("map")
+    assert biased.loc["isotonic", "helps"]
+    assert biased.loc["isotonic", "gain_low"] > 0
+    assert biased.loc["isotonic", "share"] > biased.loc["raw", "share"]
+    assert biased.loc["isotonic", "mae"] == pytest.approx(np.abs(kind - human).mean())
+    blind = calibrate(frame.assign(judge=rng.permutation(human)), scale=(1, 9)).recalibration.set_index("map")
+    assert not blind.loc["isotonic", "helps"]
+    assert blind.loc["isotonic", "mae"] > 0.98 * blind.loc["constant", "mae"]
 
 
 def test_recalibration_refuses_what_it_cannot_judge():

@@ -5,7 +5,7 @@ is compared with chance, the best constant score and the human ceiling, with int
 """
 
 from ragnb.calibration.card import CalibrationCard, calibrate
-from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
+from ragnb.calibration.corrected import corrected_mean, corrected_ways
 from ragnb.calibration.labels import (
     check_golden,
     draw_labels,
@@ -26,7 +26,7 @@ from ragnb.calibration.reading import (
 )
 
 __all__ = [
-    "RATING_ALIASES", "CalibrationCard", "agreement", "calibrate", "check_golden", "corrected_difference",
-    "corrected_mean", "corrected_ways", "draw_labels", "golden_template", "judge_columns", "looks_like_ratings",
+    "RATING_ALIASES", "CalibrationCard", "agreement", "calibrate", "check_golden", "corrected_mean",
+    "corrected_ways", "draw_labels", "golden_template", "judge_columns", "looks_like_ratings",
     "read_golden", "read_judged", "read_labels", "read_ratings", "unrated", "write_golden", "write_labels",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration.corrected import COLUMNS, DRAW, corrected_row, corrected_ways, draw_text, not_random
-from ragnb.calibration.measures import frames_of, measure_rows, measured, over_constant
+from ragnb.calibration.measures import FRAMES, inflation, measure_rows, measured, over_constant
 from ragnb.calibration.ratings import (
     ALL,
     PROBABILITY,
@@ -26,6 +26,7 @@ from ragnb.calibration.ratings import (
     Names,
     Scale,
     as_list,
+    blocks,
     cells_of,
     columns_of,
     fingerprint,
@@ -417,11 +418,11 @@ def calibrate(
     pieces: list[Piece] = []
     scales: list[Scale] = []
     for name in as_list(judge):
-        opened = open_ratings(ratings, name, asked, judged)
-        scales.append(opened.asked.ends)
-        for labels, rows in opened.blocks():
+        table, opened = open_ratings(ratings, name, asked, judged)
+        scales.append(opened.ends)
+        for labels, rows in blocks(table, opened):
             head = {"judge": name, "dimension": next(iter(labels.values()), ALL)}
-            pieces.append(_piece(head, rows, opened.asked))
+            pieces.append(_piece(head, rows, opened))
     for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
         piece.row["draw_p"] = float(p)
         if not_random(p):
@@ -433,7 +434,7 @@ def calibrate(
     verdicts = pd.DataFrame([piece.row for piece in pieces]).astype({"labels_planned": "Int64"})
     footer = _details(about, pieces, frames["table"], PROBABILITY in columns, asked)
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
-    notes = _notes(verdicts, pieces, footer, source, ends if opened.guessed else None, cluster in columns, lang)
+    notes = _notes(verdicts, pieces, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
         **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
         tolerance=tolerance, target=target, delta=replace(asked, scale=ends).acceptable_bias, level=level,
@@ -448,8 +449,8 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     if not cells.n:
         raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
     asked = replace(asked, fraction=cells.n / asked.labels_planned if asked.labels_planned else None)
-    measures, frames = measured(rated, cells, asked), frames_of(rated, cells, asked)
-    groups = frames["inflation"]
+    measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)
+    frames = {"inflation": groups} | {make.__name__: make(cells, asked) for make in FRAMES}
     row = head | verdict_row(cells, measures, groups, asked)
     if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
         groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False

@@ -14,14 +14,13 @@ from ragnb.calibration.ratings import (
     Asked,
     Missing,
     Names,
-    Ratings,
     Scale,
-    as_list,
+    blocks,
     cells_of,
     open_ratings,
     with_ends,
 )
-from ragnb.errors import RagnbError, need_columns, unknown
+from ragnb.errors import RagnbError
 from ragnb.markup import number
 from ragnb.texts import load
 
@@ -90,63 +89,23 @@ def corrected_mean(
     0   3.46  1.47   4.8     0.7  0.75
     """
     asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
-    opened = _opened(ratings, judged, judge, asked)
-    rows = []
-    for head, part in opened.blocks():
-        rows.append(head | corrected_row(part, _ends(part) if opened.guessed else opened.asked.ends, asked))
-    return _noted(rows, lang)
-
-
-def corrected_difference(
-    ratings: Any, *, judged: Any = None, baseline: str, system: str = "system", judge: str = "judge",
-    human: Names = "human", by: Names | None = "dimension", cluster: str | None = "cluster",
-    item: str = "item_id", scale: Scale | None = None, missing: Missing = None, level: float = 0.95,
-    lang: str = "en",
-) -> pd.DataFrame:  # fmt: skip
-    """Return the estimated human difference of each system from a baseline, from paired labels and judge scores.
-
-    An item counts where both systems have it: labelled where both have a human's score, else judged. A judge that
-    favours both systems alike does no harm; one that favours one of them is corrected.
-
-    Parameters
-    ----------
-    ratings, judged, judge, human, by, cluster, item, scale, missing, level
-        As in `corrected_mean`; `item` and `system` are needed. The same item may stand in both frames under
-        different systems.
-    baseline : str
-        The system that the others are compared with.
-
-    Returns
-    -------
-    DataFrame
-        [by,] ``system, baseline`` and the columns of `corrected_mean`, all of the difference system − baseline;
-        ``n`` counts pairs.
-
-    Examples
-    --------
-    >>> rows = [(i, s, 3 + i % 2 + (s == "b"), (3 + i % 2 if i < 6 else None)) for i in range(12) for s in "ab"]
-    >>> table = pd.DataFrame(rows, columns=["item_id", "system", "judge", "human"])
-    >>> corrected_difference(table, baseline="a")[["system", "value", "judge_value", "n", "n_judged"]]
-      system  value  judge_value  n  n_judged
-    0      b    0.0          1.0  6         6
-    """
-    by = [name for name in as_list(by) if name != system]
-    asked = Asked(human, by, scale, cluster, missing, item=item, system=system, whole=True, level=level, lang=lang)
-    opened = _opened(ratings, judged, judge, asked)
-    need_columns(opened.keys, (item, system), "A paired difference needs one row per item and system.")
-    systems = list(pd.unique(opened.table[f":{system}"]))
-    if baseline not in systems:
-        raise unknown("baseline", baseline, list(map(str, systems)))
-    rows = []
-    for head, part in opened.blocks():
-        answers = {name: part[part[f":{system}"] == name].set_index(f":{item}") for name in systems}
-        base = answers.pop(baseline)
-        for other, theirs in answers.items():
-            gap = theirs[["judge", "human"]].sub(base[["judge", "human"]]).dropna(subset="judge")
-            gap[["cluster", "count"]], gap["weight"] = theirs[["cluster", "count"]], _pair_weight(theirs, base)
-            pair = corrected_row(gap, (-np.inf, np.inf), asked)
-            rows.append(head | {"system": other, "baseline": baseline} | pair)
-    return _noted(rows, lang)
+    if not 0 < level < 1:
+        raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
+    load(lang)
+    table, opened = open_ratings(ratings, judge, asked, judged)
+    _refuse_twice(table, item)
+    if not table["human"].notna().any():
+        raise RagnbError(
+            "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
+        )
+    rows, head = [], dict[str, Any]()
+    for head, part in blocks(table, opened):
+        rows.append(head | corrected_row(part, _ends(part) if scale is None else opened.ends, asked))
+    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
+        row["draw_p"] = float(p)
+        if not_random(p):
+            row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
+    return pd.DataFrame(rows, columns=[*head, *COLUMNS])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -173,32 +132,22 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
 
 
-def _opened(ratings: Any, judged: Any, judge: str, asked: Asked) -> Ratings:
-    """Return one row per item, labelled or not; an item twice and no label at all are refused."""
-    if not 0 < asked.level < 1:
-        raise RagnbError(f"level={asked.level} is not between 0 and 1; give a share such as 0.95")
-    load(asked.lang)
-    opened = open_ratings(ratings, judge, asked, judged)
-    keys = opened.table[[f":{name}" for name in opened.keys]].set_axis(opened.keys, axis=1)
-    if asked.item in keys:
-        further = opened.table["further"]
-        again = keys.assign(further=further).duplicated()
-        both = keys.astype(str).duplicated() & further
-        first = keys[again if again.any() else both][:1].to_dict("records")
-        if again.any():
-            raise RagnbError(
-                f"{first[0]} appears twice; give one row per item, or a column 'rater' that distinguishes them"
-            )
-        if first:
-            raise RagnbError(
-                f"{int(both.sum())} rows of judged are in ratings too, the first {first[0]}: they would count "
-                "twice; keep only unlabelled rows in judged"
-            )
-    if not opened.table["human"].notna().any():
+def _refuse_twice(table: pd.DataFrame, item: str) -> None:
+    """Refuse an item that appears twice."""
+    keys, further = table.filter(regex="^:").rename(columns=lambda name: name[1:]), table["further"]
+    if item not in keys:
+        return
+    again, both = keys.assign(further=further).duplicated(), keys.astype(str).duplicated() & further
+    first = keys[again if again.any() else both][:1].to_dict("records")
+    if again.any():
         raise RagnbError(
-            "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
+            f"{first[0]} appears twice; give one row per item, or a column 'rater' that distinguishes them"
         )
-    return opened
+    if first:
+        raise RagnbError(
+            f"{int(both.sum())} rows of judged are in ratings too, the first {first[0]}: they would count "
+            "twice; keep only unlabelled rows in judged"
+        )
 
 
 def _ends(part: pd.DataFrame) -> Scale:
@@ -227,21 +176,11 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         weights, scores = mine["weight"], (mine["judge"], more["judge"])
         found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
         if np.ptp(weights) == 0:
-            out |= dict(zip(DRAW, astuple(stats.draw_test(*scores, *of)), strict=True))
+            out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
     out |= with_ends(found) | {"se": found.se, "weight": found.weight} | with_ends(bias, "bias", "bias_")
     out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
     out["note"] = _note(found, bias, cells.n_clusters, unjudged, asked.lang)
     return out | {"n_clusters": found.n_clusters}
-
-
-def _noted(rows: list[dict[str, Any]], lang: str) -> pd.DataFrame:
-    """Return the rows with Holm's p-values of the randomness test, and a note on those that fail it."""
-    heads = [name for name in rows[0] if name not in COLUMNS]
-    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
-        row["draw_p"] = float(p)
-        if not_random(p):
-            row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
-    return pd.DataFrame(rows, columns=[*heads, *COLUMNS])
 
 
 def _joined(sentences: list[str], lang: str) -> str:
@@ -257,19 +196,6 @@ def draw_text(row: Mapping[Any, Any], lang: str) -> str:
     """Return a sentence on labels that do not look like a random sample, with the judge's means on both parts."""
     means = {"labelled": number(row["judge_labelled"], 2), "rest": number(row["judge_rest"], 2)}
     return load(lang)("corrected.not_random", **means, z=number(abs(row["draw_z"]), 1))
-
-
-def _pair_weight(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series[float]:
-    """Return the weight of each item that two systems share, one where both were drawn by the item."""
-    shared = one.index.intersection(other.index)
-    one, other = one.loc[shared], other.loc[shared]
-    apart = one["human"].notna() & other["human"].notna() & ((one["weight"] - other["weight"]).abs() > 1e-9)
-    if apart.any():
-        raise RagnbError(
-            f"item {apart.idxmax()!r}: its two answers have different inclusion probabilities: that of the pair "
-            "is unknown; draw both answers of an item together, or leave out the column inclusion_probability"
-        )
-    return one["weight"]
 
 
 def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:

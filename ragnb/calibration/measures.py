@@ -18,6 +18,7 @@ from ragnb.calibration.ratings import (
     Missing,
     Names,
     as_list,
+    blocks,
     cells_of,
     open_ratings,
     random_groups,
@@ -128,11 +129,11 @@ def agreement(
     asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
     frames = []
     for name in as_list(judge):
-        opened = open_ratings(ratings, name, asked)
-        for labels, rows in opened.blocks():
-            frames.append(measure_rows({"judge": name, **labels}, measured(rows, cells_of(rows), opened.asked)))
+        table, opened = open_ratings(ratings, name, asked)
+        for labels, rows in blocks(table, opened):
+            frames.append(measure_rows({"judge": name, **labels}, measured(rows, cells_of(rows), opened)))
     frame = pd.concat(frames, ignore_index=True)
-    frame.attrs["scale"] = opened.asked.scale
+    frame.attrs["scale"] = opened.scale
     return frame
 
 
@@ -196,12 +197,6 @@ def over_constant(cells: Cells, score: float, tolerance: float, **options: Any) 
     """Return the paired difference between the judge's agreement and that of a constant `score`."""
     theirs = stats.within(np.full(len(cells.human), score), cells.human, tolerance)
     return stats.clustered_mean(cells.flags(tolerance) - theirs, **cells.how, **options)
-
-
-def frames_of(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, pd.DataFrame]:
-    """Return the frames of one judge on one dimension."""
-    frames = {make.__name__: make(cells, asked) for make in (bands, recalibration, counts, reliability, budget)}
-    return frames | {"inflation": inflation(rows, cells, asked)}
 
 
 def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
@@ -289,18 +284,21 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
 def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
     own = cells if cells.cluster is not None else random_groups(cells, asked.seed)
-    how: dict[str, Any] = {"tolerance": asked.tolerance, "level": asked.level}
-    maps, rows, once = {}, [], 2 * asked.level - 1
+    maps, rows, how = {}, [], {**own.how, "level": asked.level}
     if own.n_clusters > 1:
-        maps = stats.recalibrate(own.judge, own.human, **own.how, **how)
-    for name, part in maps.items():
-        mapped = replace(own, judge=part.predicted)
-        low = mapped.share(asked.tolerance, level=once, fraction=asked.fraction).low
-        passes = part.helps and low >= asked.target and part.within.value > maps["constant"].within.value
+        scores = stats.recalibrate(own.judge, own.human, own.how["clusters"], counts=own.counts)
+        maps = {name: replace(own, judge=predicted) for name, predicted in scores.items()}
+    errors = {name: np.abs(mapped.judge - own.human) for name, mapped in maps.items()}
+    mae = {name: stats.clustered_mean(error, **how) for name, error in errors.items()}
+    shares = {name: mapped.share(asked.tolerance, level=asked.level) for name, mapped in maps.items()}
+    for name, mapped in maps.items():
+        low = mapped.share(asked.tolerance, level=2 * asked.level - 1, fraction=asked.fraction).low
+        helps = name in stats.MAPS and mae[name].value < min(mae["raw"].value, mae["constant"].value)
+        passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
         passes = bool(passes and asked.accepts(mapped.bias(level=asked.level, fraction=asked.fraction)))
-        row = {"map": name, **with_ends(part.mae, "mae", "mae_"), **with_ends(part.within, "share")}
-        row |= with_ends(part.gain if name in stats.MAPS else NONE, "gain", "gain_")
-        rows.append(row | {"helps": part.helps, "passes": passes})
+        gain = stats.clustered_mean(errors["raw"] - errors[name], **how) if name in stats.MAPS else NONE
+        row = {"map": name, **with_ends(mae[name], "mae", "mae_"), **with_ends(shares[name], "share")}
+        rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
     return pd.DataFrame(rows, columns=MAP_COLUMNS)
 
 
@@ -350,3 +348,7 @@ def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
     frame = pd.DataFrame(curve).astype({"labels": int})
     frame.insert(1, "share", cells.share(asked.tolerance).value)
     return frame.assign(target=asked.target, n=cells.n)
+
+
+# Each makes the frame of its name on a card.
+FRAMES = (bands, recalibration, counts, reliability, budget)

@@ -94,39 +94,26 @@ def as_list(values: Any) -> list[Any]:
     return [] if values is None else [values] if np.ndim(values) == 0 else list(values)
 
 
-@dataclass(frozen=True)
-class Ratings:
-    """The scores of one judge and of humans, in pairs.
+def blocks(table: pd.DataFrame, asked: Asked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the labels and the rows of every group of opened ratings that has some, in the labels' order."""
+    by = [f":{name}" for name in asked.keys if f":{name}" in table]
+    parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
+    for labels, rows in parts:
+        if asked.whole or not rows["further"].all():
+            yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
 
-    Attributes
-    ----------
-    table : DataFrame
+
+def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tuple[pd.DataFrame, Asked]:
+    """Check a frame of any engine, and one of further rows that this judge alone scored, as one table.
+
+    Returns
+    -------
+    DataFrame
         ``judge, human`` (nan: no score), ``count`` (how many ratings a row represents), ``weight`` (1 / inclusion
         probability, the largest 1), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`), ``rater0`` …
         (single humans, where they are known), and the caller's columns as ``:name``.
-    guessed : bool
-        Nobody gave the scale.
-    keys : list of str
-        The columns of items, systems and groups that the ratings have.
-    """
-
-    table: pd.DataFrame
-    asked: Asked
-    guessed: bool
-    keys: list[str]
-
-    def blocks(self) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-        """Yield the labels and the rows of every group that has ratings, in the labels' order."""
-        table, whole = self.table, self.asked.whole
-        by = [f":{name}" for name in self.asked.keys if f":{name}" in table]
-        parts = table.groupby(by, sort=not whole, observed=True, dropna=False) if by else [((), table)]
-        for labels, rows in parts:
-            if whole or not rows["further"].all():
-                yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
-
-
-def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ratings:
-    """Check a frame of any engine, and one of further rows that this judge alone scored, as one table.
+    Asked
+        With the scale.
 
     Raises
     ------
@@ -137,7 +124,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
     Examples
     --------
     >>> frame = pd.DataFrame({"judge": [4, 2], "human": [5, 2], "cluster": ["a", "b"]})
-    >>> open_ratings(frame, "judge", Asked()).asked.scale
+    >>> open_ratings(frame, "judge", Asked())[1].scale
     (2.0, 5.0)
     """
     table, scores = _checked(frame, judge, asked)
@@ -147,10 +134,10 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
             f"tolerance={asked.tolerance:g} on a scale of {low:g}..{high:g}: every score lies within it; give "
             f"points of the scale, such as {(high - low) / 10:g}"
         )
-    keys = [name for name in dict.fromkeys((asked.item, asked.system, *asked.keys)) if f":{name}" in table]
     parts = [table.assign(further=False)]
     if judged is not None:
-        needs = [*(keys if asked.whole else []), *as_list(asked.cluster if "cluster" in table else None)]
+        keys = [str(name)[1:] for name in table if str(name)[0] == ":"] if asked.whole else []
+        needs = [*keys, *as_list(asked.cluster if "cluster" in table else None)]
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in asked.keys]
@@ -168,7 +155,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
             if name in by or not number or column.nunique() <= FEW_NUMBERS:
                 table[name] = _labels(column)
         table = _counted(table)
-    return Ratings(table, replace(asked, scale=(low, high)), asked.scale is None, keys)
+    return table, replace(asked, scale=(low, high))
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
@@ -222,7 +209,7 @@ def _checked(
     for name in wanted:
         if name not in columns:
             raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
-    kept = [*asked.keys, asked.system, *asked.groups, *([asked.item] * asked.whole)]
+    kept = [*([asked.item] * asked.whole), asked.system, *asked.keys, *asked.groups]
     more = [*kept, *as_list(asked.cluster), *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
     if isinstance(frame, pd.DataFrame):
@@ -435,11 +422,11 @@ class Cells:
 
 
 def cells_of(rows: pd.DataFrame, group: Any = 0) -> Cells:
-    """Return the distinct pairs among rows of `Ratings`, within clusters and groups.
+    """Return the distinct pairs among rows of opened ratings, within clusters and groups.
 
     Examples
     --------
-    >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked()).table
+    >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked())[0]
     >>> cells_of(rows).counts.tolist()
     [1.0, 2.0]
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
@@ -320,27 +320,7 @@ def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | No
 # What a weight editor moves: the settings, the moments and the gates of a run, before any weight
 
 
-@dataclass(frozen=True)
-class Weighable:
-    """A run before any weight.
-
-    Attributes
-    ----------
-    scenario : Scenario
-    moments : Moments
-        By system, where there are several.
-    gates : tuple of Gate
-    pairs : Pairs, optional
-        Of a candidate and its baseline, or of two systems.
-    """
-
-    scenario: Scenario
-    moments: Moments
-    gates: tuple[Gate, ...]
-    pairs: Pairs | None = None
-
-
-def weighable(source: Any, **overrides: Any) -> Weighable:
+def weighable(source: Any, **overrides: Any) -> tuple[Scenario, Moments, tuple[Gate, ...], Pairs | None]:
     """Read what `assess` reads, and reduce it once.
 
     Parameters
@@ -349,15 +329,21 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     **overrides
         Fields of `Scenario`, as `assess` takes them.
 
+    Returns
+    -------
+    (scenario, moments, gates, pairs)
+        The moments by system, where there are several; the pairs of a candidate and its baseline, or of two
+        systems, else None.
+
     Examples
     --------
     >>> import pandas as pd
-    >>> weighable(pd.DataFrame({"faithfulness": [0.9, 0.4], "doc_name": ["a", "b"]})).moments
+    >>> weighable(pd.DataFrame({"faithfulness": [0.9, 0.4], "doc_name": ["a", "b"]}))[1]
     Moments(2 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
     """
     if isinstance(source, Moments):
         scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
-        return Weighable(scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())))
+        return scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())), None
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     metrics = prepared(scenario, inputs)
@@ -368,7 +354,7 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     pairs = None
     with suppress(*[] if overrides.get("baseline") else [RagnbError]):
         pairs = _pairs(scenario, inputs.frame, metrics)
-    return Weighable(scenario, found, _plain(gates_of(scenario, metrics, inputs)), pairs)
+    return scenario, found, _plain(gates_of(scenario, metrics, inputs)), pairs
 
 
 def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:

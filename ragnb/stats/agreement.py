@@ -484,42 +484,31 @@ def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
     size: Array = np.bincount(at, weights=weights).astype(float)
     own, a, b = cell // ky // kx, cell // ky % kx, cell % ky
-    (left, right), (under, over) = _split(own, a, size), _split(own, b, size)
-    (beside, _), (beneath, level_right) = _split(cell // ky, b, size), _split(own * ky + b, a, size)
-    both = _below(own, a, b, size)
-    crossed = (left - both - beneath) + (under - both - beside)
-    agreeing = both + (right - level_right - (under - both - beside))
-    return np.stack([agreeing - crossed, left + right, under + over], axis=1)[at]
+    agreeing = _below(own, a, b, size) + _below(own, kx - a, ky - b, size)
+    crossed = _below(own, a, ky - b, size) + _below(own, kx - a, b, size)
+    whole, same_x, same_y = (_sizes_of(of, size) for of in (own, cell // ky, own * ky + b))
+    return np.stack([agreeing - crossed, whole - same_x, whole - same_y], axis=1)[at]
 
 
-def _split(group: Codes, values: Codes, size: Array) -> tuple[Array, Array]:
-    """Sum the sizes of each row's group at lower values, and at higher ones."""
-    line = np.unique(group * (int(values.max()) + 1) + values, return_inverse=True)[1]
-    order = np.argsort(line, kind="stable")
-    g, v, running = group[order], line[order], np.r_[0.0, np.cumsum(size[order])]
-    lower, higher = np.empty(len(g)), np.empty(len(g))
-    lower[order] = running[np.searchsorted(v, v, "left")] - running[np.searchsorted(g, g, "left")]
-    higher[order] = running[np.searchsorted(g, g, "right")] - running[np.searchsorted(v, v, "right")]
-    return lower, higher
+def _sizes_of(group: Codes, size: Array) -> Array:
+    """Sum the sizes of each row's group."""
+    code = packed(group)
+    return np.asarray(np.bincount(code, weights=size)[code], dtype=float)
 
 
 def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
-    """Sum the sizes of the rows of each row's group with lower x and lower y, bit by bit of y.
+    """Sum the sizes of the rows of each row's group with lower x and lower y, bit by bit of y, in O(n log² n).
 
     In the order of x, row k counts for i at the highest bit where their y differ, among the rows that share the
-    bits above it: one pass a bit, O(n log n) in all.
+    bits above it. Rows of one x are in falling order of y: none counts for another.
     """
-    place = np.lexsort((-y, x, group))
-    node, here, found = group[place], np.arange(len(x)), np.zeros(len(x))
-    start, stop = np.searchsorted(node, node, "left"), np.searchsorted(node, node, "right")
-    for bit in reversed(range(int(y.max(initial=0)).bit_length())):
-        low = (y[place] >> bit) & 1 == 0
-        seen = np.r_[0, np.cumsum(low)]
-        summed = np.r_[0.0, np.cumsum(np.where(low, size[place], 0.0))]
-        found[place] += np.where(low, 0.0, summed[:-1] - summed[start])
-        before, split = seen[:-1] - seen[start], start + seen[stop] - seen[start]
-        to = np.where(low, start + before, split + here - start - before)
-        moved = place, np.where(low, start, split), np.where(low, split, stop)
-        place, start, stop = (np.empty_like(part) for part in moved)
-        place[to], start[to], stop[to] = moved
+    order = np.lexsort((-y, x, group))
+    group, y, size, found = group[order], y[order], size[order], np.zeros(len(order))
+    for bit in range(int(y.max(initial=0)).bit_length()):
+        node = (group << 32) + (y >> bit + 1)
+        at = np.argsort(node, kind="stable")
+        low = (y[at] >> bit) & 1 == 0
+        before = np.cumsum(np.where(low, size[at], 0.0))
+        before -= np.r_[0.0, before][np.searchsorted(node[at], node[at])]
+        found[order[at]] += np.where(low, 0.0, before)
     return found

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragnb.errors import RagnbError, unknown
-from ragnb.stats.agreement import within_share
 from ragnb.stats.estimates import (
     Codes,
     Estimate,
@@ -17,7 +16,6 @@ from ragnb.stats.estimates import (
     Values,
     checked,
     cluster_codes,
-    clustered_mean,
     complete_rows,
     jackknife,
     mean_squares,
@@ -216,43 +214,17 @@ def _median(values: Array, counts: Array) -> float:
     return float(values[order][middle].mean())
 
 
-@dataclass(frozen=True, slots=True)
-class Recalibration:
-    """The cross-validated accuracy of recalibrated scores.
-
-    `predicted` holds the out-of-fold scores of the rows that both rated; `gain` is the mean fall of the absolute
-    error against the raw judge, above 0 is better. `helps` says that a map's mae is below those of the raw judge
-    and of a constant.
-
-    Examples
-    --------
-    >>> recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4))["linear"].helps
-    True
-    """
-
-    predicted: Array
-    mae: Estimate
-    within: Estimate
-    gain: Estimate
-    helps: bool
-
-
 def recalibrate(
-    judge: Values, human: Values, clusters: Values, *, tolerance: float = 1.0, weights: Labels = None,
-    counts: Labels = None, level: float = 0.95,
-) -> dict[str, Recalibration]:  # fmt: skip
-    """Fit maps on four fifths of the clusters, judge them on the fifth, in turn (`grouped_folds`).
-
-    Parameters
-    ----------
-    weights : array, shape (n,), optional
-        Of the rows that judge a map, as in `clustered_mean`; it is fitted without them.
+    judge: Values, human: Values, clusters: Values, *, counts: Labels = None
+) -> dict[str, Array]:  # fmt: skip
+    """Fit maps on four fifths of the clusters and map the scores of the fifth, in turn (`grouped_folds`).
 
     Returns
     -------
-    dict of Recalibration
-        ``raw``, the judge's scores as they are; ``constant``, the humans' median on the other folds, which needs
-        no judge at all; ``linear, isotonic``, the maps of `fit_map`.
+    dict of array
+        The scores, out of fold, of the rows that both rated: ``raw``, the judge's as they are; ``constant``, the
+        humans' median on the other folds, which needs no judge at all; ``linear, isotonic``, by the maps of
+        `fit_map`.
 
     Raises
     ------
@@ -262,10 +234,10 @@ def recalibrate(
     Examples
     --------
     >>> found = recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4))
-    >>> {name: round(one.mae.value, 9) for name, one in found.items()}
-    {'raw': 1.0, 'constant': 1.0, 'linear': 0.0, 'isotonic': 0.0}
+    >>> {name: scores[:4].round(9).tolist() for name, scores in found.items() if name != "isotonic"}
+    {'raw': [1.0, 2.0, 3.0, 4.0], 'constant': [3.5, 3.5, 3.5, 3.5], 'linear': [2.0, 3.0, 4.0, 5.0]}
     """
-    rows = complete_rows([judge, human], clusters, counts, weights)
+    rows = complete_rows([judge, human], clusters, counts)
     (x, y), c, fold = rows.columns, rows.counts, grouped_folds(rows.code, counts=rows.counts)
     if len(np.unique(fold)) < 2:
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
@@ -275,24 +247,10 @@ def recalibrate(
         predicted["constant"][test] = _median(y[train], c[train])
         for kind in MAPS:
             predicted[kind][test] = fit_map(x[train], y[train], kind, counts=c[train])(x[test])
-    how: dict[str, Any] = {"clusters": rows.code, "weights": rows.weights, "counts": c, "level": level}
-    errors = {name: np.abs(scores - y) for name, scores in predicted.items()}
-    means = {name: clustered_mean(error, **how) for name, error in errors.items()}
-    least = min(means["raw"].value, means["constant"].value)
-    return {
-        name: Recalibration(
-            predicted=scores,
-            mae=means[name],
-            within=within_share(scores, y, tolerance=tolerance, **how),
-            gain=clustered_mean(errors["raw"] - errors[name], **how),
-            helps=name in MAPS and means[name].value < least,
-        )
-        for name, scores in predicted.items()
-    }
+    return predicted
 
 
-@dataclass(frozen=True, slots=True)
-class DrawTest:
+class DrawTest(NamedTuple):
     """The judge's mean on labelled rows and on the rest, the distance in standard errors, the two-sided p-value.
 
     Examples

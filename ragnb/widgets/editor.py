@@ -111,7 +111,7 @@ class WeightEditor(Twin):
         return self.model.save(to)
 
     def _open(self, source: Any) -> Weighing:
-        model = Weighing(weighable(source, **self._overrides))
+        model = Weighing(*weighable(source, **self._overrides))
         model.watchers.append(self._notify)
         return model
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -18,12 +18,12 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.comparison import WeightMap
+from ragnb.comparison.pairs import Pairs
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
-from ragnb.scenario import Patch, load_scenario, plan_patch
-from ragnb.schema import records
-from ragnb.sheet.build import Weighable
-from ragnb.weights import nfc
+from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
+from ragnb.schema import Gate, records
+from ragnb.weights import Moments, nfc
 from ragnb.weights.total import total_of
 
 METRIC, DOC = "metric_weights", "doc_weights"
@@ -80,8 +80,8 @@ class Weighing:
 
     Parameters
     ----------
-    run : Weighable
-        What is weighed.
+    scenario, moments, gates, pairs
+        What is weighed, as `ragnb.sheet.build.weighable` returns it.
 
     Attributes
     ----------
@@ -93,11 +93,10 @@ class Weighing:
         They are called with this after every change.
     """
 
-    def __init__(self, run: Weighable) -> None:
-        self.scenario, self.gates, self._pairs = run.scenario, run.gates, run.pairs
-        grouped = run.moments.by is not None
-        self._by = run.moments if grouped and len(run.moments.groups) > 1 else None
-        self._pooled = run.moments.pooled() if grouped else run.moments
+    def __init__(self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None) -> None:
+        self.scenario, self.gates, self._pairs = scenario, gates, pairs
+        self._by = moments if moments.by is not None and len(moments.groups) > 1 else None
+        self._pooled = moments if moments.by is None else moments.pooled()
         self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
         self.watchers: list[Callable[[Weighing], object]] = []
         self._start()

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from ragnb import calibrate, corrected_mean, stats
-from ragnb.calibration import corrected_difference
 
 SETS = {
     "mtrag_faithfulness_10pt": (
@@ -48,24 +47,6 @@ def test_labels_of_all_items_leave_the_humans_mean_of_every_dimension_and_system
         alone = stats.clustered_mean(part["human10"], part["cluster"], ends=(1, 10))
         assert (row.value, row.low, row.high) == pytest.approx((alone.value, alone.low, alone.high))
         assert (row.weight, row.n, row.n_judged, row.n_clusters) == (0, len(part), 0, part["cluster"].nunique())
-
-
-def test_the_paired_difference_of_two_systems_is_the_references(tables, reference):
-    rows = tables["mtrag"].query("dimension == 'overall3'")
-    names = {"baseline": "llama-3.1-405b-instruct", "judge": "judge10", "human": "human10"}
-    found = corrected_difference(rows, **names).set_index("system").loc["gpt-4o"]
-    want = {
-        c: reference["mtrag_paired_gpt4o_minus_llama405b"][c]["mean_diff"]["value"] for c in ("human10", "judge10")
-    }
-    assert found["value"] == pytest.approx(want["human10"], abs=1e-9)
-    assert found["judge_value"] == pytest.approx(want["judge10"], abs=1e-9)
-    assert found["bias"] == pytest.approx(want["judge10"] - want["human10"], abs=1e-9)
-    some = rows[rows.groupby("item_id").ngroup() % 3 > 0].assign(human10=np.nan)
-    fewer = (
-        corrected_difference(pd.concat([rows.drop(some.index), some]), **names).set_index("system").loc["gpt-4o"]
-    )
-    assert (fewer["n"], fewer["n_judged"], fewer["n_clusters"]) == (53, 106, 20)
-    assert fewer["low"] < want["human10"] < fewer["high"]
 
 
 def test_a_judge_of_mtrag_needs_more_than_labels(tables):
