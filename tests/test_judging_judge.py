@@ -170,8 +170,6 @@ def test_a_schema_is_sent_where_the_endpoint_takes_one(server):
     assert form["strict"] is True
     assert list(form["schema"]["properties"])[:3] == ["tag", "analysis", "accuracy"]
     assert len(form["schema"]["required"]) == 7
-    judge(CASES[:1], client=client_of(server), probes=False, structured=False)
-    assert "response_format" not in server.log[-1].body
 
 
 def test_an_endpoint_without_schemas_is_asked_plainly_from_then_on(server):

@@ -428,9 +428,8 @@ def test_the_scale_that_the_material_has_is_none_of_a_verdict_with_the_tag(told)
 
 @pytest.mark.parametrize("words", [
     "Let's evaluate:", "Evaluation of the answer against the passages:", "Analysis complete. Producing JSON.",
-    "Accuracy: 8 — right.\nCompleteness: 7 — no fee.\nClarity: 9 — easy.",
 ])  # fmt: skip
-def test_an_object_without_a_tag_counts_after_scores_that_agree(words):
+def test_an_object_without_a_tag_counts_after_words_that_announce_it(words):
     assert tuple(parse_verdict(f"{words}\n\n{GOOD}").scores.values()) == RIGHT
 
 

@@ -98,9 +98,11 @@ def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
     if stage == "generate":
         folder, review = scenario.documents, _table_of(scenario, "review.csv")
         files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
-        found = files or ([folder] if folder else [])
-        reviewed = digest([review]) if review.is_file() else None
-        return {"documents": digest(found), "generation": scenario.generation.model_dump(mode="json"), "review": reviewed}
+        return {
+            "documents": digest(files or ([folder] if folder else [])),
+            "generation": scenario.generation.model_dump(mode="json"),
+            "review": digest([review]) if review.is_file() else None,
+        }
     # A module of the user's own is read, not imported: what it imports in turn is not followed.
     named = [name.partition(":")[0] for name in (scenario.system.retrieve, scenario.system.generate) if name]
     folder = scenario.path.parent if scenario.path else Path.cwd()

@@ -190,25 +190,19 @@ class _Reading:
         known, regions = self._known(), _quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
-        own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
+        own = [c for c in own if not self._is_of_material(c, body, known)]
         if len(tagged or own) > 1:
             raise Unreadable("several", f"the reply holds {len(tagged or own)} objects with scores")
         if tagged:
             return tagged[0], True
         chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        if not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))):
+        if not own or _is_quoted(self.mention.sub(" ", before)):
             raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
         tags = [str(value).strip() for key, value in _members_of(chosen.value) if plain(key) in _WORDS["tag"]]
         if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
             raise Unreadable("quoted", "the object has another tag than the one that was asked for")
         return chosen, False
-
-    def _lists_scores(self, before: str) -> bool:
-        """Return whether the lines before an object give a score for each dimension and nothing else."""
-        lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
-        begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
-        return len(lines) == len(self.rubric.dimensions) and all(begun)
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
@@ -221,7 +215,7 @@ class _Reading:
         between = "".join(body[one.end : following.start] for one, following in pairwise(rows))
         apart = len(set().union(*given)) == sum(map(len, given))
         if len(rows) > 1 and apart and re.fullmatch(r"[\s,;，；]*", between):
-            how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
+            how = max((row.how for row in rows), key=("strict", "folded", "repaired").index)
             return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
         filled = [any(not (isinstance(v, str) and blank.fullmatch(v)) for v in row.values()) for row in given]
@@ -591,7 +585,7 @@ class Found(NamedTuple):
     """A value of a reply, where it is, and how it was read: ``strict``, ``folded`` or ``repaired``.
 
     `value` is an `Object`, a list of some, or None for what begins as an object and cannot be read; then `how` is
-    ``truncated`` or ``no_json``. An object with an ellipsis for a member is ``elided``: a pattern, not a value.
+    ``truncated`` or ``no_json``.
     """
 
     value: Any
@@ -705,7 +699,7 @@ class _Reader:
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
-        self.mended = self.elided = self.deep = False
+        self.mended = self.deep = False
 
     def read(self) -> Found:
         """Read the object or list that begins here."""
@@ -714,8 +708,7 @@ class _Reader:
             value = self._value(0, "bare_ends")
         except _Broken:
             return Found(None, start, self.place, "truncated" if self.place >= len(self.text) else "no_json")
-        how = "elided" if self.elided else "repaired" if self.mended else "folded"
-        return Found(value, start, self.place, how)
+        return Found(value, start, self.place, "repaired" if self.mended else "folded")
 
     def _take(self, name: str) -> re.Match[str] | None:
         """Skip what a pattern matches here."""
@@ -751,13 +744,9 @@ class _Reader:
         self.place += 1
         self._skip()
         while self._sign() != closer:
-            if self._take("ellipsis"):
-                self.elided = True
-                self._skip()
-            else:
-                if closer == "}":
-                    keys.append(self._key())
-                values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
+            if closer == "}":
+                keys.append(self._key())
+            values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
             self._separate(closer)
         self.place += 1
         return Object(zip(keys, values, strict=True)) if closer == "}" else values
