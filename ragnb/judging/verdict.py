@@ -14,7 +14,7 @@ import re
 import tomllib
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -43,10 +43,9 @@ def _has(name: str, text: str, words: str = "") -> bool:
     return pattern(name, words).search(text) is not None
 
 
-def _rules_out(table: str, sentence: str, words: str = "") -> bool:
-    """Return the decision of a table for a sentence: the first row whose pattern matches."""
-    rows: list[tuple[str, bool]] = _RULES["sentences"][table]
-    return next((outcome for name, outcome in rows if _has(name, sentence, words)), False)
+def _is_harmless(sentence: str) -> bool:
+    """Return the decision for a sentence after an object: that of the first row whose pattern matches."""
+    return bool(next((outcome for name, outcome in _RULES["harmless"] if _has(name, sentence)), False))
 
 
 class Unreadable(RagnbError):
@@ -414,12 +413,8 @@ class _Reading:
         if name := self._other_value(before, scores) or self._other_value(after, scores):
             raise Unreadable("conflicting", f"{name} has more in the reply than one number")
         after = self.mention.sub(" ", after)
-        if tagged:
-            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in _sentences(after))
-        else:
-            named = pattern("dimension", self.words).search(after)
-            back = bool(named) or not all(_rules_out("harmless", part) for part in _sentences(after))
-        if back or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
+        fine = all(map(_is_harmless, _sentences(after))) and not _has("dimension", after, self.words)
+        if not fine or (tagged and _is_disowned(before)) or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
     def _other_scale(self, text: str) -> str | None:
@@ -431,18 +426,6 @@ class _Reading:
                 return stated[0]
         other = pattern("other_scale").search(text)
         return other[0] if other else None
-
-    def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
-        """Return whether a sentence after an object with the tag retracts it or gives other numbers.
-
-        The ends of the scale, the sum and what lies between the scores may be said again.
-        """
-        if _rules_out("revoking", sentence, self.words):
-            return True
-        fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
-        numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
-        other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
-        return other and _has("of_a_verdict", sentence)
 
 
 def _is_marked(before: str, after: str) -> bool:
