@@ -414,7 +414,8 @@ class _Reading:
             raise Unreadable("conflicting", f"{name} has more in the reply than one number")
         after = self.mention.sub(" ", after)
         fine = all(map(_is_harmless, _sentences(after))) and not _has("dimension", after, self.words)
-        if not fine or (tagged and _is_disowned(before)) or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
+        back = _has("refused", before) or _has("refused", after) or _has("no_numbers", own)
+        if back or not fine or (tagged and _is_disowned(before)):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
     def _other_scale(self, text: str) -> str | None:
