@@ -422,7 +422,7 @@ HOSTILE = [
 
 @given(st.text() | st.sampled_from(HOSTILE), st.lists(st.text() | st.sampled_from(HOSTILE), max_size=3))
 def test_strangers_text_stays_in_one_line_of_json(answer, contexts):
-    message = material({"question": "Q?", "contexts": contexts, "answer": answer})
+    message = material({"question": "Q?", "contexts": contexts, "answer": answer}, tag="0123456789abcdef")
     tag = re.search(r"<data-(\w{16})>", message)[1]
     lines = message.split("\n")
     assert len(lines) == 5

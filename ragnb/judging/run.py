@@ -372,7 +372,7 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
 
         prompt = system_prompt(rubric, cell.what.removeprefix("rubric/"), options.lang)
         messages = [{"role": "system", "content": prompt}]
-        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag)}]
+        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag=tag)}]
         return Outcome.of(await asker.ask(messages, read))
 
     return work
