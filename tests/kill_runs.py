@@ -54,7 +54,7 @@ def child(base_url: str, path: Path, number: int, pipe: int) -> None:
 
     async def work(cell: Cell) -> Outcome:
         reply = await client.chat([{"role": "user", "content": f"{cell.inputs['text']} try {number}"}])
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     with Telling(path) as store:
         store.tell = pipe

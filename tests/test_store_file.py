@@ -427,7 +427,7 @@ def test_a_store_is_verified_while_a_run_writes_to_it(tmp_path, llm_server, caps
         if not int(cell.sample_id[1:]) % 10:
             codes.append(main(["runs", str(tmp_path / "a.sqlite"), "--verify"]))
             Store(tmp_path / "a.sqlite").close()
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     with Store(tmp_path / "a.sqlite") as store:
         run_cells(cells_of(60), work, store, clients=[client])

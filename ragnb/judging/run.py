@@ -678,7 +678,7 @@ def _answers(
 async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
     """Ask the model of a client for a better answer."""
     text = say("judge.loop.message", question=question, answer=answer, suggestion=suggestion)
-    return (await client.chat([{"role": "user", "content": text}])).text
+    return await client.chat([{"role": "user", "content": text}])
 
 
 @dataclass(frozen=True, repr=False)

@@ -68,11 +68,11 @@ class Asker:
             schema = {"name": "verdict", "strict": True, "schema": self.schema}
             form = {"response_format": {"type": "json_schema", "json_schema": schema}}
             try:
-                return (await self.client.chat(talk, **form, **self.parameters)).text
+                return await self.client.chat(talk, **form, **self.parameters)
             except CallFailed as fault:
                 if not re.match(r"HTTP (400|415|422)\b", str(fault)):
                     raise
-        text = (await self.client.chat(talk, **self.parameters)).text
+        text = await self.client.chat(talk, **self.parameters)
         self.schema = None  # the same call went through without a schema, so the schema was the fault
         return text
 

@@ -375,6 +375,6 @@ def endpoint(client: Client, *, lang: str = "en", refusal: str = "not in context
         if passages is not None:
             data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
             prompt = with_data(say("generate.answer", refusal=refusal), data)
-        return (await client.chat([{"role": "user", "content": prompt}], **parameters)).text.strip()
+        return (await client.chat([{"role": "user", "content": prompt}], **parameters)).strip()
 
     return generate
