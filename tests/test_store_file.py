@@ -231,7 +231,7 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
     assert path.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "old.sqlite"]
     with Store(path) as store:
-        frame, history = store.frame(run), store.history(run)
+        frame, history = store.frame(run), store.frame(run, attempts="all")
         assert frame["value"].tolist() == [0.5, {"accuracy": 7}, None, None, None, None]
         assert frame["reply"].tolist() == ["raw \ud800 one", None, None, None, None, None]
         assert frame["status"].tolist() == ["ok", "ok", "not_applicable", *["pending"] * 3]

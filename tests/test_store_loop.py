@@ -206,7 +206,7 @@ def test_what_the_work_raises_fails_that_cell_alone_and_a_second_run_takes_it_an
     again = run_cells(cells_of(4), work, store, clients=[client])
     assert list(again.frame["status"]) == ["ok", "ok", "failed", "ok"]
     assert len(llm_server.log) == 6
-    history = store.history(run.id)
+    history = store.frame(run.id, attempts="all")
     assert Counter(history["sample_id"]) == {"s0": 1, "s1": 2, "s2": 2, "s3": 1}
     assert list(history[history["sample_id"] == "s1"]["status"]) == ["failed", "ok"]
 
@@ -337,7 +337,7 @@ def test_the_first_good_value_stands(store):
     for outcome in (Outcome.failed("a"), Outcome.of(1), Outcome.of(2), Outcome.failed("b")):
         store.put([(cell, outcome)])
     assert store.frame(run)["value"].tolist() == [1]
-    assert len(store.history(run)) == 4
+    assert len(store.frame(run, attempts="all")) == 4
 
 
 def test_claims_are_exclusive_and_end_with_release_lease_or_process(tmp_path):
@@ -467,7 +467,7 @@ def test_a_cell_that_failed_pays_again_for_its_last_call_alone_and_keeps_every_r
     cells = cells_of(1, calls=3)
     for statuses in (["failed"], ["failed"] * 2, ["failed"] * 3, [*["failed"] * 3, "ok"]):
         run = run_cells(cells, work, store, clients=[client])
-        history = store.history(run.id)
+        history = store.frame(run.id, attempts="all")
         assert history["status"].tolist() == statuses
     assert history["calls"].tolist() == [3, 1, 1, 1]
     assert history["reply"].tolist() == ["unreadable", "unreadable", "text 0 step 1", "text 0 step 2"]

@@ -156,7 +156,7 @@ def chat(client, folder, **parameters):
 
     with Store(None) as store:
         run = run_cells([Cell("a", "b", {}, model=str(client.profile.headers_env))], work, store, clients=[client])
-        return store.history(run.id).to_json()
+        return store.frame(run.id, attempts="all").to_json()
 
 
 @pytest.mark.parametrize("given", [

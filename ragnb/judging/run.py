@@ -232,7 +232,7 @@ def judge(
         planned = kept.plan(cells, name=name, about=about)
         rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
         run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, **how)
-        spent = spent_on(kept.history(run.id))
+        spent = spent_on(kept.frame(run.id, attempts="all"))
         saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
@@ -816,7 +816,7 @@ def improve(
                 break
             current = pd.DataFrame(next_rows, dtype=object)
         # An answer that the system repeats is judged already, and paid for once.
-        bill = pd.concat([kept.history(run) for run in runs], ignore_index=True)
+        bill = pd.concat([kept.frame(run, attempts="all") for run in runs], ignore_index=True)
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
     by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
     cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}

@@ -305,7 +305,7 @@ def generate_cases(
 
     Notes
     -----
-    Documents take turns, so that each has its share of the questions. What is dropped is asked for anew of the
+    Documents take turns, so that each has its share of the questions. What is dropped is asked for again of the
     next passages, three times at most. An unanswerable question is checked by the same model against the eight
     passages closest in wording. Read the questions before you use them: `ragnb.widgets.ReviewSheet`.
 

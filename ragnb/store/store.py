@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -269,8 +269,10 @@ class Store(AbstractContextManager["Store"]):
             raise unknown("run", start, fits or names)
         return str(fits[0])
 
-    def frame(self, run: str) -> pd.DataFrame:
+    def frame(self, run: str, *, attempts: Literal["latest", "all"] = "latest") -> pd.DataFrame:
         """Return the current state of a run, one row per cell, in the order of its plan.
+
+        With `attempts` ``"all"`` one row per attempt at its cells, the oldest first.
 
         Returns
         -------
@@ -284,13 +286,6 @@ class Store(AbstractContextManager["Store"]):
         RagnbError
             For a run that the store does not hold.
         """
-        return self._frame(run, "latest")
-
-    def history(self, run: str) -> pd.DataFrame:
-        """Return every attempt at the cells of a run, oldest first, with the columns of `frame`."""
-        return self._frame(run, "all")
-
-    def _frame(self, run: str, attempts: str) -> pd.DataFrame:
         rows, found = [], self._query(PARTS["attempts_of"][attempts], run=self.named(run))
         for about, reply, replies, value, *rest in found:
             cell, texts = json.loads(about), [json.loads(reply)] if reply else json.loads(replies or "[]")
