@@ -74,7 +74,7 @@ def cell(number: int) -> Cell:
 def ours(client: Client, cells: list[Cell], store: Store) -> None:
     async def work(cell: Cell) -> Outcome:
         reply = await client.chat([{"role": "user", "content": cell.inputs["text"]}], temperature=0)
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     assert run_cells(cells, work, store, clients=[client]).counts["ok"] == len(cells)
 

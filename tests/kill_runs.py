@@ -54,7 +54,7 @@ def child(base_url: str, path: Path, number: int, pipe: int) -> None:
 
     async def work(cell: Cell) -> Outcome:
         reply = await client.chat([{"role": "user", "content": f"{cell.inputs['text']} try {number}"}])
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     with Telling(path) as store:
         store.tell = pipe
@@ -135,7 +135,7 @@ def check(kills: int, folder: Path, seed: int = 1) -> dict[str, int]:
     for name in sorted({one["store"] for one in tries}):
         with Store(folder / f"{name}.sqlite") as store:
             run = store.runs()["run"]
-            frame, history = store.frame(run[0]), store.history(run[0])
+            frame, history = store.frame(run[0]), store.frame(run[0], attempts="all")
         found["told_and_not_kept"] += sum((name, cell) in told for cell in set(wanted["sample_id"]) - kept(frame))
         found["kept_twice"] += len(history) - history["key"].nunique()
         found["other_frames"] += not same(frame, wanted, name)

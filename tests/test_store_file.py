@@ -231,7 +231,7 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
     assert path.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "old.sqlite"]
     with Store(path) as store:
-        frame, history = store.frame(run), store.history(run)
+        frame, history = store.frame(run), store.frame(run, attempts="all")
         assert frame["value"].tolist() == [0.5, {"accuracy": 7}, None, None, None, None]
         assert frame["reply"].tolist() == ["raw \ud800 one", None, None, None, None, None]
         assert frame["status"].tolist() == ["ok", "ok", "not_applicable", *["pending"] * 3]
@@ -427,7 +427,7 @@ def test_a_store_is_verified_while_a_run_writes_to_it(tmp_path, llm_server, caps
         if not int(cell.sample_id[1:]) % 10:
             codes.append(main(["runs", str(tmp_path / "a.sqlite"), "--verify"]))
             Store(tmp_path / "a.sqlite").close()
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     with Store(tmp_path / "a.sqlite") as store:
         run_cells(cells_of(60), work, store, clients=[client])

@@ -57,7 +57,7 @@ def asking(client, **parameters):
 
     async def work(cell):
         reply = await client.chat([{"role": "user", "content": cell.inputs["text"]}], **parameters)
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     return work
 
@@ -196,7 +196,7 @@ def test_what_the_work_raises_fails_that_cell_alone_and_a_second_run_takes_it_an
             raise KeyError("accuracy")
         if cell.sample_id == "s2":
             raise CallFailed("not understood", "the raw text")
-        return Outcome.of(len(reply.text))
+        return Outcome.of(len(reply))
 
     run = run_cells(cells_of(4), work, store, clients=[client])
     assert list(run.frame["status"]) == ["ok", "failed", "failed", "ok"]
@@ -206,7 +206,7 @@ def test_what_the_work_raises_fails_that_cell_alone_and_a_second_run_takes_it_an
     again = run_cells(cells_of(4), work, store, clients=[client])
     assert list(again.frame["status"]) == ["ok", "ok", "failed", "ok"]
     assert len(llm_server.log) == 6
-    history = store.history(run.id)
+    history = store.frame(run.id, attempts="all")
     assert Counter(history["sample_id"]) == {"s0": 1, "s1": 2, "s2": 2, "s3": 1}
     assert list(history[history["sample_id"] == "s1"]["status"]) == ["failed", "ok"]
 
@@ -337,7 +337,7 @@ def test_the_first_good_value_stands(store):
     for outcome in (Outcome.failed("a"), Outcome.of(1), Outcome.of(2), Outcome.failed("b")):
         store.put([(cell, outcome)])
     assert store.frame(run)["value"].tolist() == [1]
-    assert len(store.history(run)) == 4
+    assert len(store.frame(run, attempts="all")) == 4
 
 
 def test_claims_are_exclusive_and_end_with_release_lease_or_process(tmp_path):
@@ -422,7 +422,7 @@ def steps(client, n, **parameters):
         replies = []
         for step in range(n):
             message = {"role": "user", "content": f"{cell.inputs['text']} step {step}"}
-            replies.append((await client.chat([message], **parameters)).text)
+            replies.append(await client.chat([message], **parameters))
         return Outcome.of(replies)
 
     return work
@@ -467,7 +467,7 @@ def test_a_cell_that_failed_pays_again_for_its_last_call_alone_and_keeps_every_r
     cells = cells_of(1, calls=3)
     for statuses in (["failed"], ["failed"] * 2, ["failed"] * 3, [*["failed"] * 3, "ok"]):
         run = run_cells(cells, work, store, clients=[client])
-        history = store.history(run.id)
+        history = store.frame(run.id, attempts="all")
         assert history["status"].tolist() == statuses
     assert history["calls"].tolist() == [3, 1, 1, 1]
     assert history["reply"].tolist() == ["unreadable", "unreadable", "text 0 step 1", "text 0 step 2"]
@@ -490,7 +490,7 @@ def test_equal_requests_are_paid_once_but_for_repeats_and_at_a_temperature(llm_s
 
     async def twice(cell):
         message = [{"role": "user", "content": "the same"}]
-        return Outcome.of([(await client.chat(message, temperature=1)).text for _ in range(2)])
+        return Outcome.of([await client.chat(message, temperature=1) for _ in range(2)])
 
     values = run_cells(drawn, twice, store, clients=[client]).frame["value"]
     assert len(llm_server.log) == 3 + 8 == 3 + len({reply for value in values for reply in value})
@@ -524,7 +524,7 @@ def test_the_random_tag_is_no_part_of_a_calls_key_and_a_stored_reply_has_the_new
         await client.chat([{"role": "user", "content": f"{new_tag()} more"}], temperature=0)
         if len(tags) == 1:
             raise CallFailed("once more")
-        return Outcome.of(reply.text)
+        return Outcome.of(reply)
 
     run_cells(cells_of(1), work, store, clients=[client])
     value = run_cells(cells_of(1), work, store, clients=[client]).frame["value"][0]
@@ -763,7 +763,7 @@ def test_calls_that_a_cell_makes_at_a_time_keep_to_limits_retries_and_budgets(ll
 
     async def work(cell):
         said = [{"role": "user", "content": cell.inputs["text"]}]
-        return Outcome.of([reply.text for reply in await asyncio.gather(client.chat(said), client.chat(said))])
+        return Outcome.of(list(await asyncio.gather(client.chat(said), client.chat(said))))
 
     run = run_cells(cells_of(8, calls=2), work, store, clients=[client], concurrency=8)
     assert llm_server.most_at_once <= 2
@@ -883,7 +883,7 @@ from ragnb.store import Cell, Client, Outcome, Store, run_cells
 client = Client(Profile(base_url=sys.argv[1], model="small"), concurrency=4)
 async def work(cell):
     reply = await client.chat([{"role": "user", "content": cell.inputs["text"]}])
-    return Outcome.of(reply.text)
+    return Outcome.of(reply)
 cells = [Cell(f"s{i}", "echo", {"text": f"text {i}"}, model="small") for i in range(40)]
 run_cells(cells, work, Store(sys.argv[2]), clients=[client])
 """
@@ -936,7 +936,7 @@ from ragnb.store import Cell, Client, Outcome, Store, run_cells
 client = Client(Profile(base_url={base_url!r}, model="small", api_key_env="JUDGE_KEY"), retries=0)
 async def work(cell):
     reply = await client.chat([{{"role": "user", "content": cell.inputs["text"]}}])
-    return Outcome.of(reply.text)
+    return Outcome.of(reply)
 store = Store({path!r})
 cells = [Cell(f"s{{i}}", "echo", {{"text": f"text {{i}}"}}, model="small") for i in range(5)]
 run_cells(cells[:4], work, store, clients=[client]).counts

@@ -152,11 +152,11 @@ def chat(client, folder, **parameters):
     """Send one message; return all that is kept of it."""
 
     async def work(cell):
-        return Outcome.of((await client.chat([{"role": "user", "content": "hi"}], **parameters)).text)
+        return Outcome.of(await client.chat([{"role": "user", "content": "hi"}], **parameters))
 
     with Store(None) as store:
         run = run_cells([Cell("a", "b", {}, model=str(client.profile.headers_env))], work, store, clients=[client])
-        return store.history(run.id).to_json()
+        return store.frame(run.id, attempts="all").to_json()
 
 
 @pytest.mark.parametrize("given", [

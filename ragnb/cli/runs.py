@@ -64,19 +64,9 @@ def runs_command(
         elif not runs:
             lines = _runs(opened.runs(), say)
         else:
-            lines = _run(opened.frame(_named(runs[0], [str(name) for name in opened.runs()["run"]])), say)
+            lines = _run(opened.frame(runs[0]), say)
         click.echo("\n".join(lines))
     return PASSED
-
-
-def _named(start: str, names: list[str]) -> str:
-    """Return the one run whose name begins with `start`."""
-    fits = [name for name in names if name.startswith(start)]
-    if len(fits) != 1:
-        listed = ", ".join(fits or names) or "none"
-        what = "begins several runs" if fits else "is not a run in this store"
-        raise RagnbError(f"run={one_line(start)!r} {what} (have: {listed})")
-    return fits[0]
 
 
 def _verified(store: Path, say: Any) -> int:

@@ -118,11 +118,8 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
         from ragnb.store import Store
 
         with Store(file, new=False) as store:
-            known = [str(name) for name in store.runs()["run"] if str(name).startswith(run)]
-            if len(known) != 1:
-                raise unknown("run", run, [str(name) for name in store.runs()["run"]])
-            frame = store.scores(known[0])
-        return _gathered(known[0], Scenario.without_files().replace(**settings), frame, system)
+            name, frame = store.named(run), store.scores(run)
+        return _gathered(name, Scenario.without_files().replace(**settings), frame, system)
     found = Path(place)
     if found.is_dir() and (found / "run.json").is_file():
         return _of_folder(found, system, settings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -110,7 +109,7 @@ def numbered(passages: Sequence[str]) -> list[dict[str, Any]]:
     return [{"n": number, "text": text} for number, text in enumerate(passages, 1)]
 
 
-def material(inputs: Mapping[str, Any], lang: str = "en", tag: str | None = None) -> str:
+def material(inputs: Mapping[str, Any], lang: str = "en", *, tag: str) -> str:
     """Return the user's message: the texts as one JSON object between two lines with a tag that nobody can know.
 
     The verdict has to hold the tag, which shows that no stranger wrote it. It is new in every request and no part
@@ -123,7 +122,6 @@ def material(inputs: Mapping[str, Any], lang: str = "en", tag: str | None = None
     {"answer": "\\u003c/data-7> {tag}"}
     """
     say = texts.load(lang)
-    tag = secrets.token_hex(8) if tag is None else tag
     before, after = say("judge.frame", tag=tag), say("judge.after", tag=tag)
     return "\n".join([before, f"<data-{tag}>", _json(inputs).replace("<", "\\u003c"), f"</data-{tag}>", after])
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, need_whole, unknown
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_whole, unknown
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
@@ -58,7 +58,6 @@ class Options:
     max_context_tokens: int | None = None
     peek: str | None = None
     temperature: float | None = 0.0
-    structured: bool | None = None
     tries: int = 2
     probes: bool = True
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -84,7 +83,7 @@ class Options:
     @property
     def about(self) -> dict[str, Any]:
         """The options that may change a reply, for the key of a cell."""
-        return {"structured": self.structured, "tries": self.tries, **self.sent}
+        return {"tries": self.tries, **self.sent}
 
 
 class Judged(pd.DataFrame):
@@ -171,8 +170,7 @@ def judge(
         ``lang`` ("en", "zh"): of the prompt and the notes. ``top_k`` (10) and ``max_context_tokens`` (None): how
         many passages are shown. ``peek``: a system of the cases whose passages are used for those that an answer
         of the same sample lacks. ``temperature`` (0; None sends none), ``parameters``: sent with each call.
-        ``structured``: ask for a JSON schema (None: where the endpoint takes one). ``tries`` (2): calls for one
-        readable reply. ``probes`` (True): judge six answers of known quality first.
+        ``tries`` (2): calls for one readable reply. ``probes`` (True): judge six answers of known quality first.
 
     Returns
     -------
@@ -234,7 +232,7 @@ def judge(
         planned = kept.plan(cells, name=name, about=about)
         rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
         run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, **how)
-        spent = spent_on(kept.history(run.id))
+        spent = spent_on(kept.frame(run.id, attempts="all"))
         saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
@@ -359,10 +357,7 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
     names = [d.name for d in rubric.dimensions]
     parts = {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
     schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
-    asker = Asker(
-        client, options.sent, schema=None if options.structured is False else schema,
-        strictly=bool(options.structured), tries=options.tries, lang=options.lang,
-    )  # fmt: skip
+    asker = Asker(client, options.sent, schema=schema, tries=options.tries, lang=options.lang)
 
     async def work(cell: Cell) -> Outcome:
         tag, passages = new_tag(), [passage["text"] for passage in cell.inputs.get("contexts", ())]
@@ -377,7 +372,7 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
 
         prompt = system_prompt(rubric, cell.what.removeprefix("rubric/"), options.lang)
         messages = [{"role": "system", "content": prompt}]
-        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag)}]
+        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag=tag)}]
         return Outcome.of(await asker.ask(messages, read))
 
     return work
@@ -596,7 +591,7 @@ def probe_notes(
 # Systems that answer while they are judged; their answers are stored like judgements and reused
 
 def arena(
-    questions: Any, *, systems: Mapping[str, Any], client: Client, store: StoreLike = None,
+    questions: Any, *, systems: Mapping[str, System], client: Client, store: StoreLike = None,
     progress: bool | None = None, **how: Any,
 ) -> Judged:  # fmt: skip
     """Score several systems on one set of questions with one judge.
@@ -607,8 +602,8 @@ def arena(
         What `read_cases` reads: ``question``, ``sample_id``, references, ``doc_name``; answers in it are left out.
     systems : mapping of name to system
         A callable that takes a question and returns an answer, or a mapping with ``answer`` and perhaps
-        ``retrieved_contexts`` (a coroutine function or a plain one, which runs in threads); or recorded answers:
-        a frame of ``sample_id, answer`` and perhaps ``retrieved_contexts``, or a mapping of sample to answer.
+        ``retrieved_contexts`` (a coroutine function or a plain one, which runs in threads). Answers that are
+        there already are judged as cases with a column ``system``, by `judge`.
     client, store, progress, **how
         As for `judge`, `repeats`, `rubric` and `peek` among them. The judge is not told whose answer it reads. A
         callable's answers are kept under the system's name: give a changed system another name.
@@ -621,13 +616,14 @@ def arena(
     Raises
     ------
     RagnbError
-        For no systems, repeated sample ids, and recorded answers without ids.
+        For no systems, and repeated sample ids.
 
     Examples
     --------
     >>> from ragnb.schema import Profile
     >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
-    >>> found = arena([{"question": "Who?"}], systems={"a": {}, "b": {"1": None}}, client=client, probes=False)
+    >>> systems = {"a": lambda question: None, "b": lambda question: ""}
+    >>> found = arena([{"question": "Who?"}], systems=systems, client=client, probes=False)
     >>> found[["sample_id", "system", "accuracy__reason"]]
       sample_id system accuracy__reason
     0         1      a        no answer
@@ -635,31 +631,16 @@ def arena(
     """
     asked = read_cases(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
     if not systems:
-        raise RagnbError("systems is empty; name at least one: {'name': callable or recorded answers}")
+        raise RagnbError("systems is empty; name at least one: {'name': callable}")
     if asked["sample_id"].duplicated().any():
         raise RagnbError("the questions contain a sample_id twice; give each question its own")
     frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
-    recorded = {name: _recorded(name, system) for name, system in systems.items() if not callable(system)}
-    calls = frame[~frame["system"].isin([*recorded])]
     with opened(store) as kept:
-        calls = calls.assign(arguments=calls["question"].map(lambda question: [text_of(question)]))
-        called_for = dict(zip(calls.index, _answers(calls, systems, kept, progress).frame["value"], strict=True))
-        answers = [
-            called_for[place] if place in called_for else _answer_of(recorded[name].get(sample))
-            for place, sample, name in zip(frame.index, frame["sample_id"], frame["system"], strict=True)
-        ]
+        asking = frame.assign(arguments=frame["question"].map(lambda question: [text_of(question)]))
+        answers = _answers(asking, systems, kept, progress).frame["value"]
         filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
         frame = pd.concat([frame, pd.DataFrame(filled, dtype=object)], axis=1)
         return judge(frame, client=client, store=kept, progress=progress, **how)
-
-
-def _recorded(name: str, system: Any) -> Mapping[Any, Any]:
-    """Return recorded answers by sample."""
-    if isinstance(system, Mapping):
-        return system
-    rows = system if isinstance(system, pd.DataFrame) else pd.DataFrame(list(system))
-    need_columns(rows.columns, ("sample_id", "answer"), f"systems[{name!r}] needs it.")
-    return {row["sample_id"]: row for row in rows.to_dict("records")}
 
 
 def _answer_of(reply: Any) -> dict[str, Any]:
@@ -697,7 +678,7 @@ def _answers(
 async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
     """Ask the model of a client for a better answer."""
     text = say("judge.loop.message", question=question, answer=answer, suggestion=suggestion)
-    return (await client.chat([{"role": "user", "content": text}])).text
+    return await client.chat([{"role": "user", "content": text}])
 
 
 @dataclass(frozen=True, repr=False)
@@ -835,7 +816,7 @@ def improve(
                 break
             current = pd.DataFrame(next_rows, dtype=object)
         # An answer that the system repeats is judged already, and paid for once.
-        bill = pd.concat([kept.history(run) for run in runs], ignore_index=True)
+        bill = pd.concat([kept.frame(run, attempts="all") for run in runs], ignore_index=True)
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
     by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
     cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}

@@ -270,15 +270,8 @@ class Damaged(_Strict):
     allow: Number = Field(default=0.0, ge=0, le=1)
 
 
-def _function(value: str) -> str:
-    if not re.fullmatch(r"[\w.]+:\w+", value):
-        step = "write package.module:function, such as rag:answer"
-        raise ValueError(f"{shown(value)} does not name a function; {step}")
-    return value
-
-
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Function = Annotated[str, Field(strict=True), AfterValidator(_function)]
+Function = Annotated[str, Field(strict=True, pattern=r"^[\w.]+:\w+$")]
 
 
 class Generation(_Strict):

@@ -31,7 +31,7 @@ class Asker:
     parameters : mapping
         Sent with every call.
     schema : mapping, optional
-        JSON schema of a reply. An endpoint that refuses it is asked plainly from then on, unless `strictly`.
+        JSON schema of a reply. An endpoint that refuses it is asked plainly from then on.
     tries : int
         Calls for one reply that can be read.
     lang : {"en", "zh"}
@@ -40,10 +40,9 @@ class Asker:
 
     def __init__(
         self, client: Client, parameters: Mapping[str, Any], *, schema: Mapping[str, Any] | None = None,
-        strictly: bool = False, tries: int = 2, lang: str = "en",
+        tries: int = 2, lang: str = "en",
     ) -> None:  # fmt: skip
-        self.client, self.parameters, self.schema, self.strictly = client, parameters, schema, strictly
-        self.tries, self.lang = tries, lang
+        self.client, self.parameters, self.schema, self.tries, self.lang = client, parameters, schema, tries, lang
 
     async def ask(self, messages: Sequence[dict[str, str]], read: Callable[[str], T], unread: str = "") -> T:
         """Return what `read` makes of a reply; one that it refuses (ValueError) is asked for again.
@@ -69,11 +68,11 @@ class Asker:
             schema = {"name": "verdict", "strict": True, "schema": self.schema}
             form = {"response_format": {"type": "json_schema", "json_schema": schema}}
             try:
-                return (await self.client.chat(talk, **form, **self.parameters)).text
+                return await self.client.chat(talk, **form, **self.parameters)
             except CallFailed as fault:
-                if self.strictly or not re.match(r"HTTP (400|415|422)\b", str(fault)):
+                if not re.match(r"HTTP (400|415|422)\b", str(fault)):
                     raise
-        text = (await self.client.chat(talk, **self.parameters)).text
+        text = await self.client.chat(talk, **self.parameters)
         self.schema = None  # the same call went through without a schema, so the schema was the fault
         return text
 

@@ -146,22 +146,23 @@ class Plan:
 
     Parameters
     ----------
-    passages : DataFrame
-        From `passages_of`.
+    documents, **options
+        As for `generate_cases`.
     """
 
     def __init__(
-        self, passages: pd.DataFrame, llm: Client, *, n: int, unanswerable: float, multi_passage: float,
-        personas: Sequence[str], lang: str, seed: int, parameters: Mapping[str, Any],
+        self, documents: Any, llm: Client | Profile, *, n: int = 20, unanswerable: float = 0.2,
+        multi_passage: float = 0.2, personas: Sequence[str] = (), lang: str = "en", seed: int = 0, **reading: Any,
     ) -> None:  # fmt: skip
+        passages = passages_of(documents, **reading)
         if n < 1 or unanswerable < 0 or multi_passage < 0 or unanswerable + multi_passage > 1:
             raise RagnbError(
                 f"n={n}, unanswerable={unanswerable}, multi_passage={multi_passage}; give at least one question, "
                 "and shares that are 0 or more and together at most 1"
             )
-        self.llm, self.lang, self.seed, self.say, self.n = llm, lang, seed, texts.load(lang), n
-        self.parameters, self.personas = parameters, [*personas]
-        self.asker = Asker(llm, parameters, lang=lang)
+        self.llm = Client(llm) if isinstance(llm, Profile) else llm
+        self.lang, self.seed, self.say, self.personas = lang, seed, texts.load(lang), [*personas]
+        self.asker = Asker(self.llm, PARAMETERS, lang=lang)
         self.passages = passages.assign(order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]])
         kinds = ["unanswerable"] * round(n * unanswerable) + ["multi"] * round(n * multi_passage)
         kinds = [kind if len(passages) > 1 else kind.replace("multi", "single") for kind in kinds]
@@ -194,7 +195,7 @@ class Plan:
         calls = 2 if kind == "unanswerable" else 1
         tokens = calls * (_REPLY_TOKENS + count_tokens(self.prompt(inputs)))
         return Cell(
-            f"g{number:03d}", "generate", inputs, self.llm.profile.model, {**self.parameters, "seed": self.seed},
+            f"g{number:03d}", "generate", inputs, self.llm.profile.model, {**PARAMETERS, "seed": self.seed},
             self.say(f"generate.{kind}"), calls=calls, tokens=tokens, cluster=str(sources[0]["doc_name"]),
         )  # fmt: skip
 
@@ -242,16 +243,6 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def _plan(documents: Any, llm: Client | Profile, options: dict[str, Any], **reading: Any) -> Plan:
-    client = Client(llm) if isinstance(llm, Profile) else llm
-    given: dict[str, Any] = {
-        "n": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "lang": "en", "seed": 0,
-    } | options
-    sent = {**PARAMETERS, **(given.get("parameters") or {})}
-    given["parameters"] = {name: value for name, value in sent.items() if value is not None}
-    return Plan(passages_of(documents, **reading), client, **given)
-
-
 def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike = None, **options: Any) -> Estimate:
     """Estimate the calls and tokens that `generate_cases` would need, without those that replace dropped
     questions.
@@ -263,17 +254,15 @@ def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike =
     >>> generation_cost(documents, llm=profile, n=10).calls
     12
     """
-    reading = {key: options.pop(key) for key in ("encoding", "columns") if key in options}
-    plan = _plan(documents, llm, options, **reading)
+    plan = Plan(documents, llm, **options)
     with opened(store, new=False) as kept:
         return estimate(plan.cells(plan.kinds), kept)
 
 
 def generate_cases(
     documents: Any, *, llm: Client | Profile, n: int = 20, unanswerable: float = 0.2, multi_passage: float = 0.2,
-    personas: Sequence[str] = (), lang: str = "en", seed: int = 0, store: StoreLike = None, encoding: str =
-    "utf-8", columns: Mapping[str, str] | None = None, parameters: Mapping[str, Any] | None = None,
-    progress: bool | None = None,
+    personas: Sequence[str] = (), lang: str = "en", seed: int = 0, store: StoreLike = None,
+    encoding: str = "utf-8", columns: Mapping[str, str] | None = None, progress: bool | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Make a question set from documents, with reference answers whose evidence stands word for word in a passage.
 
@@ -295,8 +284,6 @@ def generate_cases(
         Of the choice of passages and of the order of the kinds.
     store : Store or path, optional
         Where each question is kept: the same call again asks only for what is missing.
-    parameters : mapping, optional
-        Sent with every call, over temperature 0 and a JSON response format; None takes one out.
     progress : bool, optional
         A progress bar; by default in a terminal and in a notebook.
 
@@ -331,10 +318,11 @@ def generate_cases(
     Traceback (most recent call last):
     ragnb.errors.RagnbError: n=0, unanswerable=0.2, multi_passage=0.2; give at least one question, ...
     """
-    options = {"n": n, "unanswerable": unanswerable, "multi_passage": multi_passage, "personas": personas}
-    options |= {"lang": lang, "seed": seed, "parameters": parameters}
-    plan = _plan(documents, llm, options, encoding=encoding, columns=columns)
-    rows, dropped, wanted = list[dict[str, Any]](), Counter[str](), plan.kinds
+    plan = Plan(
+        documents, llm, n=n, unanswerable=unanswerable, multi_passage=multi_passage, personas=personas, lang=lang,
+        seed=seed, encoding=encoding, columns=columns,
+    )  # fmt: skip
+    rows, dropped, wanted = dict[str, dict[str, Any]](), Counter[str](), plan.kinds
     how: dict[str, Any] = {"clients": [plan.llm], "progress": progress, "name": "generate"}
     with opened(store) as kept:
         for _ in range(_ROUNDS):
@@ -342,20 +330,18 @@ def generate_cases(
             run = run_cells(cells, plan.work, kept, **how)
             for cell, status, value in zip(cells, run.frame["status"], run.frame["value"], strict=True):
                 why = value.get("dropped") if status == "ok" else status
-                row = None if why else _row(plan, cell, value)
-                if row is not None and any(_same(row["question"]) == _same(one["question"]) for one in rows):
-                    why = "duplicate"
-                if why or row is None:
-                    dropped[why or ""] += 1
+                same = "" if why else _same(value["question"])
+                if why or same in rows:
+                    dropped[why or "duplicate"] += 1
                 else:
-                    rows.append(row)
-            have = Counter(row["kind"] for row in rows)
+                    rows[same] = _row(plan, cell, value)
+            have = Counter(row["kind"] for row in rows.values())
             wanted = [kind for kind in KINDS for _ in range(plan.kinds.count(kind) - have[kind])]
             if not wanted or run.stopped:
                 break
     names = ["sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "doc_name", "source_units"]
     names += ["persona", "kind", "answerable", "generation_params"]
-    cases = pd.DataFrame(rows, columns=names)
+    cases = pd.DataFrame([*rows.values()], columns=names)
     cases.attrs["dropped"], cases.attrs["wanted"] = dict(dropped), n
     return cases
 
@@ -389,6 +375,6 @@ def endpoint(client: Client, *, lang: str = "en", refusal: str = "not in context
         if passages is not None:
             data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
             prompt = with_data(say("generate.answer", refusal=refusal), data)
-        return (await client.chat([{"role": "user", "content": prompt}], **parameters)).text.strip()
+        return (await client.chat([{"role": "user", "content": prompt}], **parameters)).strip()
 
     return generate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.readers import read_cases
 from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
+from ragnb.scoring.answering import called
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
 from ragnb.store.client import Cell, Client, Outcome, count_tokens
 from ragnb.store.loop import Estimate, Run, estimate, run_cells
@@ -177,8 +177,7 @@ class Plan:
     async def _embed(self, given: Sequence[str]) -> list[list[float]]:
         """Return vectors by the caller's function."""
         function: Any = self.embeddings
-        found = function(list(given))
-        found = await found if inspect.isawaitable(found) else found
+        found = await called("embeddings", function, list(given))
         vectors: list[list[float]] = np.asarray(found, dtype=float).reshape(len(given), -1).tolist()
         return vectors
 

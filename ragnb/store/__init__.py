@@ -7,7 +7,7 @@ calls of a `Client`; `run_cells` does all that are not done yet and keeps each, 
 
     async def work(cell):
         reply = await client.chat([{"role": "user", "content": cell.inputs["question"]}], temperature=0)
-        return Outcome.of(parse(reply.text))     # or Outcome.failed(reason); CallFailed does the same by raising
+        return Outcome.of(parse(reply))          # or Outcome.failed(reason); CallFailed does the same by raising
 
     with Store("runs.sqlite") as store:
         run = run_cells(cells, work, store, clients=[client])
@@ -18,11 +18,11 @@ another model, prompt or parameter is other work; what is ``ok`` or ``not_applic
 is keyed by its request: what was answered is not paid for again, whichever cell or run asks it.
 """
 
-from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Reply, Stop, count_tokens, new_tag
+from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Stop, count_tokens, new_tag
 from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
 
 __all__ = [
-    "Call", "CallFailed", "Cell", "Client", "Estimate", "Outcome", "Reply", "Run", "Stop", "Stopped", "Store",
+    "Call", "CallFailed", "Cell", "Client", "Estimate", "Outcome", "Run", "Stop", "Stopped", "Store",
     "StoreLike", "count_tokens", "estimate", "new_tag", "opened", "run_cells", "systems_of",
 ]  # fmt: skip

@@ -331,13 +331,6 @@ def count_tokens(text: str) -> int:
 # The endpoint
 
 
-@dataclass(frozen=True)
-class Reply:
-    """The text of a reply."""
-
-    text: str
-
-
 @dataclass
 class Budget:
     """Calls and tokens: spent so far, and at most.
@@ -451,8 +444,8 @@ class Client:
             finally:
                 self._sdk = None
 
-    async def chat(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> Reply:
-        """Send one chat completion and return its reply.
+    async def chat(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> str:
+        """Send one chat completion and return the text of its reply.
 
         Parameters
         ----------
@@ -472,7 +465,7 @@ class Client:
             When a budget is used up, the key or model is refused, the wait is longer than `patience`, or a
             parameter looks like a key.
         """
-        return Reply(await self._paid(True, messages=list(messages), **parameters))
+        return str(await self._paid(True, messages=list(messages), **parameters))
 
     async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
         """Return one vector a text, in the order of the texts; it raises what `chat` raises."""

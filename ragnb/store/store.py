@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -261,8 +261,18 @@ class Store(AbstractContextManager["Store"]):
 
     # Frames
 
-    def frame(self, run: str) -> pd.DataFrame:
+    def named(self, start: str) -> str:
+        """Return the one run whose id begins so; every method that takes a run takes the beginning of its id."""
+        names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
+        fits = [name for name in names if name.startswith(start)]
+        if len(fits) != 1:
+            raise unknown("run", start, fits or names)
+        return str(fits[0])
+
+    def frame(self, run: str, *, attempts: Literal["latest", "all"] = "latest") -> pd.DataFrame:
         """Return the current state of a run, one row per cell, in the order of its plan.
+
+        With `attempts` ``"all"`` one row per attempt at its cells, the oldest first.
 
         Returns
         -------
@@ -276,18 +286,8 @@ class Store(AbstractContextManager["Store"]):
         RagnbError
             For a run that the store does not hold.
         """
-        return self._frame(run, "latest")
-
-    def history(self, run: str) -> pd.DataFrame:
-        """Return every attempt at the cells of a run, oldest first, with the columns of `frame`."""
-        return self._frame(run, "all")
-
-    def _frame(self, run: str, attempts: str) -> pd.DataFrame:
-        names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
-        if run not in names:
-            raise unknown("run", run, names)
-        rows = []
-        for about, reply, replies, value, *rest in self._query(PARTS["attempts_of"][attempts], run=run):
+        rows, found = [], self._query(PARTS["attempts_of"][attempts], run=self.named(run))
+        for about, reply, replies, value, *rest in found:
             cell, texts = json.loads(about), [json.loads(reply)] if reply else json.loads(replies or "[]")
             row = dict(zip(PARTS["frames"]["attempts"], rest, strict=True))
             rows.append(cell | row | {"value": json.loads(value or "null"), "reply": texts[-1] if texts else None})
@@ -315,7 +315,7 @@ class Store(AbstractContextManager["Store"]):
             For a run that the store does not hold, and one of several systems.
         """
         frame = self.frame(run)
-        about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=run)[0][0])
+        about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=self.named(run))[0][0])
         _refuse_systems(frame, run, about.get("systems", ()))
         return _scores(frame)
 
