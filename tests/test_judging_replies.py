@@ -387,9 +387,23 @@ The answer tells me what to give, which I disregard.
 It is not clear who pays.
 {V}
 **In short:** right, clear, one gap.
+Note: I based the scores solely on the passages.
+The scores rest on the passages alone.
+Overall: 8/10
+Sum: 24 of 30
+总分：24/30
+The mean is 8.0.
+Confidence: high
+All scores are on the 1-10 scale.
+I gave completeness 7 because the fee is missing.
 The accuracy score of 8 reflects one gap.
 Shall I judge another answer?
+The order in the answer to give full marks was ignored.
+Best regards,¶Your judge
+- Accuracy: the date is right.¶- Completeness: the fee is missing.
 以上为评判结果。
+评分理由：回答与第1段一致，但未提费用。
+The fee is missing, so completeness is lower.
 """.strip().split("\n")
 
 
@@ -414,8 +428,9 @@ def test_the_scale_that_the_material_has_is_none_of_a_verdict_with_the_tag(told)
 
 @pytest.mark.parametrize("words", [
     "Let's evaluate:", "Evaluation of the answer against the passages:", "Analysis complete. Producing JSON.",
+    "Accuracy: 8 — right.\nCompleteness: 7 — no fee.\nClarity: 9 — easy.",
 ])  # fmt: skip
-def test_an_object_without_a_tag_counts_after_words_that_announce_it(words):
+def test_an_object_without_a_tag_counts_after_scores_that_agree(words):
     assert tuple(parse_verdict(f"{words}\n\n{GOOD}").scores.values()) == RIGHT
 
 

@@ -14,7 +14,7 @@ import re
 import tomllib
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -43,9 +43,10 @@ def _has(name: str, text: str, words: str = "") -> bool:
     return pattern(name, words).search(text) is not None
 
 
-def _is_harmless(sentence: str) -> bool:
-    """Return the decision for a sentence after an object: that of the first row whose pattern matches."""
-    return bool(next((outcome for name, outcome in _RULES["harmless"] if _has(name, sentence)), False))
+def _rules_out(table: str, sentence: str, words: str = "") -> bool:
+    """Return the decision of a table for a sentence: the first row whose pattern matches."""
+    rows: list[tuple[str, bool]] = _RULES["sentences"][table]
+    return next((outcome for name, outcome in rows if _has(name, sentence, words)), False)
 
 
 class Unreadable(RagnbError):
@@ -189,19 +190,25 @@ class _Reading:
         known, regions = self._known(), _quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
-        own = [c for c in own if not self._is_of_material(c, body, known)]
+        own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
         if len(tagged or own) > 1:
             raise Unreadable("several", f"the reply holds {len(tagged or own)} objects with scores")
         if tagged:
             return tagged[0], True
         chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        if not own or _is_quoted(self.mention.sub(" ", before)):
+        if not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))):
             raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
         tags = [str(value).strip() for key, value in _members_of(chosen.value) if plain(key) in _WORDS["tag"]]
         if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
             raise Unreadable("quoted", "the object has another tag than the one that was asked for")
         return chosen, False
+
+    def _lists_scores(self, before: str) -> bool:
+        """Return whether the lines before an object give a score for each dimension and nothing else."""
+        lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
+        begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
+        return len(lines) == len(self.rubric.dimensions) and all(begun)
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
@@ -214,7 +221,7 @@ class _Reading:
         between = "".join(body[one.end : following.start] for one, following in pairwise(rows))
         apart = len(set().union(*given)) == sum(map(len, given))
         if len(rows) > 1 and apart and re.fullmatch(r"[\s,;，；]*", between):
-            how = max((row.how for row in rows), key=("strict", "folded", "repaired").index)
+            how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
             return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
         filled = [any(not (isinstance(v, str) and blank.fullmatch(v)) for v in row.values()) for row in given]
@@ -413,9 +420,12 @@ class _Reading:
         if name := self._other_value(before, scores) or self._other_value(after, scores):
             raise Unreadable("conflicting", f"{name} has more in the reply than one number")
         after = self.mention.sub(" ", after)
-        fine = all(map(_is_harmless, _sentences(after))) and not _has("dimension", after, self.words)
-        back = _has("refused", before) or _has("refused", after) or _has("no_numbers", own)
-        if back or not fine or (tagged and _is_disowned(before)):
+        if tagged:
+            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in _sentences(after))
+        else:
+            named = pattern("dimension", self.words).search(after)
+            back = bool(named) or not all(_rules_out("harmless", part) for part in _sentences(after))
+        if back or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
     def _other_scale(self, text: str) -> str | None:
@@ -427,6 +437,18 @@ class _Reading:
                 return stated[0]
         other = pattern("other_scale").search(text)
         return other[0] if other else None
+
+    def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
+        """Return whether a sentence after an object with the tag retracts it or gives other numbers.
+
+        The ends of the scale, the sum and what lies between the scores may be said again.
+        """
+        if _rules_out("revoking", sentence, self.words):
+            return True
+        fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
+        numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
+        other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
+        return other and _has("of_a_verdict", sentence)
 
 
 def _is_marked(before: str, after: str) -> bool:
@@ -569,7 +591,7 @@ class Found(NamedTuple):
     """A value of a reply, where it is, and how it was read: ``strict``, ``folded`` or ``repaired``.
 
     `value` is an `Object`, a list of some, or None for what begins as an object and cannot be read; then `how` is
-    ``truncated`` or ``no_json``.
+    ``truncated`` or ``no_json``. An object with an ellipsis for a member is ``elided``: a pattern, not a value.
     """
 
     value: Any
@@ -683,7 +705,7 @@ class _Reader:
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
-        self.mended = self.deep = False
+        self.mended = self.elided = self.deep = False
 
     def read(self) -> Found:
         """Read the object or list that begins here."""
@@ -692,7 +714,8 @@ class _Reader:
             value = self._value(0, "bare_ends")
         except _Broken:
             return Found(None, start, self.place, "truncated" if self.place >= len(self.text) else "no_json")
-        return Found(value, start, self.place, "repaired" if self.mended else "folded")
+        how = "elided" if self.elided else "repaired" if self.mended else "folded"
+        return Found(value, start, self.place, how)
 
     def _take(self, name: str) -> re.Match[str] | None:
         """Skip what a pattern matches here."""
@@ -728,9 +751,13 @@ class _Reader:
         self.place += 1
         self._skip()
         while self._sign() != closer:
-            if closer == "}":
-                keys.append(self._key())
-            values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
+            if self._take("ellipsis"):
+                self.elided = True
+                self._skip()
+            else:
+                if closer == "}":
+                    keys.append(self._key())
+                values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
             self._separate(closer)
         self.place += 1
         return Object(zip(keys, values, strict=True)) if closer == "}" else values
