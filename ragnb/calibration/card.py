@@ -292,7 +292,7 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
         spent = [name_of(row, lang, alone=alone) for row in rows if np.isnan(row["widened"])]
         looks = "look_once" if pd.isna(rows[0]["labels_planned"]) else "look_spent_rows" if spent else "look_rows"
         reasons = (
-            say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts),
+            say(f"calibration.many_{_slug(verdict)}", n=len(rows), **counts),
             f"{nearest} {share_line(best, tolerance, lang)}",
             *([say("calibration.draws", what=listing(drawn))] if drawn else []),
             say(f"calibration.{looks}", what=listing(spent), labels=rows[0]["labels_planned"]),
@@ -432,7 +432,19 @@ def calibrate(
     frames: dict[str, Any] = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
     frames["table"].attrs["scale"] = ends = min(low for low, _ in scales), max(high for _, high in scales)
     verdicts = pd.DataFrame([piece.row for piece in pieces]).astype({"labels_planned": "Int64"})
-    footer = _details(about, pieces, frames["table"], PROBABILITY in columns, asked)
+    given = {name: (about or {}).get(name) for name in ABOUT}
+    if any(not_random(piece.row["draw_p"]) for piece in pieces):
+        given["drawn_at_random"] = False
+    elif PROBABILITY in columns and given["drawn_at_random"] is None:
+        given["drawn_at_random"] = True
+    named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
+    values = frames["table"].groupby("measure")["value"]
+    footer = given | {
+        "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
+        "n": sum(piece.cells.n for piece in pieces),
+        "n_clusters": max(piece.cells.n_clusters for piece in pieces),
+        "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
+    }
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
     notes = _notes(verdicts, pieces, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
@@ -594,25 +606,6 @@ def _reasons(
 
 def _slug(word: str) -> str:
     return word.lower().replace(" ", "_")
-
-
-def _details(
-    about: Mapping[str, Any] | None, pieces: Sequence[Piece], table: pd.DataFrame, recorded: bool, asked: Asked
-) -> dict[str, Any]:
-    """Return the run details; `recorded` says that the labels' inclusion probabilities are."""
-    given = {name: (about or {}).get(name) for name in ABOUT}
-    if any(not_random(piece.row["draw_p"]) for piece in pieces):
-        given["drawn_at_random"] = False
-    elif recorded and given["drawn_at_random"] is None:
-        given["drawn_at_random"] = True
-    named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
-    values = table.groupby("measure")["value"]
-    return given | {
-        "data_sha256": fingerprint(named), "seed": asked.seed,
-        "labels_planned": asked.labels_planned, "n": sum(piece.cells.n for piece in pieces),
-        "n_clusters": max(piece.cells.n_clusters for piece in pieces),
-        "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
-    }  # fmt: skip
 
 
 def _notes(

@@ -110,7 +110,11 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
             "baseline: with a system, a table of scores or the folder of a run"
         )
     of_change = [diagnostics.check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
-    gates = _decided_by(scenario.candidate, pd.concat([gates, *of_change, of_input], ignore_index=True))
+    gates = pd.concat([gates, *of_change, of_input], ignore_index=True)
+    if scenario.candidate is not None:  # among several systems only its gates block
+        other = gates["system"].notna() & (gates["system"] != scenario.candidate)
+        reason = gates["reason"].mask(other, "not the candidate")
+        gates = gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
     shared = overlap(frame, metrics, scenario, names)
     card = calibrated(scenario, inputs.ratings)
     said = notes.notes(scenario, inputs, means, gates, metrics, card, shared, docs, found)
@@ -210,15 +214,6 @@ def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
     if wanted is not None and wanted not in names:
         step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
         raise unknown("candidate", wanted, [str(name) for name in names], step)
-
-
-def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
-    """Let only the gates of the candidate block, where one is named among several systems."""
-    if candidate is None:
-        return gates
-    other = gates["system"].notna() & (gates["system"] != candidate)
-    reason = gates["reason"].mask(other, "not the candidate")
-    return gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
 
 
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap:

@@ -14,8 +14,7 @@ from ragnb.diagnostics.rules import past
 from ragnb.markup import one_line
 from ragnb.markup.blocks import Coverage, Estimate, Link, Mark
 from ragnb.markup.html import anchor
-from ragnb.schema import METRICS, Rule, scale_of
-from ragnb.weights import why_no_total
+from ragnb.schema import METRICS, scale_of
 
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
@@ -58,17 +57,15 @@ class Formatter:
         self.metrics = {name: known.get(name) for name in sheet.means["metric"]}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
-        self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
+        # The thresholds of a rule mean nothing for a metric of that name on another scale.
+        usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
+        fits = [name for name in self.metrics if (self.scales[name], self.better[name]) == usual.get(name)]
+        self.rules = {rule.metric: rule for rule in RULES if rule.also is None and rule.metric in fits}
         self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
         # The metrics of a radar: those of quality, else the rates, whose ranges have ends.
         self.axes = [name for name in self.quality or self.rates if self.span(name)]
         self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
-
-    def _fits(self, rule: Rule) -> bool:
-        """The thresholds of a rule mean nothing for a metric of that name on another scale."""
-        known, name = METRICS[rule.metric], rule.metric
-        return name in self.metrics and (self.scales[name], self.better[name]) == (known.scale, known.better)
 
     @property
     def gates(self) -> pd.DataFrame:
@@ -214,11 +211,6 @@ class Formatter:
         return Mark("bad" if blocks else tone, words)
 
     # Absence
-
-    def why_missing(self, metric: str) -> str:
-        """Say why a metric has no mean."""
-        total = why_no_total(self.sheet.means, lang=self.lang) or self.say("sheet.nothing_to_add")
-        return total if metric == TOTAL else self.kind_of_gap(self.rows[metric])
 
     def kind_of_gap(self, row: Row) -> str:
         """Say which kind of absence most of a row's samples have."""

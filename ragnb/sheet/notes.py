@@ -42,18 +42,13 @@ def notes(
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
     return note_frame([
-        *_stopped_notes(inputs, metrics, say),
-        *_system_notes(scenario, means, overlap, say),
+        *_system_notes(scenario, inputs, means, metrics, overlap, say),
         *_of_all_or_one(by_name),
         *_judge_notes(card, metrics, say),
         *inputs.stages,
-        *_unused_weights(scenario, metrics, docs, say),
-        *_setting_notes(scenario, inputs, metrics, say),
-        *_gate_notes(scenario, gates, means, say),
-        *_many_notes(scenario, metrics, found, say),
-        *_trace_notes(inputs, say),
-        *_reading_notes(inputs, say),
-        *_column_notes(head_of(inputs.frame), metrics, say),
+        *_setting_notes(scenario, inputs, metrics, docs, say),
+        *_gate_notes(scenario, gates, means, metrics, found, say),
+        *_input_notes(inputs, metrics, say),
     ])  # fmt: skip
 
 
@@ -70,7 +65,14 @@ def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
             yield row if everywhere else row | {"text": f"{name}: {row['text']}"}
 
 
-def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap, say: Say) -> Iterator[Row]:
+def _system_notes(
+    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, metrics: list[Metric], overlap: Overlap, say: Say
+) -> Iterator[Row]:
+    """Say what a judge left out because the gates were settled, and what several systems have in common."""
+    reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
+    if left := inputs.frame.filter(reasons).eq(STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
+        calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
+        yield _note(say, "stopped_early", "judge", n=count(left), of=count(inputs.rows), calls=count(int(calls)))
     if "system" not in means:
         return
     key = "systems" if scenario.candidate is None else "systems_candidate"
@@ -90,14 +92,6 @@ def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap, say
         yield _note(say, "no_common_questions", "system", asked=asked)
 
 
-def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
-    """Say what a judge left out because the gates were settled."""
-    reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
-    if left := inputs.frame.filter(reasons).eq(STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
-        calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
-        yield _note(say, "stopped_early", "judge", n=count(left), of=count(inputs.rows), calls=count(int(calls)))
-
-
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say whether people would agree with the scores, unless they were shown to."""
     if card is None and any(metric.role == "quality" for metric in metrics):
@@ -106,8 +100,10 @@ def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) 
         yield _note(say, "judge_not_trusted", "judge", "judge", reason=card.reasons[0])
 
 
-def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[str], say: Say) -> Iterator[Row]:
-    """Say which weights are for what does not occur, with the near names."""
+def _setting_notes(
+    scenario: Scenario, inputs: Inputs, metrics: list[Metric], docs: Collection[str], say: Say
+) -> Iterator[Row]:
+    """Say which weights are for what does not occur, with the near names, and what settings do to the numbers."""
     names = [metric.name for metric in metrics]
     absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
     absent += [("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs]
@@ -115,9 +111,6 @@ def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[
         near = near_names(name, have)
         hint = say("editor.near", names=", ".join(near)) if near else ""
         yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
-
-
-def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
     if inputs.stream is not None:
         yield _note(say, "streamed", "scores", n=count(inputs.rows), shown=count(min(MOST_SHOWN, inputs.rows)))
     blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
@@ -131,7 +124,11 @@ def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric], sa
         yield _note(say, "rescaled", "weighted_score")
 
 
-def _gate_notes(scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, say: Say) -> Iterator[Row]:
+def _gate_notes(
+    scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, metrics: list[Metric], found: Mapping[str, Any],
+    say: Say,
+) -> Iterator[Row]:  # fmt: skip
+    """Say how firm the gates are; and of findings and intervals side by side, how many chance alone makes."""
     if scenario.gates is None and len(gates):
         yield _note(say, "default_gates", "gates")
     deciding = gates[(gates["reason"] == "") & (gates["role"] != "completeness")]
@@ -154,10 +151,6 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, sa
             yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
         if row["outcome"] == "no_data":
             yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
-
-
-def _many_notes(scenario: Scenario, metrics: list[Metric], found: Mapping[str, Any], say: Say) -> Iterator[Row]:
-    """Say how many findings and intervals stand side by side, and how many of them chance alone makes."""
     rules, certain = len(list(fitting(RULES, metrics))), int(found["diagnoses"]["certain"].sum())
     if rules >= _MANY and certain:
         wrong = 1 - (0.5 + scenario.level / 2) ** rules
@@ -169,7 +162,11 @@ def _many_notes(scenario: Scenario, metrics: list[Metric], found: Mapping[str, A
         yield _note(say, "many_slices", "slices", n=count(n), level=level, wrong=count(chance))
 
 
-def _trace_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
+def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
+    """Say what the traces lack, one note a kind of loss and column, and which columns are left out.
+
+    Harmless renames stay in the ledger of the readers.
+    """
     if inputs.labelled and not inputs.with_gold:
         yield _note(say, "no_gold", "traces")
     for row in inputs.gold:
@@ -183,33 +180,26 @@ def _trace_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
         n = int(inputs.join.get(f"n_{key}", 0))
         if n and (inputs.with_gold or key in ("duplicate_traces", *_OF_TRACES)):
             yield note_row(key, "traces", say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())))
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for loss in inputs.lossy:
+        said = loss["what"] in _LOSSY_SAID and (loss["column"] or loss["what"] == "bad_line")
+        if said and (loss["role"], loss["what"]) != ("gold", "kept"):  # check_gold says it better
+            found.setdefault((_LOSSY_SAID[loss["what"]], loss["role"], str(loss["column"] or "")), []).append(loss)
+    for (code, role, column), rows in found.items():
+        n, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
+        yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
+    used = {metric.name for metric in metrics}
+    embedded = sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
+    if embedded:
+        yield _note(say, "wording_only", names := ", ".join(embedded), names=names)
+    others = [name for name in undeclared_columns(head_of(inputs.frame)) if name not in used]
+    if others:
+        yield _note(say, "not_averaged", ", ".join(others), columns=listing(others))
 
 
 def _first(say: Say, names: Sequence[str]) -> str:
     """Name the first of what a note counts."""
     return say("note.first", names=", ".join(one_line(name, 60) for name in names[:3])) if names else ""
-
-
-def _reading_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
-    """One note a kind of loss and column; harmless renames stay in the ledger of the readers."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in inputs.lossy:
-        said = row["what"] in _LOSSY_SAID and (row["column"] or row["what"] == "bad_line")
-        if said and (row["role"], row["what"]) != ("gold", "kept"):  # check_gold says it better
-            found.setdefault((_LOSSY_SAID[row["what"]], row["role"], str(row["column"] or "")), []).append(row)
-    for (code, role, column), rows in found.items():
-        n, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
-        yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
-
-
-def _column_notes(frame: pd.DataFrame, metrics: list[Metric], say: Say) -> Iterator[Row]:
-    used = {metric.name for metric in metrics}
-    embedded = sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
-    if embedded:
-        yield _note(say, "wording_only", names := ", ".join(embedded), names=names)
-    others = [name for name in undeclared_columns(frame) if name not in used]
-    if others:
-        yield _note(say, "not_averaged", ", ".join(others), columns=listing(others))
 
 
 def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:

@@ -303,6 +303,8 @@ def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clus
     >>> round(found.z, 1), found.p < 0.01
     (-3.1, True)
     """
+    from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
+
     f, more = np.asarray(labelled, dtype=float), np.asarray(rest, dtype=float)
     names = _both(clusters, rest_clusters, "rest_clusters")
     every, n, m, rows = np.concatenate([f, more]), len(f), len(more), len(f) + len(more)
@@ -323,17 +325,10 @@ def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clus
     z = float(c @ centred) / variance**0.5
     third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
     skew = third * (variance * (rows - 1) / total) ** 0.5 * (m - n) / rows
-    return DrawTest(of_labelled, of_rest, z, _two_sided(z, skew, few))
-
-
-def _two_sided(z: float, skew: float, df: float) -> float:
-    """Return the p-value of a standardised Pearson type III variable, moved from the normal to t(df)."""
-    from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
-
-    if abs(skew) < 1e-4:
-        tail = float(ndtr(-abs(z)))
-    else:
+    # The tail of Pearson's type III, moved from the normal to t.
+    tail = float(ndtr(-abs(z)))
+    if abs(skew) >= 1e-4:
         shape, side = 4 / skew**2, z * np.sign(skew)
         at = max(shape + side * shape**0.5, 0.0)
         tail = float(min(gammainc(shape, at), gammaincc(shape, at)))
-    return min(2 * float(stdtr(df, ndtri(min(tail, 0.5)))), 1.0)
+    return DrawTest(of_labelled, of_rest, z, min(2 * float(stdtr(few, ndtri(min(tail, 0.5)))), 1.0))

@@ -229,18 +229,13 @@ def resampled_means(
     block = max(1, _BLOCK // max(units, 1))
     for start in range(0, resamples if total else 0, block):
         part = means[start : start + block]
-        drawn = _draws(rng, sizes, total, len(part))
+        if total > units:  # multinomial; drawn one by one where that is faster
+            drawn = rng.multinomial(total, sizes / total, size=len(part)).astype(float)
+        else:
+            picked = rng.integers(0, units, (len(part), total)) + units * np.arange(len(part))[:, None]
+            drawn = np.bincount(picked.ravel(), minlength=len(part) * units).reshape(-1, units).astype(float)
         bottom, top = drawn @ weights, drawn @ sums
         if variances.any():
             top += np.sqrt(drawn @ variances) * rng.standard_normal(part.shape)
         np.divide(top, bottom, out=part, where=bottom > 0)
     return means
-
-
-def _draws(rng: np.random.Generator, sizes: npt.NDArray[np.int64], total: int, resamples: int) -> Array:
-    """How often each unit is drawn in each resample: multinomial, drawn one by one where that is faster."""
-    units = len(sizes)
-    if total > units:
-        return rng.multinomial(total, sizes / total, size=resamples).astype(float)
-    drawn = rng.integers(0, units, (resamples, total)) + units * np.arange(resamples)[:, None]
-    return np.bincount(drawn.ravel(), minlength=resamples * units).reshape(resamples, units).astype(float)

@@ -21,15 +21,18 @@ def details(w: Formatter) -> Section:
     docs = [f"{name} {weight:g}" for name, weight in w.sheet.scenario.doc_weights.items()]
     weights = {"metric_weights": own, "doc_weights": [*docs, w.say("details.others")] if docs else []}
     rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights.items() if pairs)]
-    heads = (w.say("column.setting"), w.say("column.used"))
     names = texts.entry(w.lang, "setting")
     notes = w.whole.notes.loc[~w.whole.notes["code"].isin(_ELSEWHERE), "text"]
     blocks: list[Block] = [Text(tuple(notes), "list")] if len(notes) else []
     named = tuple((names.get(key, key), value) for key, value in rows)
-    blocks += [Table(heads, named, folded=w.say("details.settings")), *_inputs(w)]
+    blocks += [Table((w.say("column.setting"), w.say("column.used")), named, folded=w.say("details.settings"))]
+    files = tuple((w.say(f"role.{one['role']}"), one["path"], markup.count(one["rows"]), Code(str(one["sha256"])))
+                  for one in w.whole.inputs)  # fmt: skip
+    heads = (*(w.say(f"column.{key}") for key in ("role", "file")), f">{w.say('column.rows')}", "SHA-256")
+    blocks += [Table(heads, files, folded=w.say("details.inputs"))] if files else []
     ledger = tuple((row["step"], markup.count(row["rows"])) for row in records(w.whole.ledger))
-    heads = (w.say("column.step"), f">{w.say('column.rows')}")
-    blocks += [Table(heads, ledger, folded=w.say("details.ledger")), Text((w.say("details.rest"),), "note")]
+    steps = (w.say("column.step"), f">{w.say('column.rows')}")
+    blocks += [Table(steps, ledger, folded=w.say("details.ledger")), Text((w.say("details.rest"),), "note")]
     n = len(w.whole.inputs)
     finding = w.say("details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n)
     lead = w.say("details.lead") if len(notes) else ""
@@ -51,17 +54,6 @@ def _settings(w: Formatter) -> list[tuple[str, str]]:
         rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
     rows.append(("ragnb", metadata.version("ragnb")))
     return [(name, str(value)) for name, value in rows if value]
-
-
-def _inputs(w: Formatter) -> list[Block]:
-    if not w.whole.inputs:
-        return []
-    heads = (*(w.say(f"column.{key}") for key in ("role", "file")), f">{w.say('column.rows')}", "SHA-256")
-    rows = tuple(
-        (w.say(f"role.{one['role']}"), one["path"], markup.count(one["rows"]), Code(str(one["sha256"])))
-        for one in w.whole.inputs
-    )
-    return [Table(heads, rows, folded=w.say("details.inputs"))]
 
 
 def glossary(w: Formatter) -> Section:

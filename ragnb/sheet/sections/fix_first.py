@@ -56,9 +56,11 @@ def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> Step:
         "fix.limit", value=w.value(metric, gate["value"]), limit=w.limit(metric, gate["threshold"]),
         n=w.say("chart.n", n=markup.count(gate["n"])),
     )  # fmt: skip
-    right = _righted(w, metric)
+    found, wrong = tally(w), _wrong(w, metric)
+    right, n = sum(found.get(label, 0) for label in RIGHT), sum(found.values())
+    words = {"right": markup.count(right), "then": markup.count(right + wrong), "n": markup.count(n)}
     last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if gate["outcome"] == "fail" else ""
-    gains = [last, right or _gain(w, finding)]
+    gains = [last, w.say("fix.right", **words) if wrong else _gain(w, finding)]
     parts = _parts(w, metric, finding)
     detail = w.say("fix.open", level=w.level, ends=w.ends(metric, gate)) if gate["outcome"] != "fail" else ""
     text = w.say("list.also").join(gain for gain in gains if gain)
@@ -93,14 +95,6 @@ def _problem(w: Formatter, metric: str) -> str:
 def _gain(w: Formatter, finding: Row | None) -> str:
     cost = np.nan if finding is None else finding["cost"]
     return "" if pd.isna(cost) or cost <= 0 else w.say("fix.overall", gain=markup.number(cost))
-
-
-def _righted(w: Formatter, metric: str) -> str:
-    """Say how many questions would end right if all that a rate counts were put right."""
-    found, wrong = tally(w), _wrong(w, metric)
-    right, n = sum(found.get(label, 0) for label in RIGHT), sum(found.values())
-    words = {"right": markup.count(right), "then": markup.count(right + wrong), "n": markup.count(n)}
-    return w.say("fix.right", **words) if wrong else ""
 
 
 def _wrong(w: Formatter, metric: str) -> int:

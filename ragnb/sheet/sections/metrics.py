@@ -11,6 +11,7 @@ from ragnb import markup, texts
 from ragnb.markup.blocks import Block, Histogram, Mark, Measure, Measures, Picture, Section
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter
+from ragnb.weights import why_no_total
 
 
 def metrics(w: Formatter) -> Section | None:
@@ -37,8 +38,9 @@ def metrics(w: Formatter) -> Section | None:
 def measure(w: Formatter, metric: str) -> Measure:
     """Return the row of one metric."""
     row, about = w.rows[metric], w.gloss(metric)
-    lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
+    lower, why = w.say("chart.lower") if w.better[metric] == "lower" else "", w.kind_of_gap(row)
     if metric == TOTAL:
+        why = why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add")
         bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))
         about = "; ".join(filter(None, [w.say("measures.total"), bands]))
     missing = pd.isna(row["value"])
@@ -46,7 +48,7 @@ def measure(w: Formatter, metric: str) -> Measure:
         w.title(metric), metric, " ".join(filter(None, [about, lower])),
         "" if pd.isna(row["weight"]) else f"{row['weight']:g}", w.coverage(row),
         w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
-        w.why_missing(metric) if missing else "", "" if missing else w.counted(row),
+        why if missing else "", "" if missing else w.counted(row),
     )  # fmt: skip
 
 
@@ -76,18 +78,14 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
         return texts.counted(w.say, "measures.no_thresholds", len(scored)), 0
     if not low:
         return w.say("measures.none_low"), 0
-    sure = [name for name in low if _conclusive(w, name)]
+    near = {name: w.rows[name]["high" if w.better[name] == "higher" else "low"] for name in low}
+    sides = {name: 1 if w.better[name] == "higher" else -1 for name in low}
+    sure = [name for name in low if sides[name] * (w.thresholds(name)[0][1] - near[name]) > 0]
     if not sure:
         return w.say("measures.maybe", names=w.list(map(w.title, low))), len(low)
     key = "only" if len(sure) == len(low) == 1 and len(judged) > 1 else "one" if len(sure) == 1 else "some"
     finding = w.say(f"measures.{key}", names=w.list(map(w.name, sure)), n=len(sure))
     return finding[:1].upper() + finding[1:], len(low)
-
-
-def _conclusive(w: Formatter, metric: str) -> bool:
-    """Whether the whole interval is beyond the milder threshold."""
-    row, at = w.rows[metric], w.thresholds(metric)[0][1]
-    return bool(row["high"] < at if w.better[metric] == "higher" else row["low"] > at)
 
 
 def radar(w: Formatter) -> Picture | None:

@@ -21,8 +21,11 @@ def outcomes(w: Formatter) -> Section | None:
         return None
     n = sum(found.values())
     wrong = n - sum(found.get(label, 0) for label in RIGHT)
-    groups = _groups(w)
-    blocks: list[Block] = []
+    groups, counts, blocks = dict[str, list[tuple[str, Stack]]](), w.sheet.label_counts, list[Block]()
+    for name, rows in () if counts is None else counts.groupby("slice", sort=False):
+        if name != w.sheet.scenario.doc:  # the group with most wrong answers first
+            stacks = [(str(group), label_stack(w, part)) for group, part in rows.groupby("group", sort=False)]
+            groups[str(name)] = sorted(stacks, key=lambda one: (_right(one[1]) / max(one[1].all, 1), one[0]))
     for name, rows in groups.items():
         heads = (name, f">{w.say('outcomes.questions')}", f">{w.say('outcomes.right')}", w.say("section.outcomes"))
         most = [(group, markup.count(stack.all), f"{_right(stack)}", stack) for group, stack in rows[:_MOST]]
@@ -55,16 +58,6 @@ def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
     counts = dict(zip(rows["label"], rows["n"], strict=True))
     parts = tuple((kind, w.say(f"label.{label}"), int(counts.get(label, 0))) for label, kind in KINDS.items())
     return Stack(parts, sum(n for _, _, n in parts))
-
-
-def _groups(w: Formatter) -> dict[str, list[tuple[str, Stack]]]:
-    """Return the labels by the groups of each slice, the one with most wrong answers first."""
-    counts, out = w.sheet.label_counts, {}
-    for name, rows in () if counts is None else counts.groupby("slice", sort=False):
-        if name != w.sheet.scenario.doc:
-            stacks = [(str(group), label_stack(w, part)) for group, part in rows.groupby("group", sort=False)]
-            out[str(name)] = sorted(stacks, key=lambda one: (_right(one[1]) / max(one[1].all, 1), one[0]))
-    return out
 
 
 def _turned(w: Formatter) -> list[Block]:

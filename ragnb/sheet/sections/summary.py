@@ -35,7 +35,11 @@ def summary(w: Formatter) -> Section:
     """Return the verdict, what to know before believing it, and the outcome bar."""
     notes = w.whole.notes
     cautions = notes.loc[notes["code"].isin(_CAUTIONS), "text"].tolist()
-    blocks: list[Block] = [_verdict(w)]
+    gates = deciding(w.whole.gates)
+    tone, status, title, lead = _words(w, gates)
+    score, name, lines = _score(w)
+    said, marks = Mark(tone, w.say(f"status.{status}")), by_outcome(w, gates)
+    blocks: list[Block] = [Verdict(said, title, lead, marks, w.say("sheet.gates_count"), score, name, lines)]
     blocks += [Text(tuple(cautions), "caution")] if cautions else []
     blocks += [_by_system(w)] if w.shown is not None else []
     blocks += [_bar(w)] if tally(w) else []
@@ -99,14 +103,6 @@ def _said(w: Formatter, rows: dict[str, Row]) -> str:
 
 def _headline(rows: dict[str, Row]) -> str | None:
     return next((m for m in (TOTAL, OUTCOME) if m in rows and not pd.isna(rows[m]["value"])), None)
-
-
-def _verdict(w: Formatter) -> Verdict:
-    gates = deciding(w.whole.gates)
-    tone, status, title, lead = _words(w, gates)
-    score, name, notes = _score(w)
-    said, marks = Mark(tone, w.say(f"status.{status}")), by_outcome(w, gates)
-    return Verdict(said, title, lead, marks, w.say("sheet.gates_count"), score, name, notes)
 
 
 def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
