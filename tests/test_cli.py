@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import ragnb
-from ragnb.cli.parameters import overrides
+from ragnb.cli.terminal import overrides
 from ragnb.errors import RagnbError
 
 ROOT = Path(__file__).resolve().parents[1]

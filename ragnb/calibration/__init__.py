@@ -14,7 +14,7 @@ from ragnb.calibration.labels import (
     write_golden,
     write_labels,
 )
-from ragnb.calibration.measures import agreement
+from ragnb.calibration.ratings import agreement
 from ragnb.calibration.reading import (
     RATING_ALIASES,
     judge_columns,

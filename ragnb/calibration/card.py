@@ -16,9 +16,9 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration.corrected import COLUMNS, DRAW, corrected_row, corrected_ways, draw_text, not_random
-from ragnb.calibration.measures import FRAMES, inflation, measure_rows, measured, over_constant
 from ragnb.calibration.ratings import (
     ALL,
+    FRAMES,
     PROBABILITY,
     Asked,
     Cells,
@@ -31,7 +31,11 @@ from ragnb.calibration.ratings import (
     columns_of,
     fingerprint,
     group_columns,
+    inflation,
+    measure_rows,
+    measured,
     open_ratings,
+    over_constant,
     with_ends,
 )
 from ragnb.errors import RagnbError, listing, need_whole, unknown

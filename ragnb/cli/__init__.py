@@ -11,10 +11,17 @@ import click
 from ragnb import __version__
 from ragnb.cli.calibrate import calibrate_command
 from ragnb.cli.compare import compare_command
-from ragnb.cli.pipeline import answer_command, generate_command, run_command
 from ragnb.cli.plan import plan_command
 from ragnb.cli.runs import runs_command
-from ragnb.cli.scenarios import check_command, evaluate_command, judge_command, report_command
+from ragnb.cli.scenarios import (
+    answer_command,
+    check_command,
+    evaluate_command,
+    generate_command,
+    judge_command,
+    report_command,
+    run_command,
+)
 from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes, on_stderr, speak, spoken
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line

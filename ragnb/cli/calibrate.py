@@ -10,8 +10,17 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import as_options, command, pair
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
+from ragnb.cli.terminal import (
+    BLOCKED,
+    NOT_PROVEN,
+    PASSED,
+    as_options,
+    command,
+    pair,
+    spoken,
+    text_table,
+    write_files,
+)
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text
 from ragnb.markup import one_line
@@ -97,7 +106,7 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
 
 
 def _page(card: Any) -> str:
-    from ragnb.report.study import card_page
+    from ragnb.report.run import card_page
 
     return card_page(card)
 

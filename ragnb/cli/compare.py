@@ -9,8 +9,19 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import as_options, command, overrides, pair
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, block_rows, report_lines, spoken, write_files
+from ragnb.cli.terminal import (
+    BLOCKED,
+    NOT_PROVEN,
+    PASSED,
+    as_options,
+    block_rows,
+    command,
+    overrides,
+    pair,
+    report_lines,
+    spoken,
+    write_files,
+)
 from ragnb.errors import RagnbError
 from ragnb.files import json_text
 

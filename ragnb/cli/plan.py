@@ -9,8 +9,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import command, overrides
-from ragnb.cli.terminal import PASSED, write_files
+from ragnb.cli.terminal import PASSED, command, overrides, write_files
 from ragnb.files import json_text
 from ragnb.markup import count, number
 

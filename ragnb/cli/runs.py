@@ -12,8 +12,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import command
-from ragnb.cli.terminal import BAD_INPUT, PASSED, text_table
+from ragnb.cli.terminal import BAD_INPUT, PASSED, command, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.markup import count, one_line

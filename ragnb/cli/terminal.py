@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import tomllib
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,11 +14,11 @@ from typing import Any
 
 import click
 
-from ragnb.cli.parameters import as_options
-from ragnb.errors import RagnbWarning, worded
+from ragnb.errors import RagnbError, RagnbWarning, worded
 from ragnb.files import write_whole
 from ragnb.markup import one_line
 from ragnb.markup.blocks import Table
+from ragnb.schema import masked, refuse_secrets
 from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
@@ -139,3 +141,154 @@ def note(text: str) -> None:
 def on_stderr(text: str) -> None:
     """Print text on stderr as one line, prefixed with ragnb."""
     click.echo(f"ragnb: {one_line(text)}", err=True)
+
+
+def temperature(text: str) -> float | None:
+    """Return a temperature, or None for a model without this parameter.
+
+    Examples
+    --------
+    >>> temperature("0.7"), temperature("none")
+    (0.7, None)
+    """
+    try:
+        value = None if text == "none" else float(text)
+    except ValueError:
+        value = math.nan
+    if value is not None and not 0 <= value < math.inf:
+        raise click.BadParameter(f"{one_line(text)!r} is neither a number of at least 0 nor the word none.")
+    return value
+
+
+def missing_mark(text: str) -> float | str:
+    """Return the number that means no score, or ``outside`` for all values outside the scale.
+
+    Examples
+    --------
+    >>> missing_mark("-1"), missing_mark("outside")
+    (-1.0, 'outside')
+    """
+    try:
+        return "outside" if text == "outside" else float(text)
+    except ValueError:
+        raise click.BadParameter(f"{one_line(text)!r} is neither a number nor the word outside.") from None
+
+
+_TYPES = {
+    "file": click.Path(path_type=Path), "language": click.Choice(LANGUAGES),
+    "stage": click.Choice(["generate", "answer", "evaluate", "judge", "report"]), "count": click.IntRange(min=1),
+    "whole": int, "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
+}  # fmt: skip
+_OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+
+
+def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
+    """Turn a function into the command of that name, with the arguments and options in ``options.toml``."""
+
+    def make(function: Callable[..., int]) -> click.Command:
+        for flags, row in reversed(_OPTIONS[name].items()):
+            given = _OPTIONS["shared"].get(flags, {}) | row
+            given["type"] = _TYPES.get(given.get("type", ""))
+            if flags.startswith("-"):
+                shown = {"show_default": "default" in given}
+                function = click.option(*flags.split(), **(shown | given))(function)
+            else:
+                function = click.argument(flags, **given)(function)
+        return click.command(name)(function)
+
+    return make
+
+
+def as_options(text: str, wording: str = "settings") -> str:
+    """Return a message with its Python arguments replaced by command-line options or scenario settings.
+
+    Examples
+    --------
+    >>> as_options("say missing=-1, or scale=(-1, 1); human='…'", "calibrate")
+    'say --missing -1, or --scale -1 1; --human …'
+    >>> as_options("pass encoding='gb18030'")
+    'pass -p encoding=gb18030 (encoding: gb18030 in a scenario)'
+    >>> as_options("columns={'…': 'answer'}"), as_options("metrics=[rn.Metric('stars', 1, 5)]")
+    ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
+    >>> as_options("corpus='complete' needs the document of each question")
+    'corpus: complete needs the document of each question'
+    """
+    for pattern, written in _OPTIONS["wording"][wording].items():
+        text = re.sub(pattern, written, text)
+    return text
+
+
+def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, Any]:
+    """Parse ``key=value`` texts and --lang into fields of a scenario; the scenario validates the values.
+
+    Raises
+    ------
+    RagnbError
+        For an unknown field, with suggestions, and for a value that is not plain YAML.
+
+    Examples
+    --------
+    >>> overrides(["level=0.9", "metric_weights={faithfulness: 2}"])
+    {'level': 0.9, 'metric_weights': {'faithfulness': 2}}
+    """
+    from ragnb.scenario import Scenario
+
+    pairs = _pairs("-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None}))
+    return pairs | ({"lang": lang} if lang else {})
+
+
+def sent(parameters: Iterable[str]) -> dict[str, Any]:
+    """Parse ``key=value`` texts into the parameters sent with each call.
+
+    Raises
+    ------
+    RagnbError
+        For a value that is not plain YAML, a parameter that ragnb sets itself, and a key.
+
+    Examples
+    --------
+    >>> sent(["seed=1", "reasoning_effort=low"])
+    {'extra_body': {'seed': 1, 'reasoning_effort': 'low'}}
+    """
+
+    def check(key: str) -> None:
+        if why := _OPTIONS["never_sent"].get(key):
+            raise RagnbError(f"--send {key}: {why}")
+
+    body = _pairs("--send", "seed=1", parameters, check)
+    refuse_secrets(body, "--send")
+    return {"extra_body": body} if body else {}
+
+
+def pair(flag: str, example: str, text: str) -> tuple[str, str]:
+    """Split a ``key=value`` text of an option.
+
+    Examples
+    --------
+    >>> pair("--about", "judge_id=small-8b", "judge_id=mine")
+    ('judge_id', 'mine')
+    """
+    key, sign, value = text.partition("=")
+    if not sign:
+        given = masked(one_line(text))
+        raise RagnbError(f"{flag} {given!r} is not KEY=VALUE; write, for example, {flag} {example}")
+    return key, value
+
+
+def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
+    from ragnb.scenario.yaml import read_text
+
+    pairs: dict[str, Any] = {}
+    for text in texts:
+        key, value = pair(flag, example, text)
+        check(key)
+        if key in pairs:
+            raise RagnbError(f"{flag} {key} appears twice; keep one")
+        read = read_text(f"{key}: {value}", Path(f"{flag} {key}=…")).data
+        if set(read) != {key}:
+            raise RagnbError(f"{flag} {key}: the value holds further keys; put it in quotes")
+        pairs[key] = read[key]
+        for name, item in read[key].items() if isinstance(read[key], dict) else ():
+            if item is None and ":" in name:  # {faithfulness:2} is a long name without a value to YAML
+                raise RagnbError(f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon")
+    return pairs

@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.comparison.differences import TIE, Flags, columns_of, compared, paired_runs, primary_of
-from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.differences import TIE, Flags, Pairs, columns_of, compared, paired_runs, primary_of
 from ragnb.comparison.source import Run, judge_of, need_baseline, run_of, systems_of
 from ragnb.diagnostics import failure_modes
-from ragnb.diagnostics.modes import MODES, NEEDED
+from ragnb.diagnostics.findings import MODES, NEEDED
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import count
 from ragnb.scenario import Scenario

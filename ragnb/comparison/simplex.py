@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import TIE, paired_runs, total_of_pairs
-from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.differences import TIE, Pairs, paired_runs, total_of_pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.stats.estimates import packed

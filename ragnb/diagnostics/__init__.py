@@ -1,6 +1,16 @@
 """Findings with probable causes and recommended actions, failure modes, and quality gates."""
 
-from ragnb.diagnostics.findings import diagnose, findings, rule_gains
+from ragnb.diagnostics.findings import (
+    MODES,
+    diagnose,
+    failure_modes,
+    failure_summary,
+    findings,
+    least_set_note,
+    mode_reductions,
+    mode_summary,
+    rule_gains,
+)
 from ragnb.diagnostics.gates import (
     check_differences,
     check_gates,
@@ -9,14 +19,6 @@ from ragnb.diagnostics.gates import (
     if_documents_fail,
     input_words,
     junit,
-)
-from ragnb.diagnostics.modes import (
-    MODES,
-    failure_modes,
-    failure_summary,
-    least_set_note,
-    mode_reductions,
-    mode_summary,
 )
 from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars
 

@@ -17,7 +17,7 @@ from ragnb.plots.card import (
 )  # fmt: skip
 from ragnb.plots.comparison import differences, weight_map, win_rates
 from ragnb.plots.counts import distribution, outcomes
-from ragnb.plots.means import intervals, radar
+from ragnb.plots.marks import intervals, radar
 
 need_package("matplotlib", extra="notebook")
 

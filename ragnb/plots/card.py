@@ -12,8 +12,7 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
 from ragnb.markup.text import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, grid, percents, scale_of
-from ragnb.plots.means import estimate
+from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, estimate, grid, percents, whole_scale
 
 # Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
@@ -316,8 +315,8 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         for k in range(0, len(x), 1 + len(x) // 12):
             many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
             ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
-        scale_of(ax, "x", *ends, margin=0.04)
-        scale_of(ax, "y", *ends, margin=0.04, below=0.088)
+        whole_scale(ax, "x", *ends, margin=0.04)
+        whole_scale(ax, "y", *ends, margin=0.04, below=0.088)
         legend_below(ax, 36)
         words = [with_interval(*row) for row in zip(human, low, high, strict=True)]
         finding = say("chart.no_intervals" if np.isnan(low).all() else "chart.none_off")

@@ -13,8 +13,7 @@ from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.markup import INK, MISSING, SYSTEM_COLOURS, count, is_missing, number, one_line, percent
 from ragnb.markup.radar import check_systems
 from ragnb.plots.canvas import Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import scale_of
-from ragnb.plots.means import gaps, notes_below
+from ragnb.plots.marks import gaps, notes_below, whole_scale
 from ragnb.schema import CLIP, Metric, resolve_metrics
 
 # Dots a row; the box holds all scores.
@@ -193,7 +192,7 @@ def distribution(
         ax.set_ylim(len(heads) - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.spines.left.set_visible(False)
-        scale_of(ax, "x", low, high)
+        whole_scale(ax, "x", low, high)
         notes = [say("chart.spread")] + [say("chart.shares")] * own
         endless = [metric.name for metric in chosen if not metric.bounded]
         notes += notes_below(say, "chart.lower", any(metric.better == "lower" for metric in bounded), endless)

@@ -1,6 +1,5 @@
 """The one place where a run is put together: a scenario, a file or a frame becomes one sheet of small frames."""
 
-from ragnb.sheet.build import assess
-from ragnb.sheet.result import Assessment
+from ragnb.sheet.build import Assessment, assess
 
 __all__ = ["Assessment", "assess"]

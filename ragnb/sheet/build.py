@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import os
+import platform
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
 import pandas as pd
 
 from ragnb import diagnostics, weights
+from ragnb.calibration import CalibrationCard
 from ragnb.comparison.changed import beside_baseline
-from ragnb.comparison.differences import paired_runs
-from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.differences import Pairs, paired_runs
 from ragnb.comparison.source import Run, systems_of
-from ragnb.diagnostics import RULES
+from ragnb.diagnostics import RULES, gates_json, junit
 from ragnb.errors import RagnbError, need_columns, unknown
+from ragnb.files import json_text, write_whole
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams, with_cases
-from ragnb.markup import MISSING
+from ragnb.markup import MISSING, count
+from ragnb.markup.blocks import Section
+from ragnb.markup.html import render_fragment, render_page
+from ragnb.markup.markdown import render_markdown
+from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet import notes
 from ragnb.sheet.notes import Overlap
-from ragnb.sheet.result import Assessment
-from ragnb.sheet.sections.judge import calibrated
+from ragnb.sheet.sections.gates import calibrated
+from ragnb.texts import counted, load
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
 
@@ -365,3 +377,311 @@ def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | Non
         return None
     _, every = paired_runs(run, scenario.baseline or others[0])
     return every[0] if len(every) == 1 else None
+
+
+_COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", "documents")
+_PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment:
+    """Every small result frame of one run, made by `assess`.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        The settings that were used, overrides included.
+    scores : DataFrame
+        The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates. Of rows
+        too many to hold (see `assess`) only those that the sheet shows: the 1,000 worst by weighted score, and
+        the worst samples of the diagnoses. No number of the sheet is computed from them.
+    rows, unscored : int
+        How many rows the sheet is about, and how many of them have no score of quality (of traces: no label).
+    spread : DataFrame
+        ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many
+        rows score in each tenth of a metric's range and at its very ends, and how many have no score.
+    means : DataFrame
+        As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
+    systems, common : DataFrame or None
+        Where there are several systems, which are never pooled, ``means``, ``diagnoses``, ``modes``, ``outcomes``,
+        ``documents`` and ``slices`` have a first column ``system``, and ``systems`` is ``means``; ``common`` is
+        the same on the questions that all of them answered, where they did not answer the same ones; how many
+        those are is ``common_questions``.
+    documents : DataFrame or None
+        The means by document; rows of one document are the clusters of its own interval.
+    slices : DataFrame or None
+        The same by the groups of the scenario's slices: ``slice, group`` and the columns of means.
+    diagnoses, modes : DataFrame
+        As `diagnose` and ``diagnostics.failure_summary`` give them.
+    outcomes : DataFrame or None
+        ``label, meaning, n, share`` of labelled traces.
+    label_counts : DataFrame or None
+        ``slice, group, label, n``: the same by the groups of the slices, and by document.
+    gates : DataFrame
+        As `check_gates` gives it, a row a gate and system, after the gates on the input (see
+        ``gates.completeness``).
+    calibration : CalibrationCard or None
+        Of the scenario's ratings; None without.
+    comparison : DataFrame or None
+        Beside the scenario's ``baseline``, as `compare` gives it; `report` names the previous run where the
+        scenario names none.
+    changed : DataFrame or None
+        Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
+        ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, and ``change``:
+        ``fixed`` and ``broken`` where the answer turned right or wrong, else ``better, worse, same``.
+    notes : DataFrame
+        ``code, about, text``: what a reader must know before believing the numbers.
+    ledger : DataFrame
+        ``step, rows``: where the rows came from and where they went.
+    inputs : list of dict
+        ``role, path, sha256, rows`` of the files read.
+
+    Examples
+    --------
+    >>> from ragnb import assess
+    >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+    >>> sheet.means["metric"].tolist()
+    ['faithfulness', 'weighted_score']
+    """
+
+    scenario: Scenario
+    scores: pd.DataFrame
+    rows: int
+    unscored: int
+    spread: pd.DataFrame
+    means: pd.DataFrame
+    systems: pd.DataFrame | None
+    common: pd.DataFrame | None
+    common_questions: int
+    documents: pd.DataFrame | None
+    slices: pd.DataFrame | None
+    diagnoses: pd.DataFrame
+    modes: pd.DataFrame
+    outcomes: pd.DataFrame | None
+    label_counts: pd.DataFrame | None
+    gates: pd.DataFrame
+    notes: pd.DataFrame
+    ledger: pd.DataFrame
+    inputs: list[dict[str, Any]]
+    calibration: CalibrationCard | None = None
+    comparison: pd.DataFrame | None = None
+    changed: pd.DataFrame | None = None
+
+    @cached_property
+    def verdict(self) -> str:
+        """The answer to "is it good enough?" with its reason and the overall score, as the page begins."""
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections.summary import sentence
+
+        return sentence(Formatter(self))
+
+    @property
+    def streamed(self) -> bool:
+        """Whether `scores` holds only some of the rows."""
+        return len(self.scores) < self.rows
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a gate blocks."""
+        return bool(self.gates["blocks"].any())
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether more input lines are damaged or lost than the scenario allows."""
+        return bool((self.gates["reason"] == "incomplete").any())
+
+    @property
+    def shown_system(self) -> str | None:
+        """The system that a page shows in detail: the candidate, else the one with most gates that block."""
+        if self.systems is None:
+            return None
+        if self.scenario.candidate is not None:
+            return self.scenario.candidate
+        blocks = self.gates.groupby("system")["blocks"].sum()
+        totals = self.systems[self.systems["metric"] == "weighted_score"].set_index("system")["value"]
+        order = pd.DataFrame({"blocks": -blocks.reindex(totals.index).fillna(0), "value": totals})
+        return str(order.sort_values(["blocks", "value"], kind="stable").index[0])
+
+    def of_system(self, name: str) -> Assessment:
+        """Return the same run with the frames of one system alone.
+
+        Raises
+        ------
+        RagnbError
+            For a name that is none of the systems.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> scores = pd.DataFrame({"question": ["x", "x"], "faithfulness": [1.0, 0.8], "system": ["a", "b"]})
+        >>> assess(scores).of_system("b").means["value"].tolist()
+        [0.8, 0.8]
+        """
+        names = [] if self.systems is None else self.systems["system"].unique().tolist()
+        if name not in names:
+            raise unknown("system", name, names)
+        own: dict[str, Any] = {}
+        for field in ("means", "spread", "diagnoses", "modes", "outcomes", "label_counts", "documents", "slices"):
+            if (frame := getattr(self, field)) is not None:
+                own[field] = frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
+        return replace(self, **own)
+
+    def __repr__(self) -> str:
+        return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"
+
+    def sections(self, *keys: str) -> list[Section]:
+        """Return the sections of the sheet that have something to say, in reading order.
+
+        Parameters
+        ----------
+        *keys : str
+            Of ``summary, fix, metrics, gates, outcomes, comparison, documents, judge, questions, run, glossary``;
+            by default all.
+
+        Raises
+        ------
+        RagnbError
+            For a key that is none of these.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> [section.key for section in sheet.sections("metrics", "gates")]
+        ['metrics', 'gates']
+        """
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections import SECTIONS
+
+        for key in keys:
+            if key not in SECTIONS:
+                raise unknown("section", key, SECTIONS)
+        writer = Formatter(self)
+        made = (SECTIONS[key](writer) for key in keys or SECTIONS)
+        return [section for section in made if section is not None]
+
+    def section(self, key: str) -> Section | None:
+        """Return one section, which shows itself in a notebook and prints as Markdown; None where it is empty.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sheet.section("metrics").name
+        'Metrics'
+        """
+        return next(iter(self.sections(key)), None)
+
+    @property
+    def title(self) -> str:
+        """What the run is called."""
+        scenario = self.scenario
+        named = scenario.title or (scenario.name if "name" in scenario.model_fields_set else None)
+        return named or load(scenario.lang)("sheet.title")
+
+    def _repr_html_(self) -> str:
+        return render_fragment(self.sections(*_COMPACT))
+
+    def to_html(self) -> str:
+        """Return the whole page, which opens from a file and asks no host."""
+        say, lang = load(self.scenario.lang), self.scenario.lang
+        docs = 0 if self.documents is None else self.documents["document"].nunique()
+        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, "sheet.questions", count(self.rows))]
+        facts += [counted(say, "sheet.documents", count(docs))] if docs else []
+        return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
+
+    def to_markdown(self) -> str:
+        """Return the sheet as Markdown, without times and machine paths: equal input gives equal text.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8, 0.9], "doc_name": ["a", "b", "c"]}), gates=[])
+        >>> next(line for line in sheet.to_markdown().splitlines() if line.startswith("- faith"))[:28]
+        '- faithfulness: 0.9000 (w=1)'
+        """
+        sections = [section for section in self.sections() if section.key != "glossary"]
+        return render_markdown(sections, title=self.title)
+
+    def to_junit(self) -> str:
+        """Return the gates as a JUnit XML test suite: one that blocks fails, one that is not decided is skipped.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sheet.to_junit()[:22]
+        '<?xml version="1.0" en'
+        """
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections.gates import cases
+
+        return junit(self.scenario.name, cases(Formatter(self)))
+
+    def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
+        """Write the page and the tables of the run into a folder; each file appears whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+        command : str, optional
+            What was called, for ``run.json``.
+
+        Returns
+        -------
+        dict of name to path
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.html, report.md, run.json,
+            scenario.snapshot.yaml``; ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to
+            hold; with ratings also ``calibration.json, calibration.md``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
+        ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
+        """
+        judge = None if self.calibration is None else self.calibration.verdict
+        result = {"blocked": self.blocked, "verdict": self.verdict, "overall": _overall(self), "judge": judge}
+        texts = {
+            "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
+            "means.csv": to_csv_text(self.means),
+            "gates.json": gates_json(self.gates),
+            "gates.junit.xml": self.to_junit(),
+            "report.html": self.to_html(),
+            "report.md": self.to_markdown(),
+            "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
+            "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
+        }
+        if self.calibration is not None:
+            texts["calibration.json"] = json_text(self.calibration.to_dict())
+            texts["calibration.md"] = self.calibration.to_markdown()
+        return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
+
+
+def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **result: Any) -> dict[str, Any]:
+    """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
+    return {
+        "ragnb": metadata.version("ragnb"),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "scenario": scenario.name,
+        "inputs": inputs,
+        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
+        **result,
+    }
+
+
+def _overall(sheet: Assessment) -> dict[str, Any]:
+    """The weighted score as JSON holds it: what is not there is null."""
+    shown = sheet.shown_system
+    means = sheet.means if shown is None else sheet.of_system(shown).means
+    row = means[means["metric"] == "weighted_score"].iloc[-1]
+    ends = float(row["range_low"]), float(row["range_high"])
+    found = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
+    span = list(ends) if all(map(math.isfinite, ends)) else None
+    return found | {"n": int(row["n"]), "n_clusters": int(row["n_clusters"]), "range": span}

@@ -1,23 +1,5 @@
 """Statistical formulas on arrays, without frames, names or labels."""
 
-from ragnb.stats.agreement import (
-    best_constant,
-    bias,
-    chance_floor,
-    human_ceiling,
-    kendall,
-    kendall_of_means,
-    kendall_within,
-    krippendorff_alpha,
-    leave_one_out,
-    limits_of_agreement,
-    mae,
-    quadratic_kappa,
-    round_half_up,
-    slope_on_mean,
-    within,
-    within_share,
-)
 from ragnb.stats.correction import MAPS, Corrected, draw_test, fit_map, grouped_folds, ppi_jackknife, recalibrate
 from ragnb.stats.decisions import (
     balanced_order,
@@ -30,12 +12,28 @@ from ragnb.stats.decisions import (
 )
 from ragnb.stats.estimates import (
     Estimate,
+    best_constant,
+    bias,
+    chance_floor,
     clustered_mean,
     holm,
+    human_ceiling,
     jackknife,
+    kendall,
+    kendall_of_means,
+    kendall_within,
+    krippendorff_alpha,
+    leave_one_out,
+    limits_of_agreement,
+    mae,
     p_above,
+    quadratic_kappa,
+    round_half_up,
+    slope_on_mean,
     stratified_mean,
     stratified_se,
+    within,
+    within_share,
 )
 from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, widening, wilson
 from ragnb.stats.power import (

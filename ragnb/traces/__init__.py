@@ -3,8 +3,7 @@
 A labelled trace is a row of a scores frame, so its rates are means like any other.
 """
 
-from ragnb.traces.gold import check_gold
-from ragnb.traces.label import join_report, label_traces
+from ragnb.traces.label import check_gold, join_report, label_traces
 from ragnb.traces.rates import (
     RATES,
     count_unanswerable,

@@ -17,8 +17,17 @@ from ragnb.weights.columns import MetricsArgument, as_pandas, column_names, scor
 from ragnb.weights.engines import Batch, Reduction, collected, opened, reduce_batches, stays_lazy
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import gains_reduction, histogram_reduction
-from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
-from ragnb.weights.weighing import add_columns, evaluated, weigh, weighted_score
+from ragnb.weights.total import (
+    Weighing,
+    add_columns,
+    check_weights,
+    evaluated,
+    metric_name,
+    nfc,
+    present_weights,
+    weigh,
+    weighted_score,
+)
 
 __all__ = [
     "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",

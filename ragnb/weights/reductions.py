@@ -14,8 +14,7 @@ from ragnb.schema import Metric
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes, Flags
 from ragnb.weights.engines import Batch, Reduction
-from ragnb.weights.total import Weighing, check_weights, relative, total_of
-from ragnb.weights.weighing import evaluated
+from ragnb.weights.total import Weighing, check_weights, evaluated, relative, total_of
 
 # Keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
 _HAIR = 1e-9

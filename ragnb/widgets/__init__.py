@@ -2,8 +2,7 @@
 
 from ragnb.errors import need_package
 from ragnb.widgets.editor import WeightEditor
-from ragnb.widgets.rating import RatingSheet
-from ragnb.widgets.review import ReviewSheet
+from ragnb.widgets.rating import RatingSheet, ReviewSheet
 
 need_package("ipywidgets", extra="notebook")
 

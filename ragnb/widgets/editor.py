@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -11,15 +14,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ragnb import texts
+from ragnb.comparison import WeightMap
+from ragnb.comparison.differences import Pairs
+from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, count, draw, element, is_missing, join, number, one_line, percent, radar_svg
 from ragnb.markup.blocks import Estimate, Mark, Picture, Small, Table, Text
-from ragnb.schema import records, scale_of
+from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
+from ragnb.schema import Gate, records, scale_of
 from ragnb.sheet.build import weighable
 from ragnb.texts.errors import translated
-from ragnb.weights import notes, why_no_total
+from ragnb.weights import Moments, nfc, notes, why_no_total
+from ragnb.weights.total import total_of
 from ragnb.widgets.shown import NAMED, Html, Twin, button, field, hear, held, numbers
-from ragnb.widgets.weighing import DOC, GRID, METRIC, Row, Weighing
 
 TOTAL = "weighted_score"
 _NUMBERS = ("weight", "share", "mean", "n")
@@ -485,3 +493,288 @@ def _weights(model: Weighing) -> Safe:
 # What a key changes first on the screen, and what follows.
 _FIRST = (_title, _total, _radar)
 _REST = (_lead, _notes, _systems, _gates)
+
+
+METRIC, DOC = "metric_weights", "doc_weights"
+# The step of a slider: normalised weights are multiples of it.
+GRID = 0.01
+Row = Mapping[Any, Any]
+
+
+class Numbers:
+    """What follows from one set of weights: frames as `Moments.means` and `check_gates` give them.
+
+    Gates and flips are computed when they are first asked for, so that the score is on the screen before them.
+    """
+
+    def __init__(self, model: Weighing, metrics: dict[str, float], docs: dict[str, float]) -> None:
+        file, self._model, self._metrics = model.scenario, model, metrics
+        self._docs = {name: weight for name, weight in docs.items() if name in model.documents}
+        how: dict[str, Any] = {"metric_weights": metrics, "doc_weights": self._docs, "strict": False}
+        how |= {"level": file.level, "orient": file.orient, "rescale": file.rescale}
+        self.means: pd.DataFrame = model._pooled.means(**how)
+        self.systems: pd.DataFrame | None = model._by.means(**how) if model._by else None
+        self.rows: dict[str, Row] = {row["metric"]: row for row in records(self.means)}
+        self.by_system: dict[str, dict[str, Row]] = {}
+        for row in records(self.systems) if self.systems is not None else ():
+            self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
+        self.ranking = sorted(self.by_system, key=lambda name: -self.by_system[name]["weighted_score"]["value"])
+
+    @cached_property
+    def gates(self) -> pd.DataFrame:
+        """The gates; systems are never pooled into a decision."""
+        means = self.means if self.systems is None else self.systems
+        return check_gates(means, gates=self._model.gates, no_data=self._model.scenario.no_data)
+
+    @cached_property
+    def found(self) -> WeightMap | None:
+        """The weight map of two systems, at these weights."""
+        found = self._model._map(self._docs)
+        some = found is not None and any(self._metrics[name] for name in found.metrics)
+        return found.reweighed(self._metrics) if found is not None and some else None
+
+    @cached_property
+    def flips(self) -> dict[str, float]:
+        """The weight of each metric from which on, all others kept, the other of two systems leads."""
+        if self.found is None:
+            return {}
+        table, total = self.found.flips, math.fsum(self._metrics[name] for name in self.found.metrics)
+        table = table[(table["flip"] < 1) & (table["today"] < 1)]
+        weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
+        return dict(zip(table["metric"], weight, strict=True))
+
+
+class Weighing:
+    """The state of a weight editor.
+
+    Parameters
+    ----------
+    scenario, moments, gates, pairs
+        What is weighed, as `ragnb.sheet.build.weighable` returns it.
+
+    Attributes
+    ----------
+    metrics : list of str
+        The metrics that have a row: those of the total, and rates that the file names.
+    problems : dict of (field, name) to str
+        What is wrong with an entry, in words; the last good value counts meanwhile.
+    watchers : list of functions
+        They are called with this after every change.
+    """
+
+    def __init__(self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None) -> None:
+        self.scenario, self.gates, self._pairs = scenario, gates, pairs
+        self._by = moments if moments.by is not None and len(moments.groups) > 1 else None
+        self._pooled = moments if moments.by is None else moments.pooled()
+        self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
+        self.watchers: list[Callable[[Weighing], object]] = []
+        self._start()
+
+    def _start(self) -> None:
+        named, metrics = self.scenario.metric_weights, self._pooled.metrics
+        self.metrics = [m.name for m in metrics if m.role == "quality" or m.name in named]
+        usual = {m.name: m.weight if m.role == "quality" else 0.0 for m in metrics}
+        docs = {nfc(name): weight for name, weight in self.scenario.doc_weights.items()}
+        self._file: dict[str, dict[str, float]] = {METRIC: usual | named, DOC: docs}
+        self.documents = tuple(self._pooled.docs)
+        self._entries = self._blank()
+        self.problems: dict[tuple[str, str], str] = {}
+        self._mapped: tuple[dict[str, float] | None, WeightMap | None] = None, None
+        self.now = self.base = self._compute()
+
+    def _blank(self) -> dict[str, dict[str, float | None]]:
+        return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file[DOC])}
+
+    @property
+    def metric_weights(self) -> dict[str, float]:
+        """The weight of every metric that has a row."""
+        return {name: self.weight(METRIC, name) for name in self.metrics}
+
+    @property
+    def doc_weights(self) -> dict[str, float]:
+        """The weight of every document that has a row."""
+        return {name: self.weight(DOC, name) for name in self._entries[DOC]}
+
+    def weight(self, field: str, name: str) -> float:
+        """Return what an entry counts: its value, where blank the file's, else the usual one."""
+        value = self._entries[field].get(name)
+        return self.start(field, name) if value is None else value
+
+    def start(self, field: str, name: str) -> float:
+        """Return what an entry counts at the start: the file's value, else the usual one."""
+        return self._file[field].get(name, 1.0)
+
+    def share(self, name: str) -> float:
+        """Return a metric's share of all metric weights; nan where they are all 0."""
+        total = math.fsum(self.metric_weights.values())
+        return self.weight(METRIC, name) / total if total > 0 else math.nan
+
+    def is_changed(self) -> bool:
+        """Whether there is something to save."""
+        return self._entries != self._blank()
+
+    def set(self, field: str, name: str, entry: str | float | None) -> None:
+        """Set one weight: a number, text that is one, or blank for the file's value.
+
+        What is no weight leaves the last good value and a sentence in `problems`.
+        """
+        value, problem = read_entry(entry)
+        self.problems.pop((field, name), None)
+        if problem:
+            self.problems[field, name] = self.say(f"editor.{problem}", entry=str(entry).strip()[:40])
+        else:
+            self._entries[field][name] = value
+        self._changed(anew=not problem)
+
+    def add(self, text: str) -> str:
+        """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
+        name = nfc(text.strip())
+        hits = [name] if name in self.documents else self.find(name)
+        if len(hits) > 1:
+            return self.say("editor.several", n=len(hits), text=name[:80]) if name else ""
+        if taken := [row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))]:
+            return self.say("editor.has_row", name=taken[0])
+        if not hits:
+            return self.say("editor.no_document", text=name[:80])
+        self._put({DOC: self._entries[DOC] | {hits[0]: None}})
+        return ""
+
+    def remove(self, name: str) -> None:
+        """Take a document's row away: it counts 1 again."""
+        rest = {other: value for other, value in self._entries[DOC].items() if other != name}
+        self.problems.pop((DOC, name), None)
+        self._put({DOC: rest})
+
+    def find(self, text: str) -> list[str]:
+        """Return documents without a row whose name holds every word of `text`, in any case and width."""
+        return [name for name in self.documents if name and name not in self._entries[DOC] and _holds(name, text)]
+
+    def normalise(self) -> None:
+        """Make the metric weights add up to 1, on the slider's grid."""
+        if max(self.metric_weights.values(), default=0.0) > 0:
+            self._put({METRIC: dict(normalised(self.metric_weights))}, clean=True)
+
+    def equal(self) -> None:
+        """Let every metric count 1."""
+        self._put({METRIC: dict.fromkeys(self.metrics, 1.0)}, clean=True)
+
+    def reset(self) -> None:
+        """Go back to the file's weights."""
+        self._put(self._blank(), clean=True)
+
+    def _put(self, entries: dict[str, dict[str, float | None]], *, clean: bool = False) -> None:
+        self._entries, self.problems = self._entries | entries, {} if clean else self.problems
+        self._changed()
+
+    def _changed(self, *, anew: bool = True) -> None:
+        self.now = self._compute() if anew else self.now
+        for watcher in self.watchers:
+            watcher(self)
+
+    def _compute(self) -> Numbers:
+        """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
+        docs, metrics = self.doc_weights, self.metric_weights
+        nameless = bool((self._pooled.cells.doc < 0).any())
+        counts = nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
+        for kind, some in ((METRIC, not metrics or any(metrics.values())), (DOC, counts)):
+            self.problems.pop((kind, ""), None)
+            if not some:
+                self.problems[kind, ""] = self.say(f"editor.all_zero_{kind}")
+        if problems := [text for (_, name), text in self.problems.items() if not name]:
+            if not hasattr(self, "now"):
+                raise RagnbError(problems[0])
+            return self.now
+        return Numbers(self, metrics, docs)
+
+    def _map(self, docs: dict[str, float]) -> WeightMap | None:
+        """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
+        if self._pairs is None or self._mapped[0] == docs:
+            return self._mapped[1]
+        labels, doc, weights, found = self._pairs.labels, self.scenario.doc, self._pairs.weights, None
+        if doc in labels:
+            weights = labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
+        how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
+        equal = total_of(self._pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how)
+        with suppress(RagnbError):  # metrics of different ranges
+            found = WeightMap.of(replace(self._pairs, weights=weights), equal, self.scenario.level)
+        self._mapped = docs, found
+        return found
+
+    def plan(self, to: str | Path | None = None) -> Patch:
+        """Return what saving would change in the file.
+
+        Raises
+        ------
+        RagnbError
+            Without a file, with weights that are none, and when the file changed since it was read.
+        """
+        path = self.scenario.path
+        problems = [self.say("editor.no_file")] if path is None else list(self.problems.values())
+        if path is None or problems:
+            raise RagnbError(" ".join(problems))
+        gone = [name for name in self._file[DOC] if name not in self._entries[DOC]]
+        return plan_patch(path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to)
+
+    def save(self, to: str | Path | None = None) -> list[str]:
+        """Write the weights into the file, or into a new one, and return the fields that changed."""
+        patch = self.plan(to)
+        patch.write()
+        self.reload(patch.to)
+        return patch.changed
+
+    def reload(self, path: Path | None = None) -> None:
+        """Read the file's weights again; entries stay as they are seen."""
+        seen = {METRIC: self.metric_weights, DOC: self.doc_weights}
+        self.scenario = load_scenario(str(path or self.scenario.path)).replace(lang=self.scenario.lang)
+        self._start()
+        for kind, own in seen.items():
+            file = self._file[kind]
+            self._entries[kind] = {name: None if file.get(name) == w else w for name, w in own.items()}
+        self._changed()
+
+
+def normalised(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weights in the same proportions, multiples of 0.01 that add up to 1 exactly.
+
+    The largest remainders are rounded up; a weight above 0 keeps at least one hundredth where that is possible.
+
+    Examples
+    --------
+    >>> normalised({"a": 1, "b": 1, "c": 1})
+    {'a': 0.34, 'b': 0.33, 'c': 0.33}
+    """
+    units, top = round(1 / GRID), max(weights.values())
+    shares = {name: weight / top for name, weight in weights.items()}  # else a sum could overflow
+    total = math.fsum(shares.values())
+    least = 1 if sum(weight > 0 for weight in weights.values()) <= units else 0
+    exact = {name: units * share / total for name, share in shares.items()}
+    whole = {name: max(math.floor(x), least * (weights[name] > 0)) for name, x in exact.items()}
+    while (rest := units - sum(whole.values())) != 0:
+        step = 1 if rest > 0 else -1
+        free = [name for name, weight in weights.items() if weight > 0 and whole[name] + step >= least]
+        whole[max(free, key=lambda name: step * (exact[name] - whole[name]))] += step
+    return {name: count / units for name, count in whole.items()}
+
+
+def read_entry(entry: str | float | None) -> tuple[float | None, str]:
+    """Read a weight as a person types it, in any width: its value (None where blank), and what is wrong.
+
+    Examples
+    --------
+    >>> read_entry(" ０．５ "), read_entry(""), read_entry("-1"), read_entry("nan")
+    ((0.5, ''), (None, ''), (None, 'negative'), (None, 'not_number'))
+    """
+    text = "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()
+    if not text:
+        return None, ""
+    with suppress(ValueError):
+        value = float(text.replace("_", "?"))
+        if math.isfinite(value):
+            return (value, "") if value >= 0 else (None, "negative")
+    return None, "not_number"
+
+
+def _holds(name: str, text: str) -> bool:
+    """Whether a name holds every word of a text, whatever their case and width."""
+    whole, *words = (unicodedata.normalize("NFKC", part).casefold() for part in (name, *text.split()))
+    return all(word in whole for word in words)

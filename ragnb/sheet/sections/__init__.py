@@ -2,14 +2,11 @@
 
 from ragnb.sheet.sections.comparison import comparison
 from ragnb.sheet.sections.details import details, glossary
-from ragnb.sheet.sections.documents import documents
-from ragnb.sheet.sections.fix_first import fix_first
-from ragnb.sheet.sections.gates import gates
-from ragnb.sheet.sections.judge import judge
-from ragnb.sheet.sections.metrics import metrics
+from ragnb.sheet.sections.gates import gates, judge
+from ragnb.sheet.sections.metrics import documents, metrics
 from ragnb.sheet.sections.outcomes import outcomes
 from ragnb.sheet.sections.questions import questions
-from ragnb.sheet.sections.summary import summary
+from ragnb.sheet.sections.summary import fix_first, summary
 
 SECTIONS = {
     "summary": summary, "fix": fix_first, "metrics": metrics, "gates": gates, "outcomes": outcomes,

@@ -7,8 +7,7 @@ from ragnb.comparison.view import difference, difference_table, outcome_mark
 from ragnb.markup.blocks import Block, Mark, Section, Small, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter
-from ragnb.sheet.sections.documents import mean
-from ragnb.sheet.sections.metrics import radar
+from ragnb.sheet.sections.metrics import mean, radar
 
 _MOST = 20
 

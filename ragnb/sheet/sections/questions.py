@@ -18,8 +18,8 @@ from ragnb.markup.html import anchor
 from ragnb.markup.text import escape
 from ragnb.schema import records
 from ragnb.sheet.formatter import RIGHT, TOTAL, Formatter, Row, key_of
-from ragnb.sheet.sections.fix_first import below
 from ragnb.sheet.sections.outcomes import TONES
+from ragnb.sheet.sections.summary import below
 
 MOST_WHOLE, MOST_LISTED = 1000, 10_000
 _TEXT_BYTES = 1_000_000  # of all texts of the page, each passage once, so that it opens at once
