@@ -34,8 +34,8 @@ from ragnb.readers import (
 )
 from ragnb.readers.cells import as_texts, parse_list
 from ragnb.readers.document import Document
-from ragnb.readers.formats import Lossy
 from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.readers.raw import Lossy
 from ragnb.schema import METRICS, EvalCase, Metric
 
 RECORDS = [

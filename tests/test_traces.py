@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
 from ragnb.traces.answers import cited, claim_texts, occurs_whole
-from ragnb.traces.rates import as_series
+from ragnb.traces.columns import as_series
 from ragnb.weights import weighted_means
 
 

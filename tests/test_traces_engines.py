@@ -26,7 +26,7 @@ import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.readers import jsonl, read_traces
 from ragnb.readers.document import Document
-from ragnb.readers.formats import Lossy
+from ragnb.readers.raw import Lossy
 from ragnb.traces import (
     RATES,
     join_report,
@@ -36,7 +36,7 @@ from ragnb.traces import (
     sample_traces,
 )
 from ragnb.traces.answers import SETTLED, composed, trimmed_and_lowered
-from ragnb.traces.rates import as_series
+from ragnb.traces.columns import as_series
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
 IDS = st.lists(TEXT | st.sampled_from(["a", "b"]) | st.integers(0, 9), max_size=3)

@@ -18,9 +18,10 @@ from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, Missing, Names, Scal
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
-from ragnb.readers.formats import Lossy, Raw, Source, load, settle
+from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
 from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
+from ragnb.readers.raw import Lossy, Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")

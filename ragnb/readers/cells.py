@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
-from ragnb.readers.formats import Lossy, Raw, Values, absent, column, is_text, settle, unpacked
 from ragnb.readers.names import WORDS, loose
+from ragnb.readers.raw import Lossy, Raw, Values, absent, column, is_text, settle, unpacked
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.readers.formats import absent
+from ragnb.readers.raw import absent
 
 GUARD_COLUMN = "ragnb__guarded"
 _FORMULA = "=+-@\t\r\n"

@@ -9,8 +9,8 @@ import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, not_a_frame
-from ragnb.readers.formats import Lossy, Values, check_columns, column, from_records, refuse_twice, text_series
 from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
+from ragnb.readers.raw import Lossy, Values, check_columns, column, from_records, refuse_twice, text_series
 from ragnb.schema import METRICS, EvalCase, Metric
 
 _NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)

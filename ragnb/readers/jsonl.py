@@ -24,7 +24,7 @@ from ragnb.errors import RagnbError, place
 from ragnb.polars import pl
 from ragnb.readers.cells import as_text
 from ragnb.readers.document import Document, likely_encoding
-from ragnb.readers.formats import Lossy, Raw, absent, clean_text, from_records
+from ragnb.readers.raw import Lossy, Raw, absent, clean_text, from_records
 
 LONGEST_LINE = 16 * 1024 * 1024
 LISTED_LINES = 100  # by number; the rest are counted

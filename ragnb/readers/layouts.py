@@ -17,8 +17,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
-from ragnb.readers.formats import Lossy, Raw, Values, absent, clean_text, from_records, is_text, unpacked
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings
+from ragnb.readers.raw import Lossy, Raw, Values, absent, clean_text, from_records, is_text, unpacked
 from ragnb.schema import CASE_COLUMNS, METRICS
 
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))

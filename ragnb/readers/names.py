@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ragnb.errors import RagnbError, place, unknown
-from ragnb.readers.formats import Lossy, Raw
+from ragnb.readers.raw import Lossy, Raw
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))

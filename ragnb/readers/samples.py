@@ -13,10 +13,11 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import MISSING_WORDS, as_id, as_text, case_cells, declared, each, parse_list, to_frame
-from ragnb.readers.formats import Lossy, Raw, Source, Values, absent, check_columns, collector_paused, load
+from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
 from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}

@@ -23,9 +23,10 @@ from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, declared, near_ends, to_frame
 from ragnb.readers.document import Document, find_documents
-from ragnb.readers.formats import Lossy, Raw, agree, format_of
+from ragnb.readers.formats import format_of
 from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.names import name_columns, name_system, tell_repeats
+from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.

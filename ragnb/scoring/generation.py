@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.files import short_hash
-from ragnb.readers.formats import Lossy, load
+from ragnb.readers.formats import load
+from ragnb.readers.raw import Lossy
 from ragnb.schema import Profile
 from ragnb.scoring.asking import PARAMETERS, Asker, with_data
 from ragnb.scoring.lexical import support_lexical

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, need_columns, place
-from ragnb.readers.formats import Lossy, absent, load
+from ragnb.readers.formats import load
+from ragnb.readers.raw import Lossy, absent
 from ragnb.schema import records
 
 DECISIONS = ("keep", "edit", "drop")

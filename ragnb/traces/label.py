@@ -13,8 +13,8 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
 from ragnb.polars import pl
-from ragnb.readers.formats import absent, collector_paused
 from ragnb.readers.frames import as_called, canonical
+from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import METRICS
 from ragnb.traces import answers, columns
 from ragnb.traces.answers import Split, trimmed_and_lowered

@@ -16,18 +16,15 @@ from ragnb.weights.clusters import Corpus, need_documents, question_of
 from ragnb.weights.columns import MetricsArgument, as_pandas, column_names, score_of, scored
 from ragnb.weights.engines import Batch, Reduction, collected, opened, reduce_batches, stays_lazy
 from ragnb.weights.notes import notes, why_no_total
-from ragnb.weights.reductions import gains_reduction, histogram_reduction
-from ragnb.weights.total import (
-    Weighing,
+from ragnb.weights.reductions import (
     add_columns,
-    check_weights,
     evaluated,
-    metric_name,
-    nfc,
-    present_weights,
+    gains_reduction,
+    histogram_reduction,
     weigh,
     weighted_score,
 )
+from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
 
 __all__ = [
     "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
+from ragnb.readers.frames import as_called
 from ragnb.schema import Metric
 from ragnb.weights.cells import Keys
-from ragnb.weights.columns import Array, Codes, Flags
-from ragnb.weights.engines import Batch, Reduction
-from ragnb.weights.total import Weighing, check_weights, evaluated, relative, total_of
+from ragnb.weights.clusters import document_column
+from ragnb.weights.columns import Array, Codes, Flags, MetricsArgument, column_names, scored
+from ragnb.weights.engines import Batch, Frame, Reduction, key_of, laid_out, reduce_batches
+from ragnb.weights.total import Weighing, check_weights, nfc, refuse_all_zero, relative, total_of, warn_unused
 
 # Keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
 _HAIR = 1e-9
@@ -132,3 +136,201 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool
         return table
 
     return Reduction(count, finish)
+
+
+Rows = TypeVar("Rows")
+
+
+def weighted_score(
+    scores: Any,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    orient: bool = True,
+    rescale: bool = False,
+) -> Any:
+    """Return each sample's weighted score, Σ w·s / Σ w over the metrics that have a score.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row per sample, one column per metric; of pandas, Polars, PyArrow, DuckDB or PySpark.
+    metric_weights : mapping of metric to weight, optional
+        Finite, ≥ 0; 0 leaves the metric out. A metric that is not named counts 1.0 (a rubric dimension: the
+        rubric's).
+    metrics : names or Metric objects, optional
+        None takes the columns that METRICS declares; a rate enters only when `metric_weights` names it.
+    orient : bool
+        Whether a lower-is-better metric enters as low + high − s of its range.
+    rescale : bool
+        Whether metrics are first brought to 0–1 by their ranges, so that different ranges can be added up.
+
+    Returns
+    -------
+    Series
+        Named ``weighted_score``, on the index of `scores`; nan where no metric with weight has a score. For
+        another engine than pandas a frame of its kind with this one column, null where there is no score: a
+        lazy one stays lazy (and has no order to be joined by: see `weigh`).
+
+    Raises
+    ------
+    RagnbError
+        For weights that are none, unknown metrics, values outside their range, and metrics of different ranges.
+        What is wrong in the rows of a lazy frame makes its query fail when it runs, in the engine's own way.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"faithfulness": [1.0, None], "context_recall": [0.5, 0.25]})
+    >>> weighted_score(scores, metric_weights={"faithfulness": 3}).tolist()
+    [0.875, 0.25]
+    """
+    frame, chosen = scored(scores, metrics)
+    score = total_of(chosen, metric_weights, orient=orient, rescale=rescale).expression()
+    made = add_columns(frame, chosen, {"weighted_score": score})
+    if isinstance(made, pd.DataFrame):
+        return made["weighted_score"]
+    return nw.from_native(made).select("weighted_score").to_native()
+
+
+def weigh(
+    scores: Rows,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    doc: str = "doc_name",
+    orient: bool = True,
+    rescale: bool = False,
+    strict: bool = True,
+) -> Rows:
+    """Return the scores with two more columns, ``weighted_score`` and ``sample_weight``.
+
+    Columns of these names that are there already are replaced. A frame of another engine than pandas comes
+    back as its kind, and a lazy one lazy, see `weighted_score`. ``sample_weight`` is 1.0 for a document that is
+    not named and a row without one. On a lazy frame no query is run: document names match in the Unicode forms
+    NFC and NFD and as they are written in `doc_weights`, and a weight for a document that does not occur brings
+    no warning.
+
+    Parameters
+    ----------
+    metrics, metric_weights, orient, rescale
+        As in `weighted_score`.
+    doc_weights, doc
+        As in `weighted_means`.
+    strict : bool
+        Whether metrics that cannot be added up raise; else there is no weighted score.
+
+    Raises
+    ------
+    RagnbError
+        As `weighted_score`.
+
+    Examples
+    --------
+    >>> weigh(pd.DataFrame({"faithfulness": [0.5]}))[["weighted_score", "sample_weight"]].values.tolist()
+    [[0.5, 1.0]]
+    """
+    frame, chosen = scored(scores, metrics, doc)
+    score = total_of(chosen, metric_weights, orient=orient, rescale=rescale, strict=strict).expression()
+    column = document_column(column_names(frame), doc)
+    checked = check_weights(doc_weights, "doc_weights")
+
+    def of_batch(batch: Batch) -> Array:
+        labels = batch.labels(column, compose=True)
+        warn_unused(checked, labels.names, "doc_weights")
+        weights: Array = np.array([checked.get(name, 1.0) for name in labels.names] + [1.0])[labels.codes]
+        refuse_all_zero(bool(weights.any()) or not len(batch), "doc_weights")
+        return weights
+
+    def of_query(rows: Frame) -> nw.Expr:
+        """All forms of each name are tried, as the names of a query are unknown until it runs."""
+        if column is None or not checked:
+            warn_unused(checked, [], "doc_weights")
+            return nw.lit(1.0)
+        canonical = {
+            form: checked[nfc(name)]
+            for name in doc_weights or ()
+            for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name)))
+        }
+        key = key_of(rows, column)
+        text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
+        floats = rows.collect_schema()[column].is_float()
+        key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
+        return key.replace_strict(list(canonical), list(canonical.values()), default=1.0, return_dtype=nw.Float64)
+
+    beside = {"sample_weight": (column, of_batch, of_query)}
+    return cast(Rows, as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores))
+
+
+def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> npt.NDArray[Any]:
+    """Return an expression over the scores ``__v0``, ``__v1`` … of a batch, whose statuses are checked too.
+
+    Examples
+    --------
+    >>> evaluated(nw.col("__v0") * 2, Batch(pd.DataFrame({"faithfulness": [0.5]})), [Metric("faithfulness")])
+    array([1.])
+    """
+    import polars as pl
+
+    if id(expression) in batch.made:
+        return batch.made[id(expression)]
+    for metric in metrics:
+        batch.status(metric)
+    values = {f"__v{k}": pl.Series(batch.values(metric)) for k, metric in enumerate(metrics)}
+    rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(None)
+    made = nw.from_native(rows).select(made=nw.when(nw.col("__row") == 0).then(expression)).collect()
+    return batch.made.setdefault(id(expression), made["made"].to_numpy())
+
+
+Beside = tuple[str | None, Callable[[Batch], Any], Callable[[Frame], nw.Expr]]
+
+
+def add_columns(
+    frame: Any,
+    metrics: Sequence[Metric],
+    of_scores: Mapping[str, nw.Expr],
+    beside: Mapping[str, Beside] | None = None,
+) -> Any:
+    """Return the caller's kind of frame with more columns.
+
+    Parameters
+    ----------
+    of_scores : mapping of name to expression
+        Columns that are read off the scores ``__v0``, ``__v1`` …; a score that is refused makes a query fail.
+    beside : mapping of name to (column, function of a Batch, function of a query), optional
+        Those that are read off another column.
+
+    Raises
+    ------
+    RagnbError
+        For an eager frame; the query of a lazy one fails when it runs.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"faithfulness": [0.25]})
+    >>> add_columns(frame, [Metric("faithfulness")], {"twice": nw.col("__v0") * 2})
+       faithfulness  twice
+    0          0.25    0.5
+    """
+    beside = beside or {}
+    rows: Frame = nw.from_native(frame)
+    if isinstance(rows, nw.LazyFrame):
+        laid, faults = laid_out(rows, metrics)
+        message = nw.lit(None, dtype=nw.String)
+        for fault, words in reversed(faults):
+            message = nw.when(fault).then(nw.lit(words)).otherwise(message)
+        right = message.cast(nw.Float64).is_null()  # words are no number: the query fails with them once it runs
+        new: dict[str, nw.Expr] = {name: nw.when(right).then(value) for name, value in of_scores.items()}
+        new |= {name: of_query(rows) for name, (_, _, of_query) in beside.items()}
+        return laid.with_columns(**new).select(*dict.fromkeys([*rows.collect_schema().names(), *new])).to_native()
+
+    def kernel(batch: Batch) -> dict[str, Any]:
+        made = {name: evaluated(value, batch, metrics) for name, value in of_scores.items()}
+        return made | {name: of_batch(batch) for name, (_, of_batch, _) in beside.items()}
+
+    columns = [column for column, _, _ in beside.values()]
+    made = reduce_batches(frame, metrics, [Reduction(kernel, columns=columns)])[0][0]
+    if isinstance(frame, pd.DataFrame):
+        return frame.assign(**made)
+    series = [nw.new_series(name, values, backend=rows.implementation) for name, values in made.items()]
+    return rows.with_columns(one.fill_nan(None) if one.dtype.is_float() else one for one in series).to_native()

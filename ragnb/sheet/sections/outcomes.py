@@ -8,10 +8,15 @@ from ragnb import markup
 from ragnb.markup.blocks import Block, Code, Mark, Section, Stack, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import KINDS, RIGHT, Formatter
-from ragnb.sheet.sections.summary import tally
 
 _FEW, _MOST = 5, 12
 TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good
+
+
+def tally(w: Formatter) -> dict[str, int]:
+    """Return how often each label occurs; nothing without labels."""
+    table = w.sheet.outcomes
+    return {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
 
 
 def outcomes(w: Formatter) -> Section | None:

@@ -32,6 +32,7 @@ from ragnb.markup.blocks import (
 from ragnb.schema import records
 from ragnb.sheet.formatter import KINDS, OUTCOME, RIGHT, TOTAL, Formatter, Row
 from ragnb.sheet.sections.metrics import metrics_finding
+from ragnb.sheet.sections.outcomes import tally
 
 _MOST = 5
 _LABEL = {"under_refusal": "HALLUCINATION", "over_refusal": "OVER_REFUSAL"}
@@ -226,12 +227,6 @@ def summary(w: Formatter) -> Section:
     blocks += [_by_system(w)] if w.shown is not None else []
     blocks += [_bar(w)] if tally(w) else []
     return Section("summary", w.say("section.summary"), blocks=tuple(blocks), lang=w.lang)
-
-
-def tally(w: Formatter) -> dict[str, int]:
-    """Return how often each label occurs; nothing without labels."""
-    table = w.sheet.outcomes
-    return {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
 
 
 def chance(p: float) -> str:

@@ -1,0 +1,408 @@
+"""The raw table of a file or frame, before names and cells are canonical, and the report of changes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing, place
+from ragnb.schema import METRICS
+
+MOST_COLUMNS = 10_000
+_WITH_LINES = ("csv", "tsv", "jsonl")
+# The cells of a column: a list, or a series of one simple type, which is worked on as a whole.
+Values = Any
+_PRESENT = {str, int, bool, list, dict}
+TEXT: Any = pd.Series(["a"]).dtype
+_SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
+_SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
+
+
+@dataclass
+class Lossy:
+    """The rows of a lossy report, ``what, column, detail, n``, and how much of the input arrived.
+
+    Attributes
+    ----------
+    rows : list of dict
+        ``what``: ``mapped`` to a canonical name or value; ``made`` by the reader; ``clipped`` to an end of its
+        range, which it all but is; ``kept`` as it was; ``unparsed`` text, kept as text; ``left_out``; a
+        ``bad_line``, which holds no record.
+    lines, damaged : int
+        The records that a file should hold, and how many of them are damaged or lost; of several files, those of
+        the one with the largest share of damaged records.
+
+    Examples
+    --------
+    >>> report = Lossy()
+    >>> report.add("mapped", "user_input", "question", 3)
+    >>> report.rows
+    [{'what': 'mapped', 'column': 'user_input', 'detail': 'question', 'n': 3}]
+    """
+
+    rows: list[dict[str, object]] = field(default_factory=list)
+    lines: int = 0
+    damaged: int = 0
+
+    def add(self, what: str, column: object, detail: str, n: int = 1) -> None:
+        """Add a row; `n` counts the cells, rows or lines it is about, and nothing is added for none."""
+        if n:
+            self.rows.append(
+                {"what": what, "column": None if column is None else str(column), "detail": detail, "n": n}
+            )
+
+    def expect(self, lines: int, damaged: int = 0) -> None:
+        """Note how many records a file should hold and how many are damaged.
+
+        Of several files the worst stays noted; as long as none is damaged, all records are counted.
+        """
+        if not self.damaged and not damaged:
+            self.lines += lines
+        elif not self.lines or damaged * self.lines > self.damaged * lines:
+            self.lines, self.damaged = lines, damaged
+
+    def of_file(self, file: str | None, other: Lossy) -> None:
+        """Add what became of one file; where there are several, bad lines name it."""
+        self.expect(other.lines, other.damaged)
+        for row in other.rows:
+            named = f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
+            self.rows.append({**row, "detail": named})
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the garbage collector while cells are created; they contain no cycles."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def column(cells: Any) -> Values:
+    """Return cells of one type as a series of ``float64``, ``int64``, ``bool`` or text; any others as a list.
+
+    Examples
+    --------
+    >>> column(pd.Series([1, 2], dtype="int32")).dtype.name, column([None, 0.5]).tolist(), column([1, "a"])
+    ('int64', [nan, 0.5], [1, 'a'])
+    """
+    values = cells if isinstance(cells, pd.Series) else pd.Series(cells, dtype=object)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    texts = isinstance(values.dtype, pd.StringDtype)
+    kind = "string" if texts else pd.api.types.infer_dtype(values, skipna=True)
+    wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
+    with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
+        if kind in _SIMPLE and not wraps:
+            return values.astype(_SIMPLE[kind]).reset_index(drop=True)
+    return list(cells)
+
+
+def is_text(cells: Values) -> bool:
+    """Whether the cells are a series of texts."""
+    return isinstance(cells, pd.Series) and cells.dtype == TEXT
+
+
+def text_series(cells: Any) -> Any:
+    """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
+    if hasattr(cells, "to_arrow") and getattr(TEXT, "storage", None) == "pyarrow":
+        return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
+    return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
+
+
+@dataclass
+class Raw:
+    """Columns of cells as they were found.
+
+    Parameters
+    ----------
+    columns : dict of str to list
+        All of one length.
+    format : str
+        What the cells came from, such as ``csv`` or ``frame``.
+    file : str
+        The name used in messages.
+    lines : list of int or None
+        The line each row starts on, where the file has lines; its row in its file, where there are several.
+    files : list of str or None
+        The file of each row, where there are several.
+    uneven : RagnbError or None
+        The refusal of the first row that has more or fewer cells than the header.
+    typed : bool
+        False where every cell is text (CSV), so that numbers have to be read out of it.
+    scales : dict of column to mapping
+        What the layout of a tool knows of its metrics: range, direction and pass threshold.
+
+    Examples
+    --------
+    >>> Raw({"a": ["1", "2"]}, "csv", "s.csv", [2, 4]).where(1)
+    's.csv, line 4: '
+    """
+
+    columns: dict[str, Values]
+    format: str
+    file: str = "the frame"
+    lines: list[int] | None = None
+    uneven: RagnbError | None = None
+    typed: bool = True
+    files: list[str] | None = None
+    scales: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def clash(self, *names: str) -> str | None:
+        """Return where the first record is that fills several columns with different values.
+
+        Examples
+        --------
+        >>> raw = Raw({"q": ["Who?", None], "question": ["Who? ", "When?"], "input": ["x", "y"]}, "frame")
+        >>> raw.clash("q", "question"), raw.clash("question", "input")
+        (None, 'the frame, row 1: ')
+        """
+        rows = enumerate(zip(*(self.columns[name] for name in names), strict=True))
+        return next((self.where(i) for i, row in rows if _differ(row)), None)
+
+    def distinct(self, *names: str) -> int:
+        """Count the distinct rows of some columns."""
+        cells = {name: self.columns[name] for name in names}
+        keys = {n: held if isinstance(held, pd.Series) else list(map(str, held)) for n, held in cells.items()}
+        return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
+
+    def is_count(self, name: str) -> bool:
+        """Whether all cells of a column are whole numbers."""
+        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))
+
+    def merged(self, target: str, names: Sequence[str], report: Lossy) -> Values:
+        """Return the first cell of some columns that holds something, and count what is taken and what is not."""
+        cells = list(self.columns[names[0]])
+        for name in names[1:]:
+            pairs = list(zip(cells, self.columns[name], strict=True))
+            used = sum(_filled(other) and not _filled(cell) for cell, other in pairs)
+            report.add("mapped", name, f"{target}, where {names[0]!r} is empty", used)
+            report.add("left_out", name, f"another column was picked for {target}", sum(map(_differ, pairs)))
+            cells = [cell if _filled(cell) else other for cell, other in pairs]
+        return cells
+
+    def cells(self, name: str) -> Values:
+        """Return the cells of a column, Nones where there is none."""
+        return self.columns.get(name, [None] * len(self))
+
+    def where(self, row: int | None = None) -> str:
+        """Return the file and the line (or row, counted from 1) for a message."""
+        if row is None:
+            return place(self.file)
+        file = self.file if self.files is None else self.files[row]
+        if self.lines is not None and self.format in _WITH_LINES:
+            return place(file, self.lines[row])
+        return f"{file}, row {row + 1 if self.lines is None else self.lines[row]}: "
+
+    def keep(self, rows: Iterable[int]) -> None:
+        """Keep only these rows."""
+        chosen = list(rows)
+        self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
+        if self.lines is not None:
+            self.lines = [self.lines[i] for i in chosen]
+        if self.files is not None:
+            self.files = [self.files[i] for i in chosen]
+
+    def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
+        """Drop rows and count them; refuse a table of which nothing is left, if required."""
+        kept = [row for row, gone in enumerate(out) if not gone]
+        report.add("left_out", column, why, len(self) - len(kept))
+        if need and not kept:
+            raise RagnbError(f"{self.where()}contains no score except {why}")
+        self.keep(kept)
+
+    def need(self, name: str) -> None:
+        """Refuse a table without a column."""
+        if name not in self.columns:
+            raise RagnbError(
+                f"{self.where()}has no {name!r} (columns: {listing(self.columns)}); "
+                f"name the column: columns={{'…': {name!r}}}"
+            )
+
+    def check_even(self) -> None:
+        """Refuse a row that has more or fewer cells than the header."""
+        if self.uneven:
+            raise self.uneven
+
+    def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
+        """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
+        for name, ours in names.items():
+            if name in self.columns and ours not in self.columns:
+                cells = self.columns.pop(name)
+                self.columns[ours] = cells if read is None else [read(cell, ours) for cell in cells]
+                report.add("mapped", name, ours, len(cells))
+
+
+def stacked(raws: Sequence[Raw], file: str) -> Raw:
+    """Return the tables of several files as one, called `file`.
+
+    Raises
+    ------
+    RagnbError
+        For a file whose columns are not those of the first one.
+    """
+    first = raws[0]
+    for raw in raws[1:]:
+        agree(first.file, list(first.columns), raw.file, list(raw.columns), first.format)
+    names = dict.fromkeys(name for raw in raws for name in raw.columns)
+    columns = {name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))] for name in names}
+    lines = [at for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
+    files = [raw.file for raw in raws for _ in range(len(raw))]
+    uneven = next((raw.uneven for raw in raws if raw.uneven), None)
+    return Raw(columns, first.format, file, lines, uneven, first.typed, files)
+
+
+def agree(file: str, columns: Collection[str], other: str, found: Collection[str], format: str) -> None:
+    """Refuse a file whose columns are not those of the first one; the keys of JSON lines may come and go,
+    save those of metrics.
+
+    Examples
+    --------
+    >>> agree("a.csv", ["q", "faithfulness"], "b.csv", ["q"], "csv")
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: b.csv: has no column 'faithfulness', which a.csv has; files read as one need the \
+same columns
+    """
+    known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
+    both = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
+    for there, has, names in ((other, file, both[0] - both[1]), (file, other, both[1] - both[0])):
+        if names:
+            raise RagnbError(
+                f"{place(there)}has no column {min(names)!r}, which {has} has; "
+                "files read as one need the same columns"
+            )
+
+
+def absent(value: object) -> bool:
+    """Whether a cell is missing: None, NaN, NA or NaT (an empty text or list is not)."""
+    if type(value) in _PRESENT:
+        return False
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _filled(cell: Any) -> bool:
+    return not absent(cell) and not (isinstance(cell, str) and not cell.strip())
+
+
+def _differ(row: Iterable[Any]) -> bool:
+    """Whether several cells hold something, and they are not one text (or whole number)."""
+    given = filter(_filled, row)
+    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in given}) > 1
+
+
+def unpacked(cell: Any, form: str) -> Any:
+    r"""Return what the JSON in a text of some form holds; any other cell as it is.
+
+    Examples
+    --------
+    >>> unpacked('{"a": 1}', r"\{.*"), unpacked("{a}", r"\{.*"), unpacked(7, r"\{.*")
+    ({'a': 1}, '{a}', 7)
+    """
+    with suppress(ValueError):
+        return json.loads(cell) if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL) else cell
+    return cell
+
+
+def check_width(names: Sized, file: object = None) -> None:
+    """Refuse a table with more columns than any tool writes, before its cells fill the memory."""
+    if len(names) > MOST_COLUMNS:
+        raise RagnbError(
+            f"{place(file)}has {len(names):,} columns or more, the most is {MOST_COLUMNS:,}; "
+            "a table has one row per sample and one column per metric: transpose it, or split it"
+        )
+
+
+def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> dict[str, Values]:
+    """Turn records into columns in the order their keys appear; an absent key is None.
+
+    Examples
+    --------
+    >>> from_records([{"a": 1}, {"b": 2}])
+    {'a': [1, None], 'b': [None, 2]}
+    """
+    rows = list(records)
+    names: dict[str, None] = {}
+    for row in rows:
+        if not row.keys() <= names.keys():
+            names.update(dict.fromkeys(row))
+            check_width(names, file)
+    return {str(name): [row.get(name) for row in rows] for name in names}
+
+
+def check_columns(frame: pd.DataFrame) -> None:
+    """Refuse columns in levels, and two columns of one name.
+
+    Examples
+    --------
+    >>> check_columns(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: column 'a' appears twice; rename one of them
+    """
+    if frame.columns.nlevels > 1:
+        raise RagnbError(
+            f"the columns have {frame.columns.nlevels} levels, such as {frame.columns[0]!r}; make them one level: "
+            "frame.columns = frame.columns.get_level_values(-1), or join the names: "
+            "frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
+        )
+    if not frame.columns.is_unique:
+        refuse_twice(map(str, frame.columns))
+
+
+def refuse_twice(names: Iterable[str], where: str = "") -> None:
+    """Refuse a name that two columns have."""
+    for name, n in Counter(names).items():
+        if n > 1:
+            raise RagnbError(f"{where}column {name!r} appears twice; rename one of them")
+
+
+def settle(values: Values) -> pd.Series[Any]:
+    """Return typed cells as a column: numbers, nullable booleans, text, or objects as they are.
+
+    Examples
+    --------
+    >>> [str(settle(values).dtype) for values in ([True, None], [True], [1, 2], [1, None])]
+    ['boolean', 'bool', 'int64', 'float64']
+    """
+    whole = column(values)
+    if isinstance(whole, pd.Series) and whole.notna().any():
+        return whole
+    cells = [None if absent(value) else value for value in whole]
+    kind = pd.api.types.infer_dtype(cells, skipna=True)
+    if kind == "string":
+        return pd.Series(clean_text(cells))
+    if kind in ("date", "datetime", "datetime64"):
+        return pd.Series(values)
+    return pd.Series(cells, dtype={"boolean": "boolean", "integer": "float64"}.get(kind, object))
+
+
+def clean_text(value: Any) -> Any:
+    """Replace lone surrogates, which cannot be written to files, by U+FFFD.
+
+    Examples
+    --------
+    >>> clean_text({"a": ["x\\ud800"]}) == {"a": ["x\ufffd"]}
+    True
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {clean_text(key): clean_text(item) for key, item in value.items()}
+    return [clean_text(item) for item in value] if isinstance(value, list) else value
