@@ -5,7 +5,6 @@ is compared with chance, the best constant score and the human ceiling, with int
 """
 
 from ragnb.calibration.card import CalibrationCard, calibrate
-from ragnb.calibration.corrected import corrected_mean, corrected_ways
 from ragnb.calibration.labels import (
     check_golden,
     draw_labels,
@@ -14,7 +13,7 @@ from ragnb.calibration.labels import (
     write_golden,
     write_labels,
 )
-from ragnb.calibration.ratings import agreement
+from ragnb.calibration.ratings import agreement, corrected_mean, corrected_ways
 from ragnb.calibration.reading import (
     RATING_ALIASES,
     judge_columns,

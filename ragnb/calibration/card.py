@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.corrected import COLUMNS, DRAW, corrected_row, corrected_ways, draw_text, not_random
 from ragnb.calibration.ratings import (
     ALL,
+    COLUMNS,
+    DRAW,
     FRAMES,
     PROBABILITY,
     Asked,
@@ -29,11 +30,15 @@ from ragnb.calibration.ratings import (
     blocks,
     cells_of,
     columns_of,
+    corrected_row,
+    corrected_ways,
+    draw_text,
     fingerprint,
     group_columns,
     inflation,
     measure_rows,
     measured,
+    not_random,
     open_ratings,
     over_constant,
     with_ends,

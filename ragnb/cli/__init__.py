@@ -9,19 +9,7 @@ from collections.abc import Sequence
 import click
 
 from ragnb import __version__
-from ragnb.cli.calibrate import calibrate_command
-from ragnb.cli.compare import compare_command
-from ragnb.cli.plan import plan_command
-from ragnb.cli.runs import runs_command
-from ragnb.cli.scenarios import (
-    answer_command,
-    check_command,
-    evaluate_command,
-    generate_command,
-    judge_command,
-    report_command,
-    run_command,
-)
+from ragnb.cli import scenarios, studies
 from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes, on_stderr, speak, spoken
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line
@@ -29,11 +17,7 @@ from ragnb.schema import masked
 
 
 @click.group(
-    commands=[
-        *(run_command, generate_command, answer_command, evaluate_command, judge_command),
-        *(report_command, check_command, compare_command),
-        *(calibrate_command, plan_command, runs_command),
-    ],
+    commands=[*scenarios.COMMANDS, *studies.COMMANDS],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="ragnb")

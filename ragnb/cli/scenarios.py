@@ -612,3 +612,8 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
             given = {"scenarios": [source], "parameters": asked["parameters"]}
         worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **given))
     return worst
+
+
+COMMANDS = (
+    run_command, generate_command, answer_command, evaluate_command, judge_command, report_command, check_command
+)

@@ -12,8 +12,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration import read_ratings
-from ragnb.comparison.changed import changes
-from ragnb.comparison.differences import Margin, Pairs, beside_people, compared, paired_runs
+from ragnb.comparison.differences import Margin, Pairs, beside_people, changes, compared, paired_runs
 from ragnb.comparison.source import run_of
 from ragnb.errors import unknown
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed

@@ -15,8 +15,7 @@ from ragnb.plots.card import (
     label_budget,
     reliability,
 )  # fmt: skip
-from ragnb.plots.comparison import differences, weight_map, win_rates
-from ragnb.plots.counts import distribution, outcomes
+from ragnb.plots.comparison import differences, distribution, outcomes, weight_map, win_rates
 from ragnb.plots.marks import intervals, radar
 
 need_package("matplotlib", extra="notebook")

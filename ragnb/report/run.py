@@ -7,9 +7,11 @@ runs in threads would meet.
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,19 +20,21 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ragnb import plots, texts
+from ragnb import markup, plots, texts
 from ragnb.errors import RagnbError, worded
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
 from ragnb.inputs import HOME, Inputs, relative, scenario_of, stage_tables, with_cases
 from ragnb.markup import one_line
-from ragnb.markup.blocks import Block, Picture, Section, Text
+from ragnb.markup.blocks import Block, Cell, Estimate, Link, Mark, Picture, Section, Small, Table, Text
 from ragnb.markup.html import render_page
+from ragnb.markup.markdown import render_markdown
 from ragnb.readers import to_csv_text
 from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import SOURCES
 from ragnb.sheet.build import run_record
 from ragnb.sheet.sections.gates import calibrated, row_name
+from ragnb.texts.errors import translated
 
 Overrides = Mapping[str, Any]
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")
@@ -421,3 +425,114 @@ def card_page(card: Any, *, title: str = "") -> str:
         drawn = [Picture(plots.svg(getattr(plots, k)(one)), say(f"report.{k}")) for k in some]
         charts.append(Section(f"part-{place}", name, name, blocks=(*why, *drawn), lang=card.lang))
     return render_page([verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang)
+
+
+_TONES = {
+    "fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good", "no_gates": "none", "stopped": "none",
+}  # fmt: skip
+"""The outcomes of a run, the worst that its gates can say first."""
+_NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
+_TOTAL = ("value", "low", "high", "n", "range")
+_MOST = 200
+Run = dict[str, Any]
+
+
+def history(out: Path) -> list[Run]:
+    """Return all runs below a folder of reports, the newest first.
+
+    Returns
+    -------
+    list of dict
+        ``scenario, page, at, outcome, verdict``, of the total ``value, low, high, n, range``, and its ``change``
+        from the run before, or ``first`` or ``other_weights`` where there is none; what is not there is None.
+        The outcome is the worst of the gates: ``fail, undecided, no_data, pass``; ``no_gates`` without
+        any, and ``stopped`` where a run left no results.
+    """
+    found = [(name, path) for path in out.glob("*/*") if (name := _NAME.fullmatch(path.name))]
+    runs: list[Run] = []
+    scored: dict[Path, Run] = {}
+    for name, folder in sorted(found, key=lambda one: (one[0][1], int(one[0][2] or 1), one[1])):
+        before = scored.get(folder.parent, {})
+        at = f"{datetime.strptime(name[1], '%Y%m%dT%H%M%SZ'):%Y-%m-%d %H:%M} UTC"
+        run: Run = dict.fromkeys(_TOTAL) | {"scenario": before.get("scenario", folder.parent.name), "change": ""}
+        run |= {"page": folder / "report.ipynb", "at": at, "outcome": "stopped", "verdict": ""}
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            run |= {} if folder.suffix else _read(folder)
+        if run["value"] is not None:
+            run["change"] = "other_weights" if before else "first"
+            if before and all(run[key] == before[key] for key in ("weights", "range")):
+                run["change"] = markup.signed(run["value"] - before["value"])
+            scored[folder.parent] = run
+        runs.append(run)
+    return runs[::-1]
+
+
+def _read(folder: Path) -> Run:
+    """Return what a run that finished says of itself."""
+    record = json.loads((folder / "run.json").read_text("utf-8"))
+    run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
+    run |= {"outcome": record["outcome"] if "outcome" in record else _worst_gate(folder)}
+    return run | {key: record["overall"][key] for key in _TOTAL}
+
+
+def _worst_gate(folder: Path) -> str:
+    """Return the worst outcome of the gates that decide."""
+    gates = json.loads((folder / "gates.json").read_text("utf-8"))
+    # Complete input and advisory thresholds decide nothing.
+    silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates["gates"]]
+    asked = [row for row, quiet in zip(gates["gates"], silent, strict=True) if row["blocks"] or not quiet]
+    said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
+    return next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
+
+
+def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str = "en") -> Path:
+    """Write the page of all runs below a folder of reports, and the same as Markdown.
+
+    Parameters
+    ----------
+    out : path
+        The folder of the reports: ``index.html`` and ``index.md`` are written there, from the ``run.json`` and
+        ``gates.json`` of every run in it, whichever command made it.
+    made : iterable of Made
+        What became of the scenarios that just ran: one without a report is named with the reason.
+    lang : {"en", "zh"}
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    say, runs = texts.load(lang), history(Path(out))
+    latest = list({run["page"].parent.parent: run for run in reversed(runs)}.values())
+    counts = {key: sum(run["outcome"] == key for run in latest) for key in _TONES}
+    words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
+    head = say("index.latest", counts=say("list.join").join(words) or markup.MISSING)
+    failed = [one for one in made if one.result is None]
+    errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in failed)
+    blocks: list[Block] = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
+    blocks.append(Text((say("index.note"),), "note"))
+    sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
+    tables = {"latest_of_each": sorted(latest, key=lambda run: str(run["scenario"])), "history": runs[:_MOST]}
+    heads = tuple(say(f"index.{key}") for key in ("scenario", "at", "verdict", "value"))
+    heads = (*heads, f">{say('index.n')}", f">{say('index.change')}")
+    for key, some in tables.items() if runs else ():
+        title = say(f"index.{key}", n=len(runs), shown=len(some))
+        rows = tuple(_row(run, say, sentence=key == "latest_of_each") for run in some)
+        sections.append(Section(key, title, title, blocks=(Table(heads, rows, cards=True),), lang=lang))
+    write_whole(Path(out) / "index.md", render_markdown(sections))
+    return write_whole(Path(out) / "index.html", render_page(sections, title=say("index.title"), lang=lang))
+
+
+def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
+    """Return a run as a row."""
+    change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
+    verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
+    verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
+    value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
+    ends = "" if math.isnan(low) else f"{markup.number(low)}–{markup.number(high)}"
+    label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
+    drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
+    score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""
+    n = "" if run["n"] is None else markup.count(run["n"])
+    link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
+    return link, run["at"], verdict, score, n, change

@@ -19,8 +19,7 @@ import pandas as pd
 
 from ragnb import diagnostics, weights
 from ragnb.calibration import CalibrationCard
-from ragnb.comparison.changed import beside_baseline
-from ragnb.comparison.differences import Pairs, paired_runs
+from ragnb.comparison.differences import Pairs, beside_baseline, paired_runs
 from ragnb.comparison.source import Run, systems_of
 from ragnb.diagnostics import RULES, gates_json, junit
 from ragnb.errors import RagnbError, need_columns, unknown

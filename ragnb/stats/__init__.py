@@ -1,6 +1,5 @@
 """Statistical formulas on arrays, without frames, names or labels."""
 
-from ragnb.stats.correction import MAPS, Corrected, draw_test, fit_map, grouped_folds, ppi_jackknife, recalibrate
 from ragnb.stats.decisions import (
     balanced_order,
     flip_probability,
@@ -11,11 +10,16 @@ from ragnb.stats.decisions import (
     wilson_size,
 )
 from ragnb.stats.estimates import (
+    MAPS,
+    Corrected,
     Estimate,
     best_constant,
     bias,
     chance_floor,
     clustered_mean,
+    draw_test,
+    fit_map,
+    grouped_folds,
     holm,
     human_ceiling,
     jackknife,
@@ -27,7 +31,9 @@ from ragnb.stats.estimates import (
     limits_of_agreement,
     mae,
     p_above,
+    ppi_jackknife,
     quadratic_kappa,
+    recalibrate,
     round_half_up,
     slope_on_mean,
     stratified_mean,
