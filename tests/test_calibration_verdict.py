@@ -6,8 +6,7 @@ import pytest
 
 from ragnb import stats
 from ragnb.calibration import calibrate
-from ragnb.calibration.card import summary, verdict_row
-from ragnb.calibration.ratings import Asked, Cells
+from ragnb.calibration.card import Asked, Cells, summary, verdict_row
 from ragnb.stats import Estimate
 
 TINY = 1e-9

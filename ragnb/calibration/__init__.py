@@ -4,7 +4,7 @@ A share within ±1 alone proves nothing: a judge that always gives one number of
 is compared with chance, the best constant score and the human ceiling, with intervals that respect clusters.
 """
 
-from ragnb.calibration.card import CalibrationCard, calibrate
+from ragnb.calibration.card import CalibrationCard, agreement, calibrate, corrected_mean, corrected_ways
 from ragnb.calibration.labels import (
     check_golden,
     draw_labels,
@@ -13,7 +13,6 @@ from ragnb.calibration.labels import (
     write_golden,
     write_labels,
 )
-from ragnb.calibration.ratings import agreement, corrected_mean, corrected_ways
 from ragnb.calibration.reading import (
     RATING_ALIASES,
     judge_columns,

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration.ratings import PROBABILITY
+from ragnb.calibration.card import PROBABILITY
 from ragnb.calibration.reading import KEYS, read_ratings
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_whole, not_a_frame
 from ragnb.files import write_whole

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, settled
+from ragnb.calibration.card import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
