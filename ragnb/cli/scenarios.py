@@ -11,21 +11,8 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.terminal import (
-    BAD_INPUT,
-    BLOCKED,
-    PASSED,
-    block_rows,
-    command,
-    complain,
-    note,
-    overrides,
-    report_lines,
-    sent,
-    speaking,
-    text_table,
-    write_files,
-)  # fmt: skip
+from ragnb.cli import terminal
+from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, command
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
@@ -68,7 +55,7 @@ def report_command(
 
     from ragnb.report import index, reports
 
-    settings, many = overrides(parameters, lang), len(scenarios) > 1
+    settings, many = terminal.overrides(parameters, lang), len(scenarios) > 1
     made_of = {}
     bar = tqdm(total=len(scenarios), desc="Reports", unit="report", disable=None if many else True, leave=False)
     with bar:
@@ -79,15 +66,15 @@ def report_command(
             made_of[made.scenario] = made
     if many or out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
-        click.echo(f"Index: {index(out, made=in_order, lang=speaking())}")
+        click.echo(f"Index: {index(out, made=in_order, lang=terminal.speaking())}")
     return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
 
 
 def _tell(made: Made, many: bool) -> None:
     if made.result is None:
-        return complain(RagnbError(made.error), made.scenario if many else None)
+        return terminal.complain(RagnbError(made.error), made.scenario if many else None)
     for text in made.result.warnings:
-        note(f"{made.scenario.stem}: {text}" if many else text)
+        terminal.note(f"{made.scenario.stem}: {text}" if many else text)
     click.echo(f"{one_line(made.scenario.stem)}: {one_line(made.result.verdict)}")
     click.echo(f"  HTML: {made.result.html}")
     if made.result.blocked:
@@ -121,13 +108,13 @@ def check_command(
     given: dict[str, Any] = {role: path.absolute() for role, path in files.items() if path is not None}
     if source is None and not given:
         raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
-    settings = overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
+    settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
     sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
     blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
     # Without the picture of the distance, and the long words last.
-    tables = [("", [[*row[1:3], *row[4:], row[0]] for row in block_rows(table)]) for table in blocks]
-    click.echo("\n".join(report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
-    write_files(
+    tables = [("", [[*row[1:3], *row[4:], row[0]] for row in terminal.block_rows(table)]) for table in blocks]
+    click.echo("\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
+    terminal.write_files(
         (asked["markdown"], sheet.to_markdown),
         (asked["json_file"], lambda: gates_json(sheet.gates, notes=sheet.notes)),
         (asked["junit"], sheet.to_junit),
@@ -157,7 +144,7 @@ class Stage:
         from ragnb.inputs import scenario_of, with_cases
 
         self.name = name
-        scenario = scenario_of(source, overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
+        scenario = scenario_of(source, terminal.overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
         self.scenario = scenario if name == "generate" else with_cases(scenario, name)
         self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
@@ -238,7 +225,7 @@ class Stage:
         for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
             mean = with_interval(row["value"], row["low"], row["high"])
             rows.append([*(str(row[key]) for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
-        return text_table(rows)
+        return terminal.text_table(rows)
 
     def written(self, text: str, spent: dict[str, Any]) -> str:
         """Return the paths of scores and store, and the number of calls."""
@@ -282,7 +269,7 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
     spent = scores.attrs["spent"]
     code = stage.write(scores, complete=not (scores.attrs["failed"] or spent["stopped"]))
     for row in scores.attrs["notes"]:
-        note(row["text"])
+        terminal.note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
     click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
     return code
@@ -299,7 +286,7 @@ def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object)
     fit = [s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)]
     left = [name for name in wanted if name not in fit]
     if left:
-        note(stage.say("evaluate.left_out", metrics=", ".join(left)))
+        terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left)))
     return fit or None
 
 
@@ -348,7 +335,7 @@ def judge_command(
     if loop and stop_when_decided:
         raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
-    asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
+    asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": terminal.sent(send)}
     cases = stage.cases()
     if arena and ("system" not in cases or cases["system"].nunique() < 2):
         raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
@@ -443,7 +430,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
         ]
         for row in pairs.to_dict("records")
     ]  # fmt: skip
-    yield from text_table([head, *rows])
+    yield from terminal.text_table([head, *rows])
 
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
@@ -512,7 +499,7 @@ def generate_command(source: Path, **asked: Any) -> int:
     if len(cases):
         found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
         for text in found.query("not fine")["text"]:
-            note(text)
+            terminal.note(text)
     return code
 
 
@@ -587,7 +574,7 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
     """
     from ragnb.inputs import scenario_of, stage_table, with_cases
 
-    settings = overrides(asked["parameters"], lang)
+    settings = terminal.overrides(asked["parameters"], lang)
     scenario, worst = scenario_of(source, settings, "cases"), PASSED
     named, profiles, say = scenario.cases is not None, scenario.llm_profiles, texts.load(scenario.lang)
     has_cases = named or scenario.documents is not None

@@ -12,21 +12,8 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.terminal import (
-    BAD_INPUT,
-    BLOCKED,
-    NOT_PROVEN,
-    PASSED,
-    as_options,
-    block_rows,
-    command,
-    overrides,
-    pair,
-    report_lines,
-    spoken,
-    text_table,
-    write_files,
-)
+from ragnb.cli import terminal
+from ragnb.cli.terminal import BAD_INPUT, BLOCKED, NOT_PROVEN, PASSED, command
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
 from ragnb.markup import count, number, one_line
@@ -62,7 +49,7 @@ def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: boo
             return _sample(ratings, sample, asked, reading)
         return _golden(ratings, asked, reading) if golden else _calibrate(ratings, asked, reading)
     except RagnbError as error:
-        raise RagnbError(as_options(spoken(str(error)), "calibrate")) from error
+        raise RagnbError(terminal.as_options(terminal.spoken(str(error)), "calibrate")) from error
 
 
 def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
@@ -95,11 +82,11 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
     how = ("tolerance", "target", "labels_planned", "delta", "scale", "cluster", "level", "seed", "lang")
-    pairs = dict(pair("--about", "judge_id=small-8b", text) for text in asked["about"])
+    pairs = dict(terminal.pair("--about", "judge_id=small-8b", text) for text in asked["about"])
     truths = {"true": True, "false": False}
     about = {key: truths.get(value.strip().casefold(), value) for key, value in pairs.items()} or None
     card = calibrate(ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how})
-    write_files(
+    terminal.write_files(
         (asked["markdown"], card.to_markdown),
         (asked["html"], lambda: _page(card)),
         (asked["json_file"], lambda: json_text(card.to_dict())),
@@ -168,7 +155,7 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
         mark = "—" if pd.isna(row["within"]) else "✓" if row["within"] else "✗"
         shown = ["—" if pd.isna(row[name]) else form.format(row[name]) for name, form in numbers.items()]
         rows.append([mark, *(str(row[key]) for key in keys), *shown])
-    click.echo("\n".join(text_table(rows)))
+    click.echo("\n".join(terminal.text_table(rows)))
     off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
     verdict = "off" if off else "open" if open_ else "fine"
     click.echo(say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{tolerance:g}"))
@@ -207,18 +194,18 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
 
     try:
         how = {name: asked[name] for name in ("candidate", "system", "on", "by", "metrics", "primary")}
-        settings = overrides(asked["parameters"], asked["lang"])
+        settings = terminal.overrides(asked["parameters"], asked["lang"])
         view, table, slices = compare_view(new, base, settings=settings, margin=_margin(asked["margin"]), **how)
         decides = table.loc[table["primary"], "outcome"]
         if asked["gate"] and decides.empty:
             raise RagnbError("--gate needs a metric that decides; name it with --primary")
     except RagnbError as error:
-        raise RagnbError(as_options(spoken(str(error)), "compare")) from error
+        raise RagnbError(terminal.as_options(terminal.spoken(str(error)), "compare")) from error
     outcome = next((word for word in reversed(_OUTCOMES) if word in set(decides)), None)
     head = view.head or [texts.load(view.lang)("compare.no_word")]
-    tables = [(name, block_rows(table)) for name, table in view.tables]
-    click.echo("\n".join(report_lines(head, tables, view.notes)))
-    write_files(
+    tables = [(name, terminal.block_rows(table)) for name, table in view.tables]
+    click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
+    terminal.write_files(
         (asked["markdown"], view.markdown),
         (asked["html"], view.html),
         (asked["json_file"], lambda: _json(outcome, view.notes, table, slices)),
@@ -230,7 +217,8 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
 def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
     plain = len(given) == 1 and "=" not in given[0]
-    pairs = {"": given[0]} if plain else dict(pair("--margin", "context_recall=0.02", text) for text in given)
+    named = (terminal.pair("--margin", "context_recall=0.02", text) for text in given)
+    pairs = {"": given[0]} if plain else dict(named)
     margins = {}
     for name, value in pairs.items():
         try:
@@ -284,12 +272,12 @@ def plan_command(
     from ragnb.comparison import plan
     from ragnb.diagnostics.gates import plain_records
 
-    settings = overrides(parameters) | ({"baseline": baseline} if baseline else {})
+    settings = terminal.overrides(parameters) | ({"baseline": baseline} if baseline else {})
     given = {name: value for name, value in assumed.items() if value is not None}
     table = plan(pilot, kind=kind, **given, **settings)
     say = texts.load(lang)
     click.echo("\n".join(_sentence(row, say) for row in table.to_dict("records")))
-    write_files((json_file, lambda: json_text(plain_records(table))))
+    terminal.write_files((json_file, lambda: json_text(plain_records(table))))
     return PASSED
 
 
@@ -387,7 +375,7 @@ def _outcome(wrong: Sequence[str], next_step: str) -> int:
 
 def _table(say: Any, words: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table with translated column heads."""
-    return text_table([[say(f"runs.{word}") for word in words], *rows])
+    return terminal.text_table([[say(f"runs.{word}") for word in words], *rows])
 
 
 def _claims(claims: pd.DataFrame, say: Any) -> Iterator[str]:

@@ -12,33 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb import texts
+from ragnb import texts, weights
 from ragnb.diagnostics.rules import RULES, SLACK, TABLE, fitting, meets, past, rule_texts, target_of, warning_bars
 from ragnb.errors import RagnbError
 from ragnb.markup import is_missing
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric, Rule, note_row, records
-from ragnb.weights import (
-    Batch,
-    MetricsArgument,
-    Moments,
-    Reduction,
-    Weighing,
-    add_columns,
-    check_weights,
-    collected,
-    column_names,
-    evaluated,
-    gains_reduction,
-    moments_reduction,
-    opened,
-    plain_sums,
-    question_of,
-    reduce_batches,
-    score_of,
-    scored,
-    stays_lazy,
-)
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
@@ -52,7 +31,7 @@ Pairs = Sequence[tuple[Rule, Metric]]
 def diagnose(
     scores: Any,
     *,
-    metrics: MetricsArgument = None,
+    metrics: weights.MetricsArgument = None,
     rules: Iterable[Rule] = RULES,
     metric_weights: Mapping[str, float] | None = None,
     doc_weights: Mapping[str, float] | None = None,
@@ -117,22 +96,24 @@ def diagnose(
     texts.table(lang)
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
-    frame, chosen = scored(scores, metrics, doc, cluster)
-    weighing = Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
+    frame, chosen = weights.scored(scores, metrics, doc, cluster)
+    weighing = weights.Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
     pairs = list(fitting(rules, chosen))
-    questions = question_of(frame, doc=doc, cluster=cluster)
-    of_means = moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions)
-    reduced, gains = reduce_batches(frame, chosen, [of_means, rule_gains(pairs, chosen, weighing)])
+    questions = weights.question_of(frame, doc=doc, cluster=cluster)
+    of_means = weights.moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions)
+    reduced, gains = weights.reduce_batches(frame, chosen, [of_means, rule_gains(pairs, chosen, weighing)])
     return findings(frame, pairs, reduced, gains, weighing, top=top, lang=lang)
 
 
-def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: Weighing) -> Reduction:
+def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: weights.Weighing) -> weights.Reduction:
     """Return the reduction to the potential gain of each rule's metric at its warning threshold."""
-    return gains_reduction(metrics, [(metrics.index(metric), target_of(rule)) for rule, metric in pairs], weighing)
+    targets = [(metrics.index(metric), target_of(rule)) for rule, metric in pairs]
+    return weights.gains_reduction(metrics, targets, weighing)
 
 
 def findings(
-    frame: Any, pairs: Pairs, reduced: Moments, gains: Sequence[float], weighing: Weighing, *, top: int, lang: str
+    frame: Any, pairs: Pairs, reduced: weights.Moments, gains: Sequence[float], weighing: weights.Weighing, *,
+    top: int, lang: str,
 ) -> pd.DataFrame:
     """Return the table of `diagnose` from the reduced rows."""
     means = {row["metric"]: row for row in records(weighing.means(reduced))}
@@ -156,11 +137,11 @@ def findings(
             metrics.append(metric)
     for row, samples in zip(rows, worst_samples(frame, metrics, top), strict=True):
         row["worst"] = samples
-    weights = check_weights(weighing.doc_weights, "doc_weights")
+    doc_weights = weights.check_weights(weighing.doc_weights, "doc_weights")
     table = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values(
         ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
     )
-    return table.assign(weighted=any(weights.get(name, 1.0) != 1 for name in reduced.docs))
+    return table.assign(weighted=any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs))
 
 
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
@@ -177,7 +158,7 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
     >>> [r["sample_id"] for r in worst_samples(frame, [Metric("faithfulness")], 2)[0]]
     ['c', 'a']
     """
-    there = column_names(scores)
+    there = weights.column_names(scores)
     shown = [*_SHOWN, *(name for name in ("system", "doc_name") if name in there)]
     have = [name for name in shown if name in there]
 
@@ -185,11 +166,11 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
         cells = {"sample_id": label} | row
         return {name: _plain(cells.get(name)) for name in shown} | {"score": float(score)}
 
-    if stays_lazy(scores):
+    if weights.stays_lazy(scores):
         queried = (_on_engine(scores, metric, top, have) for metric in metrics)
         return [[record(row, row.get("__row"), row["__v0"]) for row in worst] for worst in queried]
 
-    def kernel(batch: Batch) -> list[tuple[list[int], list[Any], list[float]]]:
+    def kernel(batch: weights.Batch) -> list[tuple[list[int], list[Any], list[float]]]:
         made = []
         for metric in metrics:
             x = batch.values(metric)
@@ -198,7 +179,7 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
         return made
 
     rows = nw.from_native(scores, eager_only=True)
-    worst = reduce_batches(scores, metrics, [Reduction(kernel)])[0][0]
+    worst = weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0][0]
     return [list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst]
 
 
@@ -223,15 +204,15 @@ def _plain(cell: Any) -> Any:
 
 def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> list[dict[str, Any]]:
     """Let the engine sort and take the head: only these rows are collected, with their score and row number."""
-    rows = opened(scores).select(*have, metric.name)
-    value = score_of(metric.name, rows.collect_schema()[metric.name]).alias("__v0")
+    rows = weights.opened(scores).select(*have, metric.name)
+    value = weights.score_of(metric.name, rows.collect_schema()[metric.name]).alias("__v0")
     order = ["__v0", *(["sample_id"] if "sample_id" in have else [])]
     if rows.implementation.is_polars():  # DuckDB's and PySpark's rows have no order
         rows, order = nw.from_native(rows.to_native().with_row_index("__row")), ["__v0", "__row"]
-    scored = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
+    rows = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
     downwards = [metric.better == "lower", False][: len(order)]
-    worst = scored.sort(*order, descending=downwards, nulls_last=True).head(top)
-    return collected(worst).rows(named=True)
+    worst = rows.sort(*order, descending=downwards, nulls_last=True).head(top)
+    return weights.collected(worst).rows(named=True)
 
 
 Rows = TypeVar("Rows")
@@ -248,7 +229,7 @@ LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
 """The least set of metrics to read together."""
 
 
-def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Iterable[Rule] = RULES) -> Rows:
+def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES) -> Rows:
     """Return the scores with a column ``failure_mode``: the first of `MODES` that fits the sample.
 
     Parameters
@@ -280,16 +261,16 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     >>> failure_modes(scores)["failure_mode"].tolist()
     ['fine', 'off_the_point', 'not_enough_scores']
     """
-    frame, chosen = scored(scores, metrics)
+    frame, chosen = weights.scored(scores, metrics)
     thresholds = warning_bars(rules, chosen)
     mode = mode_of(chosen, thresholds, MODES)
-    return cast(Rows, as_called(add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
+    return cast(Rows, as_called(weights.add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 
 def failure_summary(
     scores: Any,
     *,
-    metrics: MetricsArgument = None,
+    metrics: weights.MetricsArgument = None,
     rules: Iterable[Rule] = RULES,
     metric_weights: Mapping[str, float] | None = None,
     doc_weights: Mapping[str, float] | None = None,
@@ -337,40 +318,41 @@ def failure_summary(
     4       off_the_point  1  0.333  0.083
     6                fine  1  0.333  0.000
     """
-    frame, chosen = scored(scores, metrics, doc, cluster)
-    weighing = Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
-    questions = question_of(frame, doc=doc, cluster=cluster)
+    frame, chosen = weights.scored(scores, metrics, doc, cluster)
+    weighing = weights.Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
+    questions = weights.question_of(frame, doc=doc, cluster=cluster)
     reductions = mode_reductions(chosen, warning_bars(rules, chosen), weighing, questions)
-    gains, shares = reduce_batches(frame, chosen, reductions)
+    gains, shares = weights.reduce_batches(frame, chosen, reductions)
     return mode_summary(gains, shares, weighing)
 
 
 def mode_reductions(
-    metrics: Sequence[Metric], thresholds: Mapping[str, float], weighing: Weighing, questions: str | None
-) -> list[Reduction]:
+    metrics: Sequence[Metric], thresholds: Mapping[str, float], weighing: weights.Weighing, questions: str | None
+) -> list[weights.Reduction]:
     """Return the reductions to the potential gain of each mode and metric, and to each mode's share of samples."""
     code = mode_of(metrics, thresholds, range(len(MODES)))
     lifts = [(k, thresholds.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(metrics)]
     flags = [Metric(mode, kind="binary") for mode in MODES]
 
-    def flagged(batch: Batch) -> Batch:
-        codes = evaluated(code, batch, metrics)
+    def flagged(batch: weights.Batch) -> weights.Batch:
+        codes = weights.evaluated(code, batch, metrics)
         return batch.with_values({flag: (codes == k).astype(float) for k, flag in enumerate(flags)})
 
     how: dict[str, Any] = {name: getattr(weighing, name) for name in ("doc", "cluster", "corpus")}
     return [
-        gains_reduction(metrics, lifts, weighing, part=code, parts=len(MODES)),
-        moments_reduction(flags, **how, questions=questions, derive=flagged),
+        weights.gains_reduction(metrics, lifts, weighing, part=code, parts=len(MODES)),
+        weights.moments_reduction(flags, **how, questions=questions, derive=flagged),
     ]
 
 
-def mode_summary(gains: npt.NDArray[np.float64], shares: Moments, weighing: Weighing) -> pd.DataFrame:
+def mode_summary(
+    gains: npt.NDArray[np.float64], shares: weights.Moments, weighing: weights.Weighing
+) -> pd.DataFrame:
     """Return the table of `failure_summary` from the reduced rows."""
     means = shares.means(doc_weights=weighing.doc_weights, level=weighing.level).iloc[: len(MODES)]
-    table = means[["metric", "value", "low", "high", "n_clusters"]].set_axis(
-        ["failure_mode", "share", "low", "high", "n_clusters"], axis=1
-    )
-    table.insert(1, "n", plain_sums(shares)[0].round().astype(np.int64))
+    table = means[["metric", "value", "low", "high", "n_clusters"]]
+    table = table.rename(columns={"metric": "failure_mode", "value": "share"})
+    table.insert(1, "n", weights.plain_sums(shares)[0].round().astype(np.int64))
     table["cost"] = gains.sum(axis=1)
     bad = table["cost"].where(table["cost"].gt(0) & table["failure_mode"].ne("fine"))
     return table.assign(costliest=table.index == (bad.idxmax() if bad.notna().any() else None))
@@ -388,8 +370,8 @@ def least_set_note(means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str 
     >>> least_set_note(means, [METRICS[name] for name in means["metric"]])[0]["about"]
     'context_relevance'
     """
-    scored = set(means.loc[means["n"] > 0, "metric"])
-    absent = [name for name in LEAST_SET if name not in scored]
+    there = set(means.loc[means["n"] > 0, "metric"])
+    absent = [name for name in LEAST_SET if name not in there]
     if not absent or not any(m.role == "quality" and m.family != "rubric" for m in metrics):
         return []
     say = texts.load(lang)
