@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ragnb.errors import RagnbError
-from ragnb.scoring.reviewing import review_sheet, reviewed, with_decisions
+from ragnb.scoring.generation import review_sheet, reviewed, with_decisions
 from ragnb.texts import load
 from ragnb.widgets import ReviewSheet
 from ragnb.widgets.rating import Review

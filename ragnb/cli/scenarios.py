@@ -466,7 +466,7 @@ def generate_command(source: Path, **asked: Any) -> int:
     """
     from ragnb.readers import to_csv_text
     from ragnb.scoring import generate_cases, generation_cost, passages_of
-    from ragnb.scoring.reviewing import review_sheet, reviewed, with_decisions
+    from ragnb.scoring.generation import review_sheet, reviewed, with_decisions
     from ragnb.traces import check_gold
 
     stage = Stage("generate", source, "questions.jsonl", asked)

@@ -6,18 +6,23 @@ nothing else in the library builds markup from such text.
 
 from ragnb.markup.html import draw, fragment, style
 from ragnb.markup.radar import DASHES, INK, SYSTEM_COLOURS, radar_points, radar_runs, radar_svg
-from ragnb.markup.tables import count, number, p_value, percent, signed, with_interval
 from ragnb.markup.text import (
     MISSING,
     TONES,
     Safe,
+    count,
     element,
     escape,
     is_missing,
     join,
     md_cell,
+    number,
     one_line,
+    p_value,
+    percent,
+    signed,
     text_width,
+    with_interval,
 )
 
 __all__ = [

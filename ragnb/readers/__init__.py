@@ -1,6 +1,6 @@
 """Files of any tool and frames of any engine → one canonical pandas frame, and a report of the changes."""
 
-from ragnb.readers.export import to_csv_text
+from ragnb.readers.cells import to_csv_text
 from ragnb.readers.formats import FORMATS, Format
 from ragnb.readers.layouts import LAYOUTS, langfuse, phoenix
 from ragnb.readers.samples import applicable_metrics, read_cases, read_gold, read_scores, read_traces

@@ -22,9 +22,8 @@ from ragnb.errors import RagnbError, listing, place, require, unknown
 from ragnb.files import digest
 from ragnb.polars import pl
 from ragnb.readers import jsonl
-from ragnb.readers.cells import NUMBER
+from ragnb.readers.cells import GUARD_COLUMN, NUMBER
 from ragnb.readers.document import Document, find_documents
-from ragnb.readers.export import GUARD_COLUMN
 from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, Values, check_width, clean_text, from_records, refuse_twice, stacked

@@ -33,7 +33,7 @@ from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import SOURCES
 from ragnb.sheet.build import run_record
-from ragnb.sheet.sections.gates import calibrated, row_name
+from ragnb.sheet.sections.summary import calibrated, row_name
 from ragnb.texts.errors import translated
 
 Overrides = Mapping[str, Any]

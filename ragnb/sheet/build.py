@@ -34,7 +34,7 @@ from ragnb.scenario import Scenario
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet import notes
 from ragnb.sheet.notes import Overlap
-from ragnb.sheet.sections.gates import calibrated
+from ragnb.sheet.sections.summary import calibrated
 from ragnb.texts import counted, load
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
@@ -613,7 +613,7 @@ class Assessment:
         '<?xml version="1.0" en'
         """
         from ragnb.sheet.formatter import Formatter
-        from ragnb.sheet.sections.gates import cases
+        from ragnb.sheet.sections.summary import cases
 
         return junit(self.scenario.name, cases(Formatter(self)))
 

@@ -22,7 +22,7 @@ from ragnb.files import write_whole
 from ragnb.markup import Safe, element, is_missing, join
 from ragnb.readers import read_cases, to_csv_text
 from ragnb.schema import Rubric, records
-from ragnb.scoring.reviewing import DECISIONS, WORDING, review_sheet, with_decisions
+from ragnb.scoring.generation import DECISIONS, WORDING, review_sheet, with_decisions
 from ragnb.widgets.shown import Html, Items, Sheet, button, field, hear, prose
 
 # What a key stands for, and how that is said.
@@ -283,7 +283,7 @@ class Review(Items):
     Parameters
     ----------
     cases : DataFrame
-        As `ragnb.scoring.reviewing.review_sheet` takes them.
+        As `ragnb.scoring.generation.review_sheet` takes them.
     file : path
         A ``.csv``: what is in it is taken up, also what was entered in a spreadsheet meanwhile.
     lang : {"en", "zh"}
@@ -355,7 +355,7 @@ class ReviewSheet(Sheet):
         ``generation_params`` (``kind`` and ``evidence``).
     file : path
         A ``.csv`` with the columns ``sample_id, decision, question, ground_truth_answer, comment, doc_name, kind,
-        evidence``; it can be edited in a spreadsheet just as well. `ragnb.scoring.reviewing.reviewed` applies it.
+        evidence``; it can be edited in a spreadsheet just as well. `ragnb.scoring.generation.reviewed` applies it.
     lang : {"en", "zh"}
 
     Attributes

@@ -16,7 +16,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.calibration import read_ratings
-from ragnb.scoring.reviewing import reviewed
+from ragnb.scoring.generation import reviewed
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,11 +2,10 @@
 
 from ragnb.sheet.sections.comparison import comparison
 from ragnb.sheet.sections.details import details, glossary
-from ragnb.sheet.sections.gates import gates, judge
 from ragnb.sheet.sections.metrics import documents, metrics
 from ragnb.sheet.sections.outcomes import outcomes
 from ragnb.sheet.sections.questions import questions
-from ragnb.sheet.sections.summary import fix_first, summary
+from ragnb.sheet.sections.summary import fix_first, gates, judge, summary
 
 SECTIONS = {
     "summary": summary, "fix": fix_first, "metrics": metrics, "gates": gates, "outcomes": outcomes,
