@@ -191,7 +191,7 @@ def module_names(needs: list[str]) -> set[str]:
 def test_the_library_stays_under_its_ceiling():
     """A temporary ceiling, until the inside is rebuilt."""
     assert sum(map(code_lines, SOURCES)) <= 18_500
-    assert len(SOURCES) <= 145
+    assert len(SOURCES) <= 120
 
 
 def code_lines(path: Path) -> int:

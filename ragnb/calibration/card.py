@@ -1,4 +1,4 @@
-"""Ratings of any engine → one validated table, raters as columns; equal pairs → counted cells."""
+"""Human ratings and judge scores → measures of agreement, corrected means, and the card with its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragnb report`, `check`, `evaluate` and `judge`: the commands that take a scenario."""
+"""The commands that take a scenario: run, generate, answer, evaluate, judge, report and check."""
 
 from __future__ import annotations
 

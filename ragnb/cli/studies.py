@@ -1,4 +1,4 @@
-"""`ragnb calibrate`: validate a judge against human ratings, and sample the answers to label."""
+"""The commands that study results: compare, calibrate, plan and runs."""
 
 from __future__ import annotations
 

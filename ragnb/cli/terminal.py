@@ -1,4 +1,4 @@
-"""Output of commands: plain lines, aligned tables, files; notes and errors as single lines on stderr."""
+"""Input and output of commands: arguments and settings, aligned tables, files, notes and errors."""
 
 from __future__ import annotations
 

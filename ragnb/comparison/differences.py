@@ -1,4 +1,4 @@
-"""Pairs of two systems: one row per question, with both scores and the reason if one is missing."""
+"""Two systems question by question: paired differences with outcomes, and the questions that changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings: which metric misses its threshold, whether conclusively, the potential gain, and the worst samples."""
+"""Findings and failure modes: which metric misses its threshold, and what went wrong in each sample."""
 
 from __future__ import annotations
 
@@ -29,19 +29,10 @@ Pairs = Sequence[tuple[Rule, Metric]]
 
 
 def diagnose(
-    scores: Any,
-    *,
-    metrics: weights.MetricsArgument = None,
-    rules: Iterable[Rule] = RULES,
-    metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    level: float = 0.95,
-    orient: bool = True,
-    rescale: bool = False,
-    top: int = 3,
-    lang: str = "en",
+    scores: Any, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES,
+    metric_weights: Mapping[str, float] | None = None, doc_weights: Mapping[str, float] | None = None,
+    doc: str = "doc_name", cluster: str | None = None, level: float = 0.95, orient: bool = True,
+    rescale: bool = False, top: int = 3, lang: str = "en",
 ) -> pd.DataFrame:
     """Return a finding for each rule that a metric's mean violates.
 
@@ -268,16 +259,9 @@ def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rule
 
 
 def failure_summary(
-    scores: Any,
-    *,
-    metrics: weights.MetricsArgument = None,
-    rules: Iterable[Rule] = RULES,
-    metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    level: float = 0.95,
-    orient: bool = True,
+    scores: Any, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES,
+    metric_weights: Mapping[str, float] | None = None, doc_weights: Mapping[str, float] | None = None,
+    doc: str = "doc_name", cluster: str | None = None, level: float = 0.95, orient: bool = True,
     rescale: bool = False,
 ) -> pd.DataFrame:
     """Return the frequency of each failure mode and its potential gain in the weighted score.

@@ -1,4 +1,4 @@
-"""Text into markup: escaping, elements and Markdown cells, so that a payload stays text."""
+"""How texts and numbers are written: a payload stays text, and what is missing is an em dash."""
 
 from __future__ import annotations
 

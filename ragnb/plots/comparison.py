@@ -1,4 +1,4 @@
-"""Charts of a comparison: paired differences with intervals, and which system leads for which weights."""
+"""Charts of a comparison, and of rows: labels as bars from zero, scores as dots with a box."""
 
 from __future__ import annotations
 

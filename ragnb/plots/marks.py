@@ -1,4 +1,4 @@
-"""Marks shared by charts: rows of dots with intervals, shaded cells with numbers, scales."""
+"""Charts of a means frame, and the marks that all charts share: dots with intervals, shaded cells, scales."""
 
 from __future__ import annotations
 

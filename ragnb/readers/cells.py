@@ -1,4 +1,4 @@
-"""Cells → lists of texts, texts, identifiers, numbers; unparsable cells stay text and are counted.
+"""Cells → lists of texts, texts, identifiers, numbers; and back to CSV that is safe in a spreadsheet.
 
 Numbers are strict for metrics, with their ranges, and careful for other columns that look like numbers.
 """

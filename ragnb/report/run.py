@@ -1,4 +1,4 @@
-"""From scenarios to their folders: check everything, run the notebook aside, then give the folder its name.
+"""From scenarios to their folders: check everything, run the notebook aside, and list all runs on a page.
 
 Several scenarios have a process each: papermill changes the working directory while it reads and writes, so that
 runs in threads would meet.

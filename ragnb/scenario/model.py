@@ -1,4 +1,4 @@
-"""The settings of one run as one frozen model: loaded, checked, replaced, and written down again."""
+"""The settings of one run as one frozen model: loaded, checked, replaced, and saved back into its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Question sets from documents: passages, questions with evidence in them, and some that no passage answers."""
+"""Question sets from documents, some that no passage answers, and their review by a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario → Assessment: read, label, weigh, diagnose, check the gates, and say it in words, system by system."""
+"""Scenario → Assessment: read, label, weigh, diagnose, check the gates, and say it in words."""
 
 from __future__ import annotations
 

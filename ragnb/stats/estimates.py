@@ -1,4 +1,4 @@
-"""Estimates with interval and n, and the delete-one-cluster jackknife."""
+"""Estimates with interval and n: means, agreement with people, and means corrected by their labels."""
 
 from __future__ import annotations
 

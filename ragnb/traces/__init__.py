@@ -3,10 +3,12 @@
 A labelled trace is a row of a scores frame, so its rates are means like any other.
 """
 
-from ragnb.traces.label import check_gold, join_report, label_traces
-from ragnb.traces.rates import (
+from ragnb.traces.label import (
     RATES,
+    check_gold,
     count_unanswerable,
+    join_report,
+    label_traces,
     mark_unanswerable,
     outcome_counts,
     refusal_metrics,

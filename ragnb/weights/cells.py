@@ -1,4 +1,4 @@
-"""Moments: rows reduced to cells with counts and sums, sufficient for weighted means with any weights."""
+"""Moments: rows reduced to cells, and every weighted mean, total and interval that follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Further reductions: potential gains, and the distribution of scores."""
+"""Row by row: weighted scores, potential gains, and the distribution of scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weight editor as a notebook sees it: rows to type and to drag, the numbers beside them, and saving."""
+"""The weight editor: what follows from weights, without a widget, and the rows and buttons that show it."""
 
 from __future__ import annotations
 

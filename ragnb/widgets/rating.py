@@ -1,4 +1,4 @@
-"""Ratings that a person gives to answers: which item is next, a file that loses nothing, and the sheet of widgets.
+"""Sheets that a person fills in, item by item: ratings of answers, and the review of a question set.
 
 The judge's scores and the names of the systems stay hidden: whoever sees them rates them, not the answer.
 """

@@ -1,4 +1,4 @@
-"""Where the run is weak: documents by their pull on the overall score, and the slices."""
+"""Every metric in one row, and where it is weak: documents by their pull on the overall score, and slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to work on first: failed gates, then findings by potential gain, then what is still open."""
+"""The verdict: the first screen, what to fix first, the gates, and whether the judge can be trusted."""
 
 from __future__ import annotations
 
