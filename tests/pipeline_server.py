@@ -8,6 +8,7 @@ from typing import Any
 
 from judge_server import examiner, words
 from llm_server import Request
+from ragas_server import judge
 
 REFUSAL = "not in context"
 
@@ -26,6 +27,8 @@ def model(request: Request) -> str:
     """A script for `LlmServer`."""
     if len(request.body["messages"]) > 1:
         return examiner(request)
+    if request.prompt.endswith("\nOutput: "):
+        return judge(request)
     prompt, given = request.prompt, data(request)
     if '"answered"' in prompt:
         asked = words(given["question"])

@@ -40,6 +40,7 @@ def search(question):
     return sorted(parts, key=lambda part: -len(set(question) & set(part)))[:2]
 '''
 STAGES = ("generate", "answer", "evaluate", "judge")
+OF_RAGAS = "faithfulness, context_recall, context_precision, noise_sensitivity, factual_correctness"
 
 
 @pytest.fixture
@@ -48,7 +49,9 @@ def folder(tmp_path, monkeypatch, llm_server):
     return project(tmp_path / "p", llm_server, monkeypatch)
 
 
-def project(path: Path, server: LlmServer, monkeypatch=None, questions: int = 8) -> Path:
+def project(
+    path: Path, server: LlmServer, monkeypatch=None, questions: int = 8, metrics: str = "context_relevance"
+) -> Path:
     (path / "docs").mkdir(parents=True)
     (path / "docs" / "warranty.md").write_text(WARRANTY, encoding="utf-8")
     (path / "docs" / "差旅.txt").write_text(TRAVEL, encoding="utf-8")
@@ -56,7 +59,7 @@ def project(path: Path, server: LlmServer, monkeypatch=None, questions: int = 8)
     profile = f"{{base_url: '{server.base_url}', model: small}}"
     (path / "x.yaml").write_text(
         f"documents: docs\ngeneration: {{questions: {questions}, personas: [a new colleague]}}\n"
-        "system: {name: mine, retrieve: 'rag:search'}\nmetrics: [context_relevance, support_lexical]\n"
+        f"system: {{name: mine, retrieve: 'rag:search'}}\nmetrics: [{metrics}, support_lexical]\n"
         f"llm_profiles: {{dataset: {profile}, answer: {profile}, judge: {profile}}}\n", encoding="utf-8"
     )  # fmt: skip
     if monkeypatch:
@@ -261,7 +264,8 @@ def test_an_endpoint_alone_gets_the_question_and_with_passages_is_told_what_to_s
 def test_a_pipeline_killed_at_random_moments_pays_for_no_reply_twice(tmp_path, llm_server):
     """At most `concurrency` requests are lost with each kill, and the tables are those of an undisturbed run."""
     llm_server.script = lambda request: Answer(model(request), seconds=0.05)
-    whole, torn = (project(tmp_path / name, llm_server, questions=12) for name in ("whole", "torn"))
+    many = {"questions": 12, "metrics": OF_RAGAS}
+    whole, torn = (project(tmp_path / name, llm_server, **many) for name in ("whole", "torn"))
     words = [sys.executable, "-m", "ragnb", "run", "x.yaml", "--concurrency", "2"]
     words += [word for stage in STAGES for word in ("--stage", stage)]
     home = Path(rn.__file__).parents[1]
@@ -270,6 +274,10 @@ def test_a_pipeline_killed_at_random_moments_pays_for_no_reply_twice(tmp_path, l
     done = subprocess.run(words, cwd=whole, **how, check=True)
     usual, once = time.monotonic() - started, len(llm_server.log)
     assert b"judged by small" in done.stdout
+    assert max(Counter(json.dumps(request.body) for request in llm_server.log).values()) == 1
+    scored = pd.read_csv(whole / "reports" / "x" / "scores.csv").query("answerable")
+    for name in OF_RAGAS.split(", "):
+        assert scored[name].notna().all(), name
     rng, kills, most = random.Random(7), 0, int(os.environ.get("RAGNB_KILLS", "6"))
     while True:
         with subprocess.Popen(words, cwd=torn, **how) as run:
