@@ -126,7 +126,7 @@ def run_cells(
     name, about
         Of the run, for `Store.runs`.
     progress : bool, optional
-        A progress bar; by default in a terminal and in a notebook.
+        A progress bar, labelled with what the cells hold; by default in a terminal and in a notebook.
     rounds : iterable of cells, optional
         The cells in the order of the work, a round at a time; by default all, as they come. A round is asked for
         when the one before has its outcomes in the store; cells of a round that never comes stay pending.
@@ -166,7 +166,9 @@ def run_cells(
     job = _Job(cells, work, store, clients, most, rounds)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
     interrupts = 0
-    bar = tqdm(total=job.total, disable=hidden, unit="cell", dynamic_ncols=True)
+    kinds = list(dict.fromkeys(cell.what for cell in cells))
+    label = kinds[0] if len(kinds) == 1 else f"{len(kinds)} metrics"
+    bar = tqdm(total=job.total, desc=label, disable=hidden, unit="cell", dynamic_ncols=True)
     with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
         while not ending.done():
