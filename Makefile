@@ -7,7 +7,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: report test lint lock gallery clean
+.PHONY: report test lint docs lock gallery clean
 
 report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
 	@$(VENV)/bin/ragnb report $(SCENARIO)
@@ -18,6 +18,11 @@ test: $(READY)  ## the whole suite: make test ARGS="-k weights" runs a part
 lint: $(READY)
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+
+docs: $(READY)  ## the site into build/docs: open build/docs/en/index.html; a warning is an error
+	@$(PY) -m sphinx -q -W --keep-going -c docs -D language=en docs/en build/docs/en
+	@$(PY) -m sphinx -q -W --keep-going -c docs -D language=zh_CN docs/zh build/docs/zh
+	@echo "Site: build/docs/en/index.html, build/docs/zh/index.html"
 
 lock:  ## needs uv; the locks name no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \

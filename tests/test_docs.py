@@ -1,0 +1,80 @@
+"""Every block of the guides runs as it stands there, in the order of the page, in a folder of its own.
+
+`ragnb` lines of an `sh` block are commands, `python` blocks share one namespace. Comments steer what follows them:
+`<!-- file: NAME -->` stores a block, `<!-- exit: 1 -->` expects that exit code (else 0), `<!-- output -->` holds
+lines that the block before must have printed, `<!-- no-run -->` shows what cannot run here. Endpoints at
+`https://example.org/v1` are those of a simulated model on 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from llm_server import LlmServer
+from pipeline_server import model
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDES = sorted(page for page in ROOT.glob("docs/*/guides/*.md") if page.stem != "index")
+FENCE = re.compile(r"(?:<!-- (?P<note>[^>]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass
+class Block:
+    note: str
+    kind: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(m["note"] or "", m["kind"], m["text"]) for m in FENCE.finditer(text) if m["kind"] != "{toctree}"]
+
+
+def command(line: str, folder: Path) -> tuple[int, str]:
+    env = os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT), "KEY": "none"}
+    words = [sys.executable, "-m", "ragnb", *shlex.split(line)[1:]]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, env=env)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: f"{page.parts[-3]}-{page.stem}")
+def test_the_blocks_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypatch):
+    for name in ("data", "scenarios"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    space, said, ran = {}, "", 0
+    with LlmServer(model) as server:
+        for block in blocks(page):
+            text = block.text.replace("https://example.org/v1", server.base_url)
+            if block.note == "output":
+                for line in block.text.splitlines():
+                    assert " ".join(line.split()) in " ".join(said.split()), said
+            elif block.note.startswith("file: "):
+                Path(block.note[6:]).write_text(text, encoding="utf-8")
+            elif block.note == "no-run":
+                continue
+            elif block.kind == "python":
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    exec(compile(text, page.name, "exec"), space)
+                said, ran = out.getvalue(), ran + 1
+            elif block.kind == "sh":
+                want, said = int(block.note.removeprefix("exit: ") or 0), ""
+                for line in text.replace("\\\n", " ").splitlines():
+                    if line.startswith("ragnb "):
+                        code, out = command(line.partition("  #")[0], tmp_path)
+                        assert code == want, (line, out)
+                        said, ran = said + out, ran + 1
+            else:
+                assert block.kind in ("", "text", "yaml", "json", "csv", "jsonl"), block.kind
+    assert ran
