@@ -19,7 +19,7 @@ myst_heading_anchors = 4
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-logging.getLogger("jieba").setLevel(logging.WARNING)  # the Chinese search index says how long it took
+logging.getLogger("jieba").disabled = True  # the Chinese search index says how long it took
 html_theme = "furo"
 html_title = "ragnb"
 html_static_path = ["static"]
