@@ -166,6 +166,7 @@ class Stage:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
         from ragnb.inputs import gather
         from ragnb.scenario import Scenario
+        from ragnb.scoring import MEASURED
 
         scenario = self.scenario
         if scenario.cases is None and self.dry_run and scenario.documents is not None:
@@ -174,11 +175,9 @@ class Stage:
             step = "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
             raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
         named = ("cases", "columns", "encoding", "where")
-        frame: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
-        from ragnb.scoring import MEASURED
-
         # What was measured differs from run to run; a table of scores does not.
-        return frame.drop(columns=[name for name in MEASURED if name in frame])
+        found = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+        return pd.DataFrame(found.drop(columns=[*MEASURED], errors="ignore"))
 
     def _as_if_made(self) -> pd.DataFrame:
         """Return cases of the size that the documents will give, for an estimate before there are any."""
@@ -483,6 +482,9 @@ def generate_command(source: Path, **asked: Any) -> int:
         need = generation_cost(scenario.documents, **how)
         return stage.bill("generate.dry_run", need, **sizes)
     made = generate_cases(scenario.documents, **how)
+    counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in made.attrs["dropped"].items())
+    if made.empty:
+        raise RagnbError(f"no question of {want.questions} is usable: {counts}; use a stronger model or longer texts")
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
     sheet, cases = with_decisions(made, given), reviewed(made, given)
@@ -491,15 +493,13 @@ def generate_command(source: Path, **asked: Any) -> int:
     kinds = {kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")}
     click.echo(say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out)))
     click.echo(say("generate.kinds", **kinds, documents=cases["doc_name"].nunique()))
-    if dropped := made.attrs["dropped"]:
-        counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in dropped.items())
+    if counts:
         click.echo(say("generate.dropped", counts=counts))
     decided = int((sheet["decision"] != "").sum())
     click.echo(say("generate.review", file=one_line(review), reviewed=decided, n=len(made)))
-    if len(cases):
-        found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
-        for text in found.query("not fine")["text"]:
-            terminal.note(text)
+    found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
+    for text in found.query("not fine")["text"]:
+        terminal.note(text)
     return code
 
 
