@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.cli import terminal
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, command
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, listing
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
 from ragnb.schema import METRICS, Gate, Metric, Rubric
@@ -482,9 +482,9 @@ def generate_command(source: Path, **asked: Any) -> int:
         need = generation_cost(scenario.documents, **how)
         return stage.bill("generate.dry_run", need, **sizes)
     made = generate_cases(scenario.documents, **how)
-    counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in made.attrs["dropped"].items())
     if made.empty:
-        raise RagnbError(f"no question of {want.questions} is usable: {counts}; use a stronger model or longer texts")
+        why = listing(made.attrs["dropped"])
+        raise RagnbError(f"no usable question ({why}); use a stronger model or longer documents")
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
     sheet, cases = with_decisions(made, given), reviewed(made, given)
@@ -493,7 +493,8 @@ def generate_command(source: Path, **asked: Any) -> int:
     kinds = {kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")}
     click.echo(say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out)))
     click.echo(say("generate.kinds", **kinds, documents=cases["doc_name"].nunique()))
-    if counts:
+    if dropped := made.attrs["dropped"]:
+        counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in dropped.items())
         click.echo(say("generate.dropped", counts=counts))
     decided = int((sheet["decision"] != "").sum())
     click.echo(say("generate.review", file=one_line(review), reviewed=decided, n=len(made)))
