@@ -434,7 +434,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
     """Yield the lines of a rubric: scale, weights, passing threshold, and the bands of its dimensions."""
-    from ragnb.judging.prompts import anchors, bands
+    from ragnb.judging.verdict import anchors, bands
 
     say = texts.load(lang)
     words = bar | {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}
@@ -595,10 +595,12 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
         if dry_run and stage == "report":
             continue
         click.echo(say("run.stage", **where))
-        given = asked | {"source": source, "dry_run": dry_run}
+        # The bill comes first, also when it is to be paid.
+        given = [asked | {"source": source, "dry_run": alone} for alone in (True, False)[: 1 + (not dry_run)]]
         if stage == "report":
-            given = {"scenarios": [source], "parameters": asked["parameters"]}
-        worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **given))
+            given = [{"scenarios": [source], "parameters": asked["parameters"]}]
+        for options in given:
+            worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **options))
     return worst
 
 
