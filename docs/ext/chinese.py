@@ -15,8 +15,11 @@ class Pairs(SearchLanguage):
     lang = "zh"
     language_name = "Chinese"
     js_splitter_code = r"""
-var splitQuery = query => (query.match(/[\u3400-\u9fff]+|(?:(?![\u3400-\u9fff])[\p{L}\p{N}_])+/gu) || []).flatMap(run =>
-  /^[\u3400-\u9fff]{2,}$/.test(run) ? Array.from(run).slice(1).map((sign, k) => run[k] + sign) : [run]);
+var splitQuery = query => {
+  const runs = query.match(/[\u3400-\u9fff]+|(?:(?![\u3400-\u9fff])[\p{L}\p{N}_])+/gu) || [];
+  return runs.flatMap(run => /^[\u3400-\u9fff]{2,}$/.test(run)
+    ? Array.from(run).slice(1).map((sign, k) => run[k] + sign) : [run]);
+};
 """
 
     def split(self, input: str) -> list[str]:
