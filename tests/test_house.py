@@ -228,6 +228,16 @@ print(json.dumps([bare, used, sockets, same]))
     assert seen == [[], [], [], True]
 
 
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["judge", "--help"]])
+def test_help_opens_no_data_library(words):
+    loaded = python(
+        f"import contextlib, io, json, sys\nfrom ragnb.cli import main\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): assert main({words!r}) == 0\n"
+        "print(json.dumps([name for name in ('numpy', 'pandas', 'polars', 'scipy') if name in sys.modules]))"
+    )
+    assert loaded == []
+
+
 def test_every_room_imports_without_the_heavy_packages():
     heavy = [name for name in HEAVY if name != "click"]
     modules = [

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import pandas as pd
 
 from ragnb import texts
 from ragnb.cli import terminal
@@ -19,6 +18,8 @@ from ragnb.markup import count, one_line, with_interval
 from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ragnb.report import Made
     from ragnb.scenario import Scenario
     from ragnb.store import Client, Estimate
@@ -176,8 +177,8 @@ class Stage:
             raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
         named = ("cases", "columns", "encoding", "where")
         # What was measured differs from run to run; a table of scores does not.
-        found = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
-        return pd.DataFrame(found.drop(columns=[*MEASURED], errors="ignore"))
+        found: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+        return found.drop(columns=[*MEASURED], errors="ignore")
 
     def _as_if_made(self) -> pd.DataFrame:
         """Return cases of the size that the documents will give, for an estimate before there are any."""
@@ -188,6 +189,8 @@ class Stage:
         passages = [*islice(cycle(found["text"]), scenario.generation.questions)]
         shown = [[text] * 5 for text in passages] if scenario.system.retrieve else None
         short = [text[:200] for text in passages]
+        import pandas as pd
+
         return pd.DataFrame({
             "sample_id": [f"g{n:03d}" for n in range(1, len(short) + 1)], "question": short, "answer": short,
             "ground_truth_answer": short, "ground_truth_contexts": [[text] for text in passages],
@@ -414,7 +417,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
 
     names, say = ("cluster", "doc_weights", "doc", "level", "rescale"), stage.say
     how = {name: getattr(stage.scenario, name) for name in names}
-    found = standings(pd.DataFrame(scores), metrics=list(rubric.metrics), **how)
+    found = standings(scores, metrics=list(rubric.metrics), **how)
     yield ""
     for name, rank in found.places.items():
         yield say("judge.cli.rank", system=one_line(name), rank=rank)

@@ -6,17 +6,19 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 
 from ragnb import texts
 from ragnb.cli import terminal
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, NOT_PROVEN, PASSED, command
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
-from ragnb.markup import count, number, one_line
+from ragnb.markup import count, is_missing, number, one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _VERDICTS = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
@@ -152,8 +154,8 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     numbers = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
     rows = [["", *keys, *(say(f"golden.{name}") for name in numbers)]]
     for row in checked.to_dict("records"):
-        mark = "—" if pd.isna(row["within"]) else "✓" if row["within"] else "✗"
-        shown = ["—" if pd.isna(row[name]) else form.format(row[name]) for name, form in numbers.items()]
+        mark = "—" if is_missing(row["within"]) else "✓" if row["within"] else "✗"
+        shown = ["—" if is_missing(row[name]) else form.format(row[name]) for name, form in numbers.items()]
         rows.append([mark, *(str(row[key]) for key in keys), *shown])
     click.echo("\n".join(terminal.text_table(rows)))
     off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
@@ -287,8 +289,8 @@ def _sentence(row: dict[Any, Any], say: Any) -> str:
     words |= {name: count(row[name]) for name in ("n", "needed", "more", "documents")}
     if row["reason"] is not None:
         return str(say(f"plan.{row['reason']}", **words))
-    shows = pd.isna(row["expected"])
-    known = "" if shows or pd.isna(row["n"]) else "_more"
+    shows = is_missing(row["expected"])
+    known = "" if shows or is_missing(row["n"]) else "_more"
     return str(say(f"plan.{'shows' if shows else row['kind']}{known}", **words))
 
 
@@ -405,6 +407,8 @@ def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
 
 def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
     statuses, words = ["ok", "not_applicable", "failed", "pending"], ["sample_id", "what", "reason", "reply"]
+    import pandas as pd
+
     by_status = pd.crosstab(cells["what"], cells["status"])
     by_status = by_status.reindex(index=cells["what"].unique(), columns=statuses, fill_value=0)
     rows = [[str(what), *map(count, numbers)] for what, *numbers in by_status.itertuples()]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup.text import Safe, is_missing, one_line, text_width
+
+if TYPE_CHECKING:
+    import numpy as np
 
 INK = "#1f2328"
 """The colour of text and axes where ``currentColor`` cannot be said."""
@@ -63,6 +64,8 @@ def radar_points(
     >>> (radar_points([1.0, 0.5, None, 0.0]).round(3) + 0.0).tolist()
     [[0.0, 1.0], [0.5, 0.0], [nan, nan], [0.0, 0.0]]
     """
+    import numpy as np
+
     size = len(values)
     ends = np.array([check_span(span) for span in (ranges or [(0.0, 1.0)] * size)]).reshape(size, 2)
     raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
@@ -80,6 +83,8 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
     >>> radar_runs(radar_points([1, 1, 1])), radar_runs(radar_points([1, 1, None, 1]))
     ([([0, 1, 2], True)], [([3, 0, 1], False)])
     """
+    import numpy as np
+
     there = ~np.isnan(points).any(axis=1)
     size = len(there)
     if there.all():

@@ -9,8 +9,6 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, SupportsFloat
 
-import pandas as pd
-
 # C0 and C1 controls (tab, line feed and carriage return are kept), lone surrogates and non-characters:
 # forbidden or silently rewritten by HTML and XML parsers, and surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -29,6 +27,8 @@ def is_missing(value: Any) -> bool:
     >>> is_missing(float("nan")), is_missing([]), is_missing("")
     (True, False, False)
     """
+    import pandas as pd  # takes longer to import than a command that needs no frame
+
     return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
 
 

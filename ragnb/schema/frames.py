@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragnb.errors import unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CASE_COLUMNS = (
     "sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "answer", "retrieved_contexts",
@@ -51,6 +53,8 @@ def note_frame(rows: Iterable[dict[str, str]]) -> pd.DataFrame:
     >>> len(note_frame([note_row("a", "b", "c"), note_row("a", "b", "c")]))
     1
     """
+    import pandas as pd
+
     once = dict.fromkeys(tuple(row[name] for name in NOTE_COLUMNS) for row in rows)
     return pd.DataFrame(list(once), columns=list(NOTE_COLUMNS), dtype=object)
 
@@ -60,6 +64,7 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> records(pd.DataFrame({"metric": ["a", "b"], "n": [1, 2]}))
     [{'metric': 'a', 'n': 1}, {'metric': 'b', 'n': 2}]
     """
@@ -97,7 +102,7 @@ class EvalCase(BaseModel):
 def _present(frame: pd.DataFrame, field: str) -> pd.Series[bool]:
     """A text field is present when it holds text; retrieved_contexts also when it is an empty list."""
     if field not in frame.columns:
-        return pd.Series(False, index=frame.index)
+        return frame.index.to_series().map(lambda _: False)
     may_be_empty = field == "retrieved_contexts"
     return frame[field].map(
         lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and (may_be_empty or len(v) > 0)
@@ -110,6 +115,7 @@ def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str,
 
     Examples
     --------
+    >>> import pandas as pd
     >>> missing_fields(pd.DataFrame({"answer": ["Ann.", None]}), ["answer", "question"])
     [('question',), ('answer', 'question')]
     """
