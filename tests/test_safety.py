@@ -7,13 +7,19 @@ import json
 import pytest
 
 CASE = {"sample_id": "a", "question": "How long?", "retrieved_contexts": ["730 days."], "doc_name": "a.pdf"}
+CODE = """from pathlib import Path
+Path('imported').touch()
+
+
+def answer(question, passages):
+    return '730 days.'
+"""
 
 
 @pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 def test_only_what_asks_the_system_imports_its_functions(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code = "from pathlib import Path\nPath('imported').touch()\n\n\ndef answer(question, passages):\n    return '730 days.'\n"
-    (tmp_path / "hostile_rag.py").write_text(code, encoding="utf-8")
+    (tmp_path / "hostile_rag.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "cases.jsonl").write_text(json.dumps(CASE | {"answer": "730 days."}), encoding="utf-8")
     table = "sample_id,doc_name,faithfulness\na,a.pdf,1.0\nb,b.pdf,0.5\n"
     (tmp_path / "scores.csv").write_text(table, encoding="utf-8")
