@@ -410,8 +410,9 @@ def test_texts_documents_and_help_use_the_words_of_the_field():
     shown |= dict(help_texts()) | errors | {english: english for english in errors}
     shown |= {f"rn.{name}": inspect.getdoc(getattr(ragnb, name)) or "" for name in DOOR}
     pages = [path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.parts]
-    named = [path for place in ("*.md", "benchmarks/*.md", "data/*.md", "scenarios/*") for path in ROOT.glob(place)]
-    for path in [*pages, *named]:
+    for place in ("*.md", "benchmarks/*.md", "data/*.md", "scenarios/*"):
+        pages += ROOT.glob(place)
+    for path in pages:
         shown[str(path.relative_to(ROOT))] = path.read_text(encoding="utf-8")
     never = re.compile("|".join(NEVER), re.IGNORECASE)
     found = {where: hit[0] for where, text in shown.items() if (hit := never.search(text))}
