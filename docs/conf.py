@@ -1,6 +1,5 @@
 """The site: Sphinx over `en/` and `zh/`; pages below `generated/` are written by `ext/generated.py`."""
 
-import logging
 import sys
 from pathlib import Path
 
@@ -19,7 +18,6 @@ myst_heading_anchors = 4
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-logging.getLogger("jieba").disabled = True  # the Chinese search index says how long it took
 html_theme = "furo"
 html_title = "ragnb"
 html_static_path = ["static"]

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[1]
+collect_ignore = [] if find_spec("xllamacpp") else ["optional"]
 Report = pytest.TestReport | pytest.CollectReport
 SHARED_REASON = "no folder shared/ beside the checkout"
 

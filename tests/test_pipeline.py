@@ -84,6 +84,9 @@ def test_one_command_makes_questions_answers_scores_and_a_report(folder, llm_ser
     assert "8 questions from 2 passages of 2 documents" in bill
     assert "8 questions to mine" in bill
     assert main(["run", "x.yaml"]) == 0
+    said = capsys.readouterr().out
+    order = ("8 questions from 2 passages", "8 of 8 questions: ", "8 questions to mine", "8 of 8 questions ans")
+    assert sorted(map(said.index, order)) == [*map(said.index, order)]
     made, answered = (lines(Path("reports/x") / name) for name in ("questions.jsonl", "answers.jsonl"))
     assert [row["sample_id"] for row in made] == [row["sample_id"] for row in answered]
     assert Counter(row["kind"] for row in made) == {"single": 4, "multi": 2, "unanswerable": 2}

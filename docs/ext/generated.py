@@ -7,6 +7,7 @@ from typing import Any
 
 import catalogue
 import reference
+from chinese import Pairs
 
 
 def write(app: Any) -> None:
@@ -26,5 +27,6 @@ def write(app: Any) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.add_search_language(Pairs)
     app.connect("builder-inited", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

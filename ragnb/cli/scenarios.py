@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.cli import terminal
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, command
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, listing
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
 from ragnb.schema import METRICS, Gate, Metric, Rubric
@@ -166,6 +166,7 @@ class Stage:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
         from ragnb.inputs import gather
         from ragnb.scenario import Scenario
+        from ragnb.scoring import MEASURED
 
         scenario = self.scenario
         if scenario.cases is None and self.dry_run and scenario.documents is not None:
@@ -174,11 +175,9 @@ class Stage:
             step = "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
             raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
         named = ("cases", "columns", "encoding", "where")
-        frame: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
-        from ragnb.scoring import MEASURED
-
         # What was measured differs from run to run; a table of scores does not.
-        return frame.drop(columns=[name for name in MEASURED if name in frame])
+        found = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+        return pd.DataFrame(found.drop(columns=[*MEASURED], errors="ignore"))
 
     def _as_if_made(self) -> pd.DataFrame:
         """Return cases of the size that the documents will give, for an estimate before there are any."""
@@ -435,7 +434,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
     """Yield the lines of a rubric: scale, weights, passing threshold, and the bands of its dimensions."""
-    from ragnb.judging.prompts import anchors, bands
+    from ragnb.judging.verdict import anchors, bands
 
     say = texts.load(lang)
     words = bar | {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}
@@ -483,6 +482,9 @@ def generate_command(source: Path, **asked: Any) -> int:
         need = generation_cost(scenario.documents, **how)
         return stage.bill("generate.dry_run", need, **sizes)
     made = generate_cases(scenario.documents, **how)
+    if made.empty:
+        why = listing(made.attrs["dropped"])
+        raise RagnbError(f"no usable question ({why}); use a stronger model or longer documents")
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
     sheet, cases = with_decisions(made, given), reviewed(made, given)
@@ -496,10 +498,9 @@ def generate_command(source: Path, **asked: Any) -> int:
         click.echo(say("generate.dropped", counts=counts))
     decided = int((sheet["decision"] != "").sum())
     click.echo(say("generate.review", file=one_line(review), reviewed=decided, n=len(made)))
-    if len(cases):
-        found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
-        for text in found.query("not fine")["text"]:
-            terminal.note(text)
+    found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
+    for text in found.query("not fine")["text"]:
+        terminal.note(text)
     return code
 
 
@@ -594,10 +595,12 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
         if dry_run and stage == "report":
             continue
         click.echo(say("run.stage", **where))
-        given = asked | {"source": source, "dry_run": dry_run}
+        # The bill comes first, also when it is to be paid.
+        given = [asked | {"source": source, "dry_run": alone} for alone in (True, False)[: 1 + (not dry_run)]]
         if stage == "report":
-            given = {"scenarios": [source], "parameters": asked["parameters"]}
-        worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **given))
+            given = [{"scenarios": [source], "parameters": asked["parameters"]}]
+        for options in given:
+            worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **options))
     return worst
 
 

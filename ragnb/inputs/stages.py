@@ -59,8 +59,8 @@ def record_stage(
     """
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    used = {name: value for name, value in _inputs(stage, scenario).items() if value is not None}
-    used = {name: value for name, value in used.items() if stopped or name not in _OF_GATES}
+    every = _inputs(stage, scenario).items()
+    used = {name: value for name, value in every if value is not None and (stopped or name not in _OF_GATES)}
     where = relative(table.absolute(), path.parent.absolute())
     record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used} | stopped
     record |= {"complete": complete, "asked": _asked(stage, scenario)}
@@ -96,12 +96,11 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
 
 def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
     if stage == "generate":
-        folder, review = scenario.documents, _table_of(scenario, "review.csv")
+        folder, review = scenario.documents, _home() / "reports" / slug(scenario.name) / "review.csv"
         files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
-        found = files or ([folder] if folder else [])
-        reviewed = digest([review]) if review.is_file() else None
-        settings = scenario.generation.model_dump(mode="json")
-        return {"documents": digest(found), "generation": settings, "review": reviewed}
+        found = digest(files or ([folder] if folder else []))
+        about = {"documents": found, "generation": scenario.generation.model_dump(mode="json")}
+        return about | {"review": digest([review]) if review.is_file() else None}
     # A module of the user's own is read, not imported: what it imports in turn is not followed.
     named = [name.partition(":")[0] for name in (scenario.system.retrieve, scenario.system.generate) if name]
     folder = scenario.path.parent if scenario.path else Path.cwd()
@@ -117,10 +116,6 @@ def _asked(stage: str, scenario: Scenario) -> list[str]:
     """Return what a stage was to compute; more of it makes no table wrong, but a stage incomplete."""
     metrics = scenario.metrics or () if stage == "evaluate" else ()
     return [metric if isinstance(metric, str) else metric.name for metric in metrics]
-
-
-def _table_of(scenario: Scenario, name: str) -> Path:
-    return _home() / "reports" / slug(scenario.name) / name
 
 
 def stage_table(stage: str, scenario: Scenario) -> StageTable | None:

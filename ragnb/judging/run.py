@@ -18,8 +18,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_whole, unknown
-from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
-from ragnb.judging.verdict import TEXTS, parse_verdict
+from ragnb.judging.verdict import TEXTS, cut, evidence_rank, material, numbered, parse_verdict, system_prompt
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts

@@ -15,6 +15,7 @@ from ragnb.markup.text import (
     escape,
     is_missing,
     join,
+    md_cell,
     number,
     one_line,
     p_value,

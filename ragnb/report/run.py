@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ragnb import markup, plots, texts
+from ragnb import markup, texts
 from ragnb.errors import RagnbError, worded
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
 from ragnb.inputs import HOME, Inputs, relative, scenario_of, stage_tables, with_cases
@@ -415,6 +415,8 @@ def _two_numbers(scale: Any) -> tuple[float, float]:
 
 def card_page(card: Any, *, title: str = "") -> str:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
+    from ragnb import plots
+
     say, (verdict, *numbers) = texts.load(card.lang), card.sections()
     rows, charts = card.verdicts.to_dict("records"), []
     for place, row in enumerate(rows, 1):

@@ -166,8 +166,7 @@ def run_cells(
     job = _Job(cells, work, store, clients, most, rounds)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
     interrupts = 0
-    kinds = list(dict.fromkeys(cell.what for cell in cells))
-    label = kinds[0] if len(kinds) == 1 else f"{len(kinds)} metrics"
+    label = kinds.pop() if len(kinds := {cell.what for cell in cells}) == 1 else f"{len(kinds)} metrics"
     bar = tqdm(total=job.total, desc=label, disable=hidden, unit="cell", dynamic_ncols=True)
     with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
