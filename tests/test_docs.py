@@ -24,6 +24,7 @@ from pipeline_server import model
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted(page for page in ROOT.glob("docs/*/guides/*.md") if page.stem != "index")
+GUIDES += [ROOT / "docs" / "en" / f"{name}.md" for name in ("migrating", "statistics")]
 FENCE = re.compile(r"(?:<!-- (?P<note>[^>]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.M)
 
 

@@ -419,8 +419,11 @@ def test_texts_documents_and_help_use_the_words_of_the_field():
     errors = tomllib.loads((LIBRARY / "texts" / "errors.zh.toml").read_text(encoding="utf-8"))
     shown |= dict(help_texts()) | errors | {english: english for english in errors}
     shown |= {f"rn.{name}": inspect.getdoc(getattr(ragnb, name)) or "" for name in DOOR}
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("scenarios/*")]:
-        shown[path.name] = path.read_text(encoding="utf-8")
+    pages = [path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.parts]
+    for place in ("*.md", "benchmarks/*.md", "data/*.md", "scenarios/*"):
+        pages += ROOT.glob(place)
+    for path in pages:
+        shown[str(path.relative_to(ROOT))] = path.read_text(encoding="utf-8")
     never = re.compile("|".join(NEVER), re.IGNORECASE)
     found = {where: hit[0] for where, text in shown.items() if (hit := never.search(text))}
     assert not found, found
