@@ -1,10 +1,10 @@
 """Every block of the guides runs as it stands there, in the order of the page, in a folder of its own.
 
 `ragnb` and `papermill` lines of an `sh` block are commands, `python` blocks share one namespace; a block in an
-HTML comment runs unseen. Comments steer what follows them: `<!-- file: NAME -->` stores a block, `<!-- exit: 1 -->`
-expects that exit code (else 0), `<!-- output -->` holds lines that the block before must have printed,
-`<!-- no-run -->` shows what cannot run here. Endpoints at `https://example.org/v1` are those of a simulated model on
-127.0.0.1.
+HTML comment runs unseen. Comments steer what follows them: `<!-- file: NAME -->` stores a block,
+`<!-- exit: 1 -->` expects that exit code (else 0), `<!-- output -->` holds lines that the block before must
+have printed, `<!-- no-run -->` shows what cannot run here. Endpoints at `https://example.org/v1` are those of a
+simulated model on 127.0.0.1.
 """
 
 from __future__ import annotations
