@@ -1,9 +1,10 @@
 """Every block of the guides runs as it stands there, in the order of the page, in a folder of its own.
 
-`ragnb` lines of an `sh` block are commands, `python` blocks share one namespace. Comments steer what follows them:
-`<!-- file: NAME -->` stores a block, `<!-- exit: 1 -->` expects that exit code (else 0), `<!-- output -->` holds
-lines that the block before must have printed, `<!-- no-run -->` shows what cannot run here. Endpoints at
-`https://example.org/v1` are those of a simulated model on 127.0.0.1.
+`ragnb` and `papermill` lines of an `sh` block are commands, `python` blocks share one namespace; a block in an
+HTML comment runs unseen. Comments steer what follows them: `<!-- file: NAME -->` stores a block,
+`<!-- exit: 1 -->` expects that exit code (else 0), `<!-- output -->` holds lines that the block before must
+have printed, `<!-- no-run -->` shows what cannot run here. Endpoints at `https://example.org/v1` are those of a
+simulated model on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def blocks(page: Path) -> list[Block]:
 
 def command(line: str, folder: Path) -> tuple[int, str]:
     env = os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT), "KEY": "none"}
-    words = [sys.executable, "-m", "ragnb", *shlex.split(line)[1:]]
+    words = [sys.executable, "-m", *shlex.split(line)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, env=env)
     return done.returncode, done.stdout + done.stderr
 
@@ -50,7 +51,7 @@ def command(line: str, folder: Path) -> tuple[int, str]:
 @pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: f"{page.parts[-3]}-{page.stem}")
 def test_the_blocks_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypatch):
-    for name in ("data", "scenarios"):
+    for name in ("data", "notebooks", "scenarios"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -72,7 +73,7 @@ def test_the_blocks_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypat
             elif block.kind == "sh":
                 want, said = int(block.note.removeprefix("exit: ") or 0), ""
                 for line in text.replace("\\\n", " ").splitlines():
-                    if line.startswith("ragnb "):
+                    if line.startswith(("ragnb ", "papermill ")):
                         code, out = command(line.partition("  #")[0], tmp_path)
                         assert code == want, (line, out)
                         said, ran = said + out, ran + 1
