@@ -209,9 +209,10 @@ def _computed(words: Words, name: str) -> str:
 def _limits(words: Words, rule: rn.Rule) -> str:
     side = "below" if METRICS[rule.metric].better == "higher" else "above"
     limits = {"warning": rule.warning, "critical": rule.critical}
-    return ", ".join(
-        f"{words[key]} {words[side].format(at=f'{at:g}')}" for key, at in limits.items() if at is not None
-    )
+    return words["join"].join(
+        words["limit"].format(severity=words[key], side=words[side].format(at=f"{at:g}"))
+        for key, at in limits.items() if at is not None
+    )  # fmt: skip
 
 
 def rules(words: Words) -> str:
@@ -269,7 +270,7 @@ def labels(words: Words) -> str:
     parts = [f"# {words['labels']}", f"## {words['outcomes']}", words["outcomes_intro"]]
     for name in LABELS:
         about = words.prose["labels"][name]
-        rates = ", ".join(link("metric", rate, words.name(rate)) for rate in COUNTED[name]) or words["none"]
+        rates = words["join"].join(link("metric", rate, words.name(rate)) for rate in COUNTED[name]) or words["none"]
         parts += [
             heading("label", name, f"{texts.entry(words.lang, f'label.{name}')} `{name}`"),
             words.bold("meaning", about["definition"]), f"**{words['counted_in']}** {rates}",
@@ -277,7 +278,7 @@ def labels(words: Words) -> str:
         ]  # fmt: skip
     parts += [f"## {words['modes']}", words["modes_intro"]]
     for name in MODES:
-        reads = ", ".join(link("metric", metric, words.name(metric)) for metric in READS.get(name, ()))
+        reads = words["join"].join(link("metric", metric, words.name(metric)) for metric in READS.get(name, ()))
         parts += [
             heading("mode", name, f"{texts.entry(words.lang, f'mode.{name}')} `{name}`"),
             words.prose["modes"][name], f"**{words['reads']}** {reads}" if reads else "",
