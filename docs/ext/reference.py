@@ -26,6 +26,7 @@ from ragnb.scenario.yaml import flow
 
 CODES = ("PASSED", "BLOCKED", "BAD_INPUT", "NOT_PROVEN", "OUR_ERROR", "STOPPED")
 COMMANDS: Mapping[str, click.Command] = cli.commands
+METAVARS = {"INTEGER RANGE": "N", "INTEGER": "N", "FLOAT": "NUMBER", "PATH": "FILE", "TEXT": "WORD"}
 SHOWN = 48  # characters of an example
 
 
@@ -64,7 +65,8 @@ def scenario(words: Mapping[str, Any]) -> str:
             elif key == "rubric.passing":
                 shown = say["same_keys"].format(key=f"[`gates`](#{_below('gates')})")
             needed = name in part.get("required", ())
-            rows.append([f"`{name}`", shown, f"*{say['required']}*" if needed else _default(field), told])
+            preset = f"*{say['required']}*" if needed else "—" if key == "name" else _default(field)
+            rows.append([f"`{name}`", shown, preset, told])
         title = say["below"].format(key=path) if path else say["top"]
         parts += [f"({_below(path)})=\n## {title}", plain(part["description"]) if words["lang"] == "en" else ""]
         parts.append(table(head, rows))
@@ -94,6 +96,7 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
         return f"`{field['const']}`"
     if "anyOf" in field:
         kinds = [one for one in field["anyOf"] if one != {"type": "null"}]
+        kinds = [one for one in kinds if "enum" not in one or len(kinds) == 1]  # beside any text
         return say["or"].join(dict.fromkeys(type_of(one, say) for one in kinds))
     kinds = [kind for kind in ([field["type"]] if isinstance(field["type"], str) else field["type"]) if kind != "null"]
     if kinds == ["array"]:
@@ -155,6 +158,7 @@ def options(command: click.Command) -> list[click.Option]:
 
 def _flags(option: click.Option, context: click.Context) -> str:
     metavar = "" if option.is_flag else f" {option.make_metavar(context)}"
+    metavar = METAVARS.get(metavar.strip(), metavar.strip()).join((" ", "")) if metavar else ""
     return f"`{', '.join([*option.opts, *option.secondary_opts])}{metavar}`"
 
 
@@ -194,7 +198,7 @@ def api(words: Mapping[str, Any]) -> dict[str, str]:
         index += ["", rooms[room], "-" * 2 * len(rooms[room]), ""]
         for name in names:
             made = getattr(module, name)
-            lines += [*_entry(module.__name__, name, made), ""]
+            lines += [*_entry(module.__name__, name, made, words), ""]
             what = (inspect.getdoc(made) or "").partition("\n\n")[0].replace("\n", " ")
             index.append(f"- :py:obj:`~{module.__name__}.{name}`" + (f" — {what}" if callable(made) else ""))
         out[room] = "\n".join(lines)
@@ -205,7 +209,7 @@ def _title(text: str) -> list[str]:
     return [text, "=" * 2 * len(text), ""]
 
 
-def _entry(module: str, name: str, made: Any) -> Iterator[str]:
+def _entry(module: str, name: str, made: Any, words: Mapping[str, Any]) -> Iterator[str]:
     if inspect.isclass(made):
         attributes = re.search(r"\nAttributes\n-+\n(.*?)(\n\n|\Z)", inspect.getdoc(made) or "", re.DOTALL)
         listed = re.findall(r"(?m)^(\w[\w, ]*?) ?(?::|$)", attributes[1]) if attributes else []
@@ -214,7 +218,7 @@ def _entry(module: str, name: str, made: Any) -> Iterator[str]:
     elif callable(made):
         yield f".. autofunction:: {module}.{name}{signature(made)}"
     else:
-        yield from (f".. autodata:: {module}.{name}", "   :no-value:")
+        yield from (f".. py:data:: {module}.{name}", "", f"   {words['constants'][name]}")
 
 
 def signature(function: Any) -> str:
