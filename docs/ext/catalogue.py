@@ -106,10 +106,10 @@ def index(words: Words) -> str:
         [link("gate", name), link("metric", gate.metric, words.name(gate.metric)), f"{gate.op} {gate.threshold:g}"]
         for name, gate in DEFAULT_GATES.items()
     ] + [[link("gate", name), "", f"{gate.op} {gate.threshold:g}"] for name, gate in COMPLETENESS.items()]
-    notes_of = [
-        [words.prose["group"][group], " ".join(link("note", note_anchor(group, name), f"`{name}`") for name in codes)]
-        for group, codes in note_codes().items()
-    ]
+    notes_of = []
+    for group, codes in note_codes().items():
+        entries = " ".join(link("note", note_anchor(group, name), f"`{name}`") for name in codes)
+        notes_of.append([words.prose["group"][group], entries])
     others = [
         [words["rules"], " ".join(link("rule", name) for name in RULES)],
         [words["outcomes"], " ".join(link("label", name) for name in LABELS)],
@@ -134,7 +134,8 @@ def glossary(words: Words, name: str) -> str:
 def _range(words: Words, name: str) -> str:
     metric = METRICS[name]
     arrow = "↑" if metric.better == "higher" else "↓"
-    return f"{words['to'].format(low=f'{metric.low:g}', high=f'{metric.high:g}')} {arrow}" if metric.bounded else arrow
+    ends = words["to"].format(low=f"{metric.low:g}", high=f"{metric.high:g}")
+    return f"{ends} {arrow}" if metric.bounded else arrow
 
 
 def metrics(words: Words) -> str:
@@ -227,7 +228,7 @@ def rules(words: Words) -> str:
             limits += " " + words["also"].format(metric=other, op=rule.also.op, at=f"{rule.also.threshold:g}")
         example = ", ".join(f"`{metric}` {mean:g}" for metric, mean in rule.example.items())
         steps = [
-            f"- {plain(str(one['text']))}" + (f" ({words['setting']} `{one['setting']}`)" if one["setting"] else "")
+            f"- {plain(str(one['text']))}" + f" ({words['setting']} `{one['setting']}`)" * bool(one["setting"])
             for one in actions
         ]
         rows = [[words["reads"], reads], [words["thresholds"], limits], [words["example"], example]]
@@ -261,7 +262,8 @@ def _gate(words: Words, gate: rn.Gate) -> list[str]:
     return [
         heading("gate", gate.name, f"`{gate.name}`" + (f" {words.name(gate.metric)}" if known else "")),
         f"{words['requires']}: {metric} {gate.op} {gate.threshold:g}",
-        words.bold("applies", about["asks"]), words.bold("why", about["why"]), words.bold("failed", about["failed"]),
+        words.bold("applies", about["asks"]), words.bold("why", about["why"]),
+        words.bold("failed", about["failed"]),
     ]  # fmt: skip
 
 
@@ -270,10 +272,10 @@ def labels(words: Words) -> str:
     parts = [f"# {words['labels']}", f"## {words['outcomes']}", words["outcomes_intro"]]
     for name in LABELS:
         about = words.prose["labels"][name]
-        rates = words["join"].join(link("metric", rate, words.name(rate)) for rate in COUNTED[name]) or words["none"]
+        rates = words["join"].join(link("metric", rate, words.name(rate)) for rate in COUNTED[name])
         parts += [
             heading("label", name, f"{texts.entry(words.lang, f'label.{name}')} `{name}`"),
-            words.bold("meaning", about["definition"]), f"**{words['counted_in']}** {rates}",
+            words.bold("meaning", about["definition"]), f"**{words['counted_in']}** {rates or words['none']}",
             words.bold("action", about["action"]),
         ]  # fmt: skip
     parts += [f"## {words['modes']}", words["modes_intro"]]

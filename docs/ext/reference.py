@@ -98,7 +98,8 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
         kinds = [one for one in field["anyOf"] if one != {"type": "null"}]
         kinds = [one for one in kinds if "enum" not in one or len(kinds) == 1]  # beside any text
         return say["or"].join(dict.fromkeys(type_of(one, say) for one in kinds))
-    kinds = [kind for kind in ([field["type"]] if isinstance(field["type"], str) else field["type"]) if kind != "null"]
+    kinds = [field["type"]] if isinstance(field["type"], str) else field["type"]
+    kinds = [kind for kind in kinds if kind != "null"]
     if kinds == ["array"]:
         return say["list_of"].format(item=type_of(field["items"], say))
     if kinds == ["object"]:
@@ -111,11 +112,10 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
 
 def _default(field: Any) -> str:
     value = field.get_default(call_default_factory=True)
-    if value is None or (isinstance(value, list | dict | tuple | str) and not value) or hasattr(value, "model_dump"):
-        return "—"
-    if not isinstance(value, str | bool | int | float):
-        value = [one for one in value if isinstance(one, str)] if isinstance(value, tuple) else None
-    return f"`{flow(value)}`" if value else "`false`" if value is False else f"`{value}`" if value == 0 else "—"
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        value = [*value]
+    shown = isinstance(value, bool) or (isinstance(value, str | int | float | list) and value not in ("", []))
+    return f"`{flow(value)}`" if shown else "—"
 
 
 # Commands
@@ -298,7 +298,7 @@ def files(words: Mapping[str, Any]) -> str:
     """Return the page of column names and tools that readers know."""
     say = words["page"]
     names = [[f"`{name}`", code(also)] for name, also in WORDS["columns"].items()]
-    metrics = [[link("metric", name), code(metric.aliases)] for name, metric in rn.METRICS.items() if metric.aliases]
+    metrics = [[link("metric", name), code(one.aliases)] for name, one in rn.METRICS.items() if one.aliases]
     tools = [
         [f"`{tool}`", "; ".join(code(signs) for signs in row["known_by"]),
          ", ".join(f"`{theirs}` → `{ours}`" for theirs, ours in row.get("names", {}).items()) or "—"]

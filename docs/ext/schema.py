@@ -34,11 +34,12 @@ _NARROWER: dict[str, dict[str, Any]] = {
         "type": ["object", "null"], "additionalProperties": {"type": "string", "pattern": _VARIABLE},
     },
 }  # fmt: skip
+_OF_BASELINE = {"required": ["not_worse_than"]}
 _GATE_ASKS = {
     "anyOf": [
-        {"required": ["op", "threshold"], "not": {"required": ["not_worse_than"]}},
-        {"required": ["op", "at"], "not": {"required": ["not_worse_than"]}},
-        {"required": ["not_worse_than"], "not": {"anyOf": [{"required": [key]} for key in ("op", "threshold", "at")]}},
+        {"required": ["op", "threshold"], "not": _OF_BASELINE},
+        {"required": ["op", "at"], "not": _OF_BASELINE},
+        _OF_BASELINE | {"not": {"anyOf": [{"required": [key]} for key in ("op", "threshold", "at")]}},
     ]
 }
 
