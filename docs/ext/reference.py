@@ -46,7 +46,7 @@ def pages(lang: str) -> dict[str, str]:
 def scenario(words: Mapping[str, Any]) -> str:
     """Return the page of scenario keys."""
     say, made = words["page"], schema.schema()
-    head = [say[name] for name in ("key", "type", "default", "meaning")]
+    head = [say[name] for name in ("key", "meaning", "type", "default")]
     parts = [f"# {say['scenario']}", say["scenario_intro"], f"**{say['minimal']}**", MINIMAL]
     parts += [f"## {say['editor']}", say["editor_intro"]]
     parts += ["```yaml\n# yaml-language-server: $schema=../docs/scenario.schema.json\n```", say["editor_checks"]]
@@ -58,7 +58,7 @@ def scenario(words: Mapping[str, Any]) -> str:
             told = words["scenario"][key]
             example = prose("reference", "en")["example"].get(key)
             if example is not None:
-                told += f" {say['example']}: `{name}: {flow(example)}`"
+                told += f" {say['such_as']}`{name}: {flow(example)}`"
             shown = type_of(part["properties"][name], say)
             if key in schema.CLASSES:
                 shown = f"[{shown}](#{_below(key)})"
@@ -66,7 +66,7 @@ def scenario(words: Mapping[str, Any]) -> str:
                 shown = say["same_keys"].format(key=f"[`gates`](#{_below('gates')})")
             needed = name in part.get("required", ())
             preset = f"*{say['required']}*" if needed else "—" if key == "name" else _default(field)
-            rows.append([f"`{name}`", shown, preset, told])
+            rows.append([f"`{name}`", told, shown, preset])
         title = say["below"].format(key=path) if path else say["top"]
         parts += [f"({_below(path)})=\n## {title}", plain(part["description"]) if words["lang"] == "en" else ""]
         parts.append(table(head, rows))
@@ -94,6 +94,8 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
         return say["mapping"]
     if "const" in field:
         return f"`{field['const']}`"
+    if field.get("format") == "path":
+        return say["path"]
     if "anyOf" in field:
         kinds = [one for one in field["anyOf"] if one != {"type": "null"}]
         kinds = [one for one in kinds if "enum" not in one or len(kinds) == 1]  # beside any text
@@ -194,8 +196,8 @@ def api(words: Mapping[str, Any]) -> dict[str, str]:
     index += [".. toctree::", "   :maxdepth: 1", "", *(f"   {room}" for room in ROOMS), ""]
     out = {}
     for room, (module, names) in ROOMS.items():
-        lines = [*_title(rooms[room])]
-        index += ["", rooms[room], "-" * 2 * len(rooms[room]), ""]
+        lines = [*_title(rooms[room]), f".. py:currentmodule:: {module.__name__}", ""]
+        index += ["", rooms[room], "-" * 2 * len(rooms[room]), "", f".. py:currentmodule:: {module.__name__}", ""]
         for name in names:
             made = getattr(module, name)
             lines += [*_entry(module.__name__, name, made, words), ""]
@@ -269,9 +271,9 @@ def result_frames(words: Mapping[str, Any]) -> str:
         if frame is None:
             rows = [[f"`{column}`", text] for column, text in own.items()]
         else:
-            head = [say["column"], say["type"], say["example"], say["meaning"]]
+            head += [say["type"], say["example"]]
             rows = [
-                [f"`{key}`", f"`{frame[column].dtype}`", _cell(frame[column]), {**shared, **own}[key]]
+                [f"`{key}`", {**shared, **own}[key], f"`{frame[column].dtype}`", _cell(frame[column])]
                 for key, column in described(frame, own, shared).items()
             ]
         parts += [heading("frame", name, about["title"], 2), f"{say['from']} {about['from']}. {about['about']}"]
