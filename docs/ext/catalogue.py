@@ -103,9 +103,9 @@ def index(words: Words) -> str:
         says = plain(told.get("gloss", "") or glossary(words, "score"))
         rows.append([link("metric", name, told["name"]), f"`{name}`", says, _range(words, name), limits])
     of_gates = [
-        [link("gate", name), link("metric", gate.metric, words.name(gate.metric)), f"{gate.op} {gate.threshold:g}"]
-        for name, gate in DEFAULT_GATES.items()
-    ] + [[link("gate", name), "", f"{gate.op} {gate.threshold:g}"] for name, gate in COMPLETENESS.items()]
+        [link("gate", name), requirement(words, gate), f"`{gate.metric} {gate.op} {gate.threshold:g}`"]
+        for name, gate in {**DEFAULT_GATES, **COMPLETENESS}.items()
+    ]
     notes_of = []
     for group, codes in note_codes().items():
         entries = " ".join(link("note", note_anchor(group, name), f"`{name}`") for name in codes)
@@ -121,7 +121,7 @@ def index(words: Words) -> str:
         f"# {words['title']}", words["intro"], toctree("metrics", "rules", "gates", "labels", "notes"),
         f"## {words['metrics']}", table(head, rows),
         f"## {words['gates']}",
-        table([words["index_gate"], words["index_metric"], words["index_requires"]], of_gates),
+        table([words["index_gate"], words["requires"], words["formula"]], of_gates),
         f"## {words['index_others']}", table([words["index_kind"], words["index_entries"]], others),
     )  # fmt: skip
 
@@ -258,13 +258,22 @@ def gates(words: Words) -> str:
 
 def _gate(words: Words, gate: rn.Gate) -> list[str]:
     about, known = words.prose["gates"][gate.name], gate.metric in METRICS
-    metric = link("metric", gate.metric, words.name(gate.metric)) if known else f"`{gate.metric}`"
+    sign = "≥" if gate.op == ">=" else "≤"
+    limit = f"{link('metric', gate.metric) if known else code([gate.metric])} {sign} {gate.threshold:g}"
     return [
         heading("gate", gate.name, f"`{gate.name}`" + (f" {words.name(gate.metric)}" if known else "")),
-        f"{words['requires']}: {metric} {gate.op} {gate.threshold:g}",
+        f"{sentence(requirement(words, gate))} {limit}",
         words.bold("applies", about["asks"]), words.bold("why", about["why"]),
         words.bold("failed", about["failed"]),
     ]  # fmt: skip
+
+
+def requirement(words: Words, gate: rn.Gate) -> str:
+    """Return what a gate requires, in the words of the report."""
+    say, at = texts.load(words.lang), f"{100 * gate.threshold:g} %"
+    bound = say(f"requirement.{'at_least' if gate.op == '>=' else 'at_most'}", at=at)
+    own = words.metric(gate.metric).get("requirement")
+    return own.format(bound=bound) if own else say(f"requirement.{gate.name}", at=at)
 
 
 def labels(words: Words) -> str:
@@ -275,7 +284,8 @@ def labels(words: Words) -> str:
         rates = words["join"].join(link("metric", rate, words.name(rate)) for rate in COUNTED[name])
         parts += [
             heading("label", name, f"{texts.entry(words.lang, f'label.{name}')} `{name}`"),
-            words.bold("meaning", about["definition"]), f"**{words['counted_in']}** {rates or words['none']}",
+            words.bold("meaning", about["definition"]),
+            f"**{words['counted_in']}** {rates}" if rates else words["none"],
             words.bold("action", about["action"]),
         ]  # fmt: skip
     parts += [f"## {words['modes']}", words["modes_intro"]]
