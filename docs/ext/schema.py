@@ -13,6 +13,7 @@ from markdown import HERE, prose
 from pydantic.fields import FieldInfo
 
 import ragnb as rn
+from ragnb import texts
 from ragnb.scenario.model import _OWNERS, SOURCES
 
 FILE = HERE.parent / "scenario.schema.json"
@@ -34,7 +35,7 @@ _NARROWER: dict[str, dict[str, Any]] = {
         "type": ["object", "null"], "additionalProperties": {"type": "string", "pattern": _VARIABLE},
     },
 }  # fmt: skip
-_OF_BASELINE = {"required": ["not_worse_than"]}
+_OF_BASELINE = {"required": ["not_worse_than"], "properties": {"not_worse_than": {"const": "baseline"}}}
 _GATE_ASKS = {
     "anyOf": [
         {"required": ["op", "threshold"], "not": _OF_BASELINE},
@@ -44,7 +45,7 @@ _GATE_ASKS = {
 }
 
 
-def keys() -> Iterator[tuple[str, FieldInfo]]:
+def fields() -> Iterator[tuple[str, FieldInfo]]:
     """Yield every key of a scenario, dotted, with its field."""
     for path, owner in CLASSES.items():
         for name, field in owner.__pydantic_fields__.items():
@@ -52,7 +53,7 @@ def keys() -> Iterator[tuple[str, FieldInfo]]:
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema."""
+    """Return the schema, in the draft that editors know best."""
     made = rn.Scenario.model_json_schema()
     meaning, definitions = prose("reference", "en"), made["$defs"]
     for path, owner in CLASSES.items():
@@ -70,6 +71,8 @@ def schema() -> dict[str, Any]:
                 field["examples"] = [meaning["example"][key]]
             if not path:
                 _nullable(field)
+                if field.get("type") == ["string", "null"] and "enum" not in field:
+                    field["pattern"] = _NOT_BLANK
     gate = definitions["Gate"]
     gate["properties"]["at"] = {"type": "number", "deprecated": True, "description": meaning["page"]["at"]}
     gate |= _GATE_ASKS
@@ -77,14 +80,20 @@ def schema() -> dict[str, Any]:
         "description": meaning["scenario"]["rubric.passing"], "type": "object", "additionalProperties": False,
         "required": ["metric", "op"], "properties": gate["properties"],
     }  # fmt: skip
-    known = {"anyOf": [{"enum": [*rn.METRICS]}, {"type": "string", "pattern": _NOT_BLANK}]}
-    made["properties"]["metrics"]["items"] = {"anyOf": [known, {"$ref": "#/$defs/Metric"}]}
+    any_word = {"type": "string", "pattern": _NOT_BLANK}
+    known = {"anyOf": [{"enum": [*rn.METRICS]}, any_word]}  # an editor completes these, and takes others
+    made["properties"]["metrics"]["items"] = {"anyOf": [*known["anyOf"], {"$ref": "#/$defs/Metric"}]}
     made["properties"]["metrics"].pop("anyOf", None)
-    weight = {"type": ["number"], "minimum": 0}
-    made["properties"]["metric_weights"]["properties"] = dict.fromkeys(rn.METRICS, weight)
+    gate["properties"]["metric"].pop("type")
+    gate["properties"]["metric"]["anyOf"] = [{"enum": ["weighted_score", *rn.METRICS]}, {"type": "string"}]
+    gloss = {name: about.get("gloss", name) for name, about in texts.entry("en", "metrics").items()}
+    made["properties"]["metric_weights"]["properties"] = {
+        name: {"type": "number", "minimum": 0, "description": gloss.get(name, metric.variant)}
+        for name, metric in rn.METRICS.items()
+    }
     made["title"] = "ragnb scenario"
     made["anyOf"] = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in SOURCES]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **made}
 
 
 def _nullable(field: dict[str, Any]) -> None:
