@@ -148,7 +148,7 @@ def test_no_page_is_empty_and_none_says_nothing(lang, pages):
 def test_thresholds_and_ranges_on_the_pages_are_those_of_the_library(pages):
     metrics = pages["en"]["catalogue/metrics.md"]
     for name, metric in rn.METRICS.items():
-        part = metrics.split(f"`{name}`\n\n", 1)[1].split("\n(metric-")[0]
+        part = metrics.split(f"| Identifier | `{name}` |", 1)[1].split("\n(metric-")[0]
         assert f"| Range | {metric.low:g} to {metric.high:g} |" in part
         assert f"{metric.better} is better" in part
         for rule in rn.RULES:

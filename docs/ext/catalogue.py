@@ -155,7 +155,7 @@ def _metric(words: Words, name: str) -> list[str]:
     low = "when_low" if metric.better == "higher" else "when_high"
     todo = words["see_rule"].format(rule=link("rule", name)) if rule else own["low"]
     return [
-        heading("metric", name, f"{told['name']} `{name}`"),
+        heading("metric", name, told["name"]),
         sentence(plain(told.get("gloss", "") or glossary(words, "score"))),
         table([words["fact"], words["value"]], _facts(words, name)),
         words.bold("needs_text", own.get("needs", "")),
@@ -168,7 +168,7 @@ def _metric(words: Words, name: str) -> list[str]:
 def _facts(words: Words, name: str) -> list[list[str]]:
     metric, rule = METRICS[name], RULES.get(name)
     formula = words.prose["metrics"][name].get("formula", "" if words.lang == "zh" else metric.variant)
-    facts = {"formula": plain(formula)}
+    facts = {"identifier": f"`{name}`", "formula": plain(formula)}
     if metric.bounded:
         facts["range"] = words["to"].format(low=f"{metric.low:g}", high=f"{metric.high:g}")
     facts["direction"] = words[metric.better]
@@ -231,10 +231,11 @@ def rules(words: Words) -> str:
             f"- {plain(str(one['text']))}" + f" ({words['setting']} `{one['setting']}`)" * bool(one["setting"])
             for one in actions
         ]
-        rows = [[words["reads"], reads], [words["thresholds"], limits], [words["example"], example]]
+        rows = [[words["identifier"], f"`{name}`"], [words["reads"], reads]]
+        rows += [[words["thresholds"], limits], [words["example"], example]]
+        problem = words.metric(name).get("problem") if name in METRICS else words["although"]
         parts += [
-            heading("rule", name, f"{texts.entry(words.lang, f'metrics.{name}.problem')} `{name}`", 2)
-            if name in texts.table(words.lang)["metrics"] else heading("rule", name, f"`{name}`", 2),
+            heading("rule", name, problem, 2),
             table([words["fact"], words["value"]], rows),
             words.bold("threshold_why", words.prose["rules"][name]),
             f"**{words['causes']}**", "\n".join(f"- {plain(cause)}" for cause in causes),
@@ -249,7 +250,7 @@ def gates(words: Words) -> str:
         f'  - {{name: {gate.name}, metric: {gate.metric}, op: "{gate.op}", threshold: {gate.threshold:g}}}'
         for gate in DEFAULT_GATES.values()
     )
-    parts = [f"# {words['gates']}", words["gates_intro"]]
+    parts = [f"# {words['gates']}", words["gates_intro"], f"## {words['choose']}", words["choose_text"]]
     parts += [f"## {words['default_gates']}", words["default_gates_intro"], f"```yaml\ngates:\n{yaml}\n```"]
     parts += [part for gate in DEFAULT_GATES.values() for part in _gate(words, gate)]
     parts += [f"## {words['completeness_gates']}", words["completeness_gates_intro"]]
@@ -283,8 +284,8 @@ def labels(words: Words) -> str:
         about = words.prose["labels"][name]
         rates = words["join"].join(link("metric", rate, words.name(rate)) for rate in COUNTED[name])
         parts += [
-            heading("label", name, f"{texts.entry(words.lang, f'label.{name}')} `{name}`"),
-            words.bold("meaning", about["definition"]),
+            heading("label", name, texts.entry(words.lang, f"label.{name}")),
+            words.bold("meaning", f"`{name}`: {about['definition']}"),
             f"**{words['counted_in']}** {rates}" if rates else words["none"],
             words.bold("action", about["action"]),
         ]  # fmt: skip
@@ -292,8 +293,8 @@ def labels(words: Words) -> str:
     for name in MODES:
         reads = words["join"].join(link("metric", metric, words.name(metric)) for metric in READS.get(name, ()))
         parts += [
-            heading("mode", name, f"{texts.entry(words.lang, f'mode.{name}')} `{name}`"),
-            words.prose["modes"][name], f"**{words['reads']}** {reads}" if reads else "",
+            heading("mode", name, texts.entry(words.lang, f"mode.{name}")),
+            f"`{name}`: {words.prose['modes'][name]}", f"**{words['reads']}** {reads}" if reads else "",
         ]  # fmt: skip
     return page(*parts)
 
