@@ -15,6 +15,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "gener
 exclude_patterns = ["README.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
+default_role = "py:obj"  # of docstrings: `weighted_means` is a link
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False

@@ -82,7 +82,7 @@ def plan(
 
     Notes
     -----
-    A gate without a pilot: the least n with T(df)((|μ − b| − half)/se) ≥ 0.8, half = t·√(b(1−b)·deff/n),
+    A gate without a pilot: the least n with T(df)((``|μ − b|`` − half)/se) ≥ 0.8, half = t·√(b(1−b)·deff/n),
     deff = 1 + (m − 1)·icc, df = n/m − 1. With one: ``stats.questions_to_decide``, which takes the pilot's mean for
     uncertain. A comparison: the least n at which (t + t(0.8))·se does not exceed the difference. A calibration:
     the exact binomial number of labels times deff.
