@@ -118,7 +118,7 @@ def test_a_second_run_with_nothing_changed_makes_no_call_and_skips_each_stage(fo
 
 def test_a_changed_document_runs_only_what_follows_from_it(folder, llm_server, capsys):
     assert main(["run", "x.yaml"]) == 0
-    (folder / "rag.py").write_text(RAG.replace("[:2]", "[:1]"), encoding="utf-8")
+    (folder / "rag.py").write_text(RAG.replace("[:2]", "[0:1]"), encoding="utf-8")
     sys.modules.pop("rag", None)
     capsys.readouterr()
     paid = len(llm_server.log)
@@ -127,6 +127,24 @@ def test_a_changed_document_runs_only_what_follows_from_it(folder, llm_server, c
     assert "1/2 generate: unchanged" in told
     assert "2/2 answer\n" in told
     assert all('"evidence"' not in request.prompt for request in llm_server.log[paid:])
+
+
+def test_answers_of_an_older_system_are_neither_scored_nor_judged(folder, llm_server, capsys):
+    assert main(["run", "x.yaml"]) == 0
+    tables = [Path("reports/x") / name for name in ("scores.csv", "judged.csv", "answers.jsonl")]
+    before, paid = [table.read_bytes() for table in tables], len(llm_server.log)
+    (folder / "rag.py").write_text(RAG.replace("[:2]", "[0:1]"), encoding="utf-8")
+    for stage in ("evaluate", "judge"):
+        assert main([stage, "x.yaml"]) == 2
+        assert "other inputs (changed: code); run ragnb answer or ragnb run first" in capsys.readouterr().err
+    assert ([table.read_bytes() for table in tables], len(llm_server.log)) == (before, paid)
+    sys.modules.pop("rag")
+    assert main(["answer", "x.yaml"]) == 0
+    assert main(["judge", "x.yaml"]) == 0
+    assert {len(row["retrieved_contexts"]) for row in lines(tables[2])} == {1}
+    (folder / "docs" / "new.md").write_text("# Returns\n\nParts can be returned.\n", encoding="utf-8")
+    assert main(["answer", "x.yaml"]) == 2
+    assert "run ragnb generate or ragnb run first" in capsys.readouterr().err
 
 
 def test_stages_run_alone_say_what_must_come_first(folder, capsys):

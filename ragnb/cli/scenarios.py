@@ -146,11 +146,11 @@ class Stage:
 
         self.name = name
         scenario = scenario_of(source, terminal.overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
-        self.scenario = scenario if name == "generate" else with_cases(scenario, name)
+        self.dry_run: bool = asked.pop("dry_run")
+        self.scenario = scenario if name == "generate" else with_cases(scenario, name, current=not self.dry_run)
         self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
-        self.dry_run: bool = asked.pop("dry_run")
         self.limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
 
     def client(

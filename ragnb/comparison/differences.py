@@ -357,6 +357,12 @@ def paired_runs(
     other = run if inside else run_of(baseline, **shared)
     metrics = _shared_metrics(run, other)
     on, by = (_label(option, column, (run, other)) for option, column in (("on", on), ("by", by)))
+    asked = all("question" in column_names(one.frame) for one in (run, other))
+    if (run.numbered or other.numbered) and not (inside or on or asked):
+        raise RagnbError(
+            "rows without sample_id and question could only be paired by their places; give both sides a column "
+            "sample_id or question, or name the one that tells their questions: on='…'"
+        )
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
     new_rows = rows_of(run.frame, metrics, labels, doc=scenario.doc)
     old_rows = new_rows if inside else rows_of(other.frame, metrics, labels, doc=scenario.doc)

@@ -41,6 +41,8 @@ class Run:
         Those that its rows name.
     judge : str
         The judge and its rubric, as its own settings name them; empty where they name none.
+    numbered : bool
+        Whether its ids are places in the file, as it has none.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Run:
     metrics: tuple[Metric, ...]
     systems: tuple[str, ...]
     judge: str = ""
+    numbered: bool = False
 
 
 def run_of(
@@ -148,7 +151,9 @@ def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
     if frame is None:
         join_stages(scenario, inputs)
     metrics = prepared(scenario, inputs)
-    return Run(name, scenario, inputs.frame, tuple(metrics), systems_of(inputs.frame, system), judge_of(scenario))
+    made = any((row["what"], row["column"]) == ("made", "sample_id") for row in inputs.lossy)
+    systems = systems_of(inputs.frame, system)
+    return Run(name, scenario, inputs.frame, tuple(metrics), systems, judge_of(scenario), made)
 
 
 def judge_of(scenario: Scenario) -> str:

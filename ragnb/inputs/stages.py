@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,13 +13,15 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
+from ragnb.calibration import looks_like_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, slug, write_whole
 from ragnb.inputs.gather import Inputs, labelled, not_in
+from ragnb.inputs.streams import head_of
 from ragnb.readers import read_scores
-from ragnb.scenario import Scenario
-from ragnb.schema import CASE_COLUMNS, METRICS, note_row
-from ragnb.traces import RATES
+from ragnb.scenario import Scenario, load_scenario
+from ragnb.schema import CASE_COLUMNS, METRICS, Metric, note_row, resolve_metrics, undeclared_columns
+from ragnb.traces import RATES, mark_unanswerable
 from ragnb.weights import column_names
 
 STAGES = ("evaluate", "judge")
@@ -150,16 +152,26 @@ def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
             yield found
 
 
-def with_cases(scenario: Scenario, before: str = "evaluate") -> Scenario:
+def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = False) -> Scenario:
     """Return a scenario with the cases that generate and answer made for the stage `before` or a later one.
 
     Tables of other inputs are not used: then the cases are those that the scenario names.
+
+    Raises
+    ------
+    RagnbError
+        With `current`, for a table of other inputs: what is scored next would not be what the system answers.
     """
     for stage in list(MAKES_CASES)[: [*MAKES_CASES].index(before) if before in MAKES_CASES else 2]:
         wanted = scenario.documents and scenario.cases is None if stage == "generate" else scenario.cases
         found = stage_table(stage, scenario) if wanted else None
         if found and not found.changed:
             scenario = scenario.replace(cases=found.path.resolve(), columns={}, encoding="utf-8")
+        elif found and current:
+            raise RagnbError(
+                f"{_shown(found.path)} was made from other inputs (changed: {listing(found.changed)}); run ragnb "
+                f"{stage} or ragnb run first, or remove the file"
+            )
     return scenario
 
 
@@ -252,3 +264,51 @@ def _gaps(frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTabl
         )
     words = frame.get(f"{name}__status", pd.Series("", index=frame.index))
     return here.isna() & there.notna() & (words != "not_applicable")
+
+
+def opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
+    if isinstance(source, Scenario):
+        return source.replace(**overrides), None
+    if isinstance(source, str | os.PathLike):
+        return scenario_of(Path(source), overrides), None
+    return Scenario.without_files().replace(**overrides), source
+
+
+def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Scenario:
+    """Return the scenario of a YAML file; for any other file, one with it as scores or (with gold) as traces."""
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return load_scenario(path).replace(**overrides)
+    role = role or ("scores" if overrides.get("gold") is None else "traces")
+    return Scenario(**{role: path}).replace(**overrides)
+
+
+def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
+    """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
+    metrics = metrics_of(scenario, inputs.frame)
+    inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
+    return metrics
+
+
+def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
+    """The scenario's metrics, then the rates of the traces."""
+    columns, own, given = column_names(frame), scenario.declared, scenario.metrics
+    if given is None and scenario.rubric is not None:
+        given = tuple(name for name in {**METRICS, **own} if name in columns)
+    chosen = resolve_metrics(given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns)
+    named = {metric.name for metric in chosen}
+    metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
+    if not metrics:
+        raise RagnbError(_nothing_to_average(head_of(frame)))
+    return metrics
+
+
+def _nothing_to_average(frame: pd.DataFrame) -> str:
+    """Return the error for a table without a known metric."""
+    if looks_like_ratings([str(c) for c in frame.columns]):
+        return (
+            f"these are ratings (columns: {listing(frame.columns)}), which validate a judge: run "
+            "ragnb calibrate on the file, or name it as ratings: in a scenario"
+        )
+    numbers = undeclared_columns(frame)
+    step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"
+    return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"

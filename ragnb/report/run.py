@@ -23,7 +23,8 @@ from typing import Any
 from ragnb import markup, texts
 from ragnb.errors import RagnbError, worded
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
-from ragnb.inputs import HOME, Inputs, relative, scenario_of, stage_tables, with_cases
+from ragnb.inputs import Inputs, scenario_of, stage_tables, with_cases
+from ragnb.inputs.stages import HOME, relative
 from ragnb.markup import one_line
 from ragnb.markup.blocks import Block, Cell, Estimate, Link, Mark, Picture, Section, Small, Table, Text
 from ragnb.markup.html import render_page

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
 
-from ragnb.errors import unknown
+from ragnb.errors import RagnbError, listing, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,3 +155,248 @@ class SharedPicks(dict[str, str]):
         for name in self:
             if name not in self._seen:
                 raise unknown("columns", name, list(self._seen), "columns= maps a column of a file to its meaning")
+
+
+Needs = tuple[str, ...]
+Number = Annotated[float, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+_CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+RUBRIC = "rubric"
+"""The family of the metrics that a rubric's dimensions are."""
+
+CLIP = 1e-6
+"""How far beyond an end of its range a value is taken for the end: a float32 cosine of 1 is 1.00000011921."""
+
+COSINES = frozenset({"semantic_similarity"})
+"""Metrics whose values from -1 to 1 enter a total as they are, beside scores from 0 to 1."""
+
+_SCALES = ((-1, 1, 0), (-2, 2, 1.01), (1, 5, 1.01), (1, 10, 5), (0, 100, 10))
+"""Low and high of a scale, and what some value must lie beyond: else all of them are on a narrower one."""
+
+
+def declare_step(name: str, low: float, high: float) -> str:
+    """Word how to declare the scale that values from low to high may be on, for a refusal.
+
+    A scale is proposed only where the values use more of it than a narrower one has.
+
+    Examples
+    --------
+    >>> declare_step("faithfulness", 1, 4)
+    "declare its scale: metrics=[rn.Metric('faithfulness', 1, 5)] if it is 1..5"
+    >>> declare_step("faithfulness", 0, 1.01)
+    "declare its scale: metrics=[rn.Metric('faithfulness', low, high)]"
+    """
+    fits = [
+        (a, b)
+        for a, b, narrower in _SCALES
+        if a <= low and high <= b and (low < 0) == (a < 0) and max(high, -low) > narrower
+    ]
+    if not fits:
+        return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
+    (a, b), *_ = fits
+    other = "; divide by 100 if these are percent" if b == 100 else ""
+    other = "; clear the cells with -1 if it means a failed score" if low == -1 else other
+    return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
+
+
+def scale_of(name: str, low: float, high: float) -> tuple[float, float]:
+    """Return the ends between which a metric is added up and shown beside others: of a cosine 0 and 1.
+
+    Examples
+    --------
+    >>> scale_of("semantic_similarity", -1, 1), scale_of("preference", -1, 1)
+    ((0.0, 1.0), (-1, 1))
+    """
+    return (0.0, 1.0) if name in COSINES and (low, high) == (-1, 1) else (low, high)
+
+
+def metric_name(name: str) -> str:
+    """Take a name that a metric's column can have.
+
+    Examples
+    --------
+    >>> metric_name("语气")
+    '语气'
+    """
+    if not name.strip() or "__" in name or name in (*CASE_COLUMNS, *DERIVED_COLUMNS):
+        raise ValueError(f"{name!r} is not a valid metric name: it is empty, contains '__' or is a ragnb column")
+    return name
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class Metric:
+    """A metric: its name, its range, and which end is better.
+
+    Parameters
+    ----------
+    name : str
+        The column that holds it; no ``__`` in it.
+    low, high : float
+        The ends of the range; ``inf`` where there is none.
+    better : {"higher", "lower"}
+        Which end is good.
+    kind : {"continuous", "ordinal", "binary"}
+        What its values are.
+    role : {"quality", "rate"}
+        A rate enters the weighted score only where the metric weights name it.
+    family : str
+        The part of a RAG system it looks at.
+    needs : tuple of str
+        The case columns that must be there for it to apply.
+    weight : float
+        Its weight where the caller names none.
+    aliases : tuple of str
+        Other names of the same thing; readers rename them.
+    variant : str
+        What exactly is computed, where tools differ.
+    grades_refusals : bool
+        Whether it tells a correct refusal from an invented answer. Any other metric does not apply to questions
+        that gold calls unanswerable: else inventing an answer could raise its mean.
+
+    Examples
+    --------
+    >>> Metric("gpt_groundedness", 1, 5).high
+    5.0
+    """
+
+    name: Annotated[str, AfterValidator(metric_name)]
+    low: Number = 0.0
+    high: Number = 1.0
+    better: Literal["higher", "lower"] = "higher"
+    kind: Literal["continuous", "ordinal", "binary"] = "continuous"
+    role: Literal["quality", "rate"] = "quality"
+    family: str = ""
+    needs: Needs = ()
+    weight: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 1.0
+    aliases: Needs = ()
+    variant: str = ""
+    grades_refusals: Flag = False
+
+    @model_validator(mode="after")
+    def _range_is_open(self) -> Metric:
+        if math.isnan(self.low) or math.isnan(self.high) or not self.low < self.high:
+            raise ValueError(f"range of {self.name!r} is {self.low}..{self.high}; low must lie below high")
+        return self
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The ends between which it is added up and shown beside others, as `scale_of` says."""
+        return scale_of(self.name, self.low, self.high)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends of the range are finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+TABLE = tomllib.loads(files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
+
+METRICS: Mapping[str, Metric] = MappingProxyType({row["name"]: Metric(**row) for row in TABLE["metric"]})
+"""The metrics that ragnb knows, by name."""
+
+KNOWN_RATES = frozenset(name for name, metric in METRICS.items() if metric.role == "rate")
+
+MetricLike = str | Metric
+
+
+def metric_list(metrics: MetricLike | Iterable[MetricLike] | None) -> list[MetricLike] | None:
+    """Return what a caller gave as ``metrics=`` as a list, or refuse what names no metrics.
+
+    Raises
+    ------
+    RagnbError
+        For a mapping, which holds weights, and for anything but names and Metric objects.
+
+    Examples
+    --------
+    >>> metric_list("faithfulness")
+    ['faithfulness']
+    """
+    if metrics is None or isinstance(metrics, str | Metric):
+        return None if metrics is None else [metrics]
+    if isinstance(metrics, Mapping):
+        raise RagnbError(
+            f"metrics={dict(metrics)!r} is a mapping, and metrics= takes names; write metrics={list(metrics)!r}, "
+            f"and pass weights as metric_weights={dict(metrics)!r}"
+        )
+    given: list[Any] = list(metrics) if isinstance(metrics, Iterable) else [metrics]
+    for item in given:
+        if not isinstance(item, str | Metric):
+            raise RagnbError(
+                f"metrics= contains {item!r}, which is not a metric; write names such as 'faithfulness' or "
+                "Metric objects; weights go into metric_weights={name: weight}"
+            )
+    return given
+
+
+def resolve_metrics(
+    metrics: MetricLike | Iterable[MetricLike] | None, columns: Sequence[str]
+) -> tuple[Metric, ...]:
+    """Turn what a caller named into metrics whose columns are there.
+
+    Parameters
+    ----------
+    metrics : None, str, Metric, or several
+        None takes every column that METRICS declares. Metric objects add to METRICS (and to the columns
+        of METRICS when no name is given beside them); names, the Metric objects of METRICS, and the dimensions
+        of a rubric select.
+    columns : sequence of str
+        The columns of the frame.
+
+    Returns
+    -------
+    tuple of Metric
+        In the order named; for None in the order of METRICS.
+
+    Raises
+    ------
+    RagnbError
+        For a name that neither METRICS nor the caller declares, that is not a column, or that is named twice, and
+        for ratings where no metric is named.
+
+    Examples
+    --------
+    >>> [m.name for m in resolve_metrics(None, ["faithfulness", "latency"])]
+    ['faithfulness']
+    """
+    known = tuple(metric for name, metric in METRICS.items() if name in columns)
+    if metrics is None and not known and {"judge", "human"} <= set(columns):
+        raise RagnbError(
+            f"these are ratings (columns: {listing(columns)}), human and judge scores, not metrics: "
+            "use rn.calibrate or rn.agreement (ragnb calibrate on a file)"
+        )
+    given = metric_list(metrics)
+    if given is None:
+        return known
+    declared = {metric.name: metric for metric in given if isinstance(metric, Metric)}
+    new = [m for m in declared.values() if m.family != RUBRIC and METRICS.get(m.name) != m]
+    if declared and len(new) == len(given):
+        given = [*(metric for metric in known if metric.name not in declared), *given]
+    chosen = []
+    for name in [item if isinstance(item, str) else item.name for item in given]:
+        metric = declared.get(name) or METRICS.get(name)
+        if metric is None:
+            step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
+            raise unknown("metric", name, [*METRICS, *declared], step)
+        if name not in columns:
+            have = [column for column in columns if column in METRICS or column in declared]
+            raise unknown("metric", name, have, "It is not a column.")
+        chosen.append(metric)
+    names = [metric.name for metric in chosen]
+    if len(set(names)) < len(names):
+        raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
+    return tuple(chosen)
+
+
+def undeclared_columns(frame: Any) -> list[str]:
+    """Return the numeric columns that no one declared: they are listed, never averaged.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
+    ['latency']
+    """
+    numeric = map(str, frame.select_dtypes("number", exclude="timedelta").columns)  # which leaves flags out
+    return [name for name in numeric if name not in {*METRICS, *NOT_METRICS} and "__" not in name]

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from ragnb.errors import did_you_mean
-from ragnb.schema.metrics import RUBRIC, TABLE, Flag, Metric, metric_name
+from ragnb.schema.frames import RUBRIC, TABLE, Flag, Metric, metric_name
 from ragnb.schema.secrets import holds_secret, is_secret_name, masked, url_holds_secret
 
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
