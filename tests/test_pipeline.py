@@ -127,6 +127,7 @@ def test_a_changed_document_runs_only_what_follows_from_it(folder, llm_server, c
     assert "1/2 generate: unchanged" in told
     assert "2/2 answer\n" in told
     assert all('"evidence"' not in request.prompt for request in llm_server.log[paid:])
+    assert {len(row["retrieved_contexts"]) for row in lines(Path("reports/x/answers.jsonl"))} == {1}
 
 
 def test_answers_of_an_older_system_are_neither_scored_nor_judged(folder, llm_server, capsys):

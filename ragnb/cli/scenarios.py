@@ -525,6 +525,7 @@ def answer_command(source: Path, **asked: Any) -> int:
 
     Exit code: 0 if every question is answered, 1 if some failed or are pending, 2 on bad input, 130 after Ctrl-C.
     """
+    from ragnb.inputs.stages import system_version
     from ragnb.scoring import answer_cases, endpoint, named_function
     from ragnb.store import Estimate
 
@@ -544,9 +545,8 @@ def answer_command(source: Path, **asked: Any) -> int:
     if client:
         found["generate"] = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
     clients = (client,) if client else ()
-    done = answer_cases(
-        cases, **found, system=name, store=stage.store, clients=clients, concurrency=stage.limits["concurrency"]
-    )
+    how: dict[str, Any] = {"store": stage.store, "clients": clients, "concurrency": stage.limits["concurrency"]}
+    done = answer_cases(cases, **found, system=name, version=system_version(scenario), **how)
     status = done["answer__status"]
     code = stage.write(done, complete=bool(status.eq("ok").all()))
     empty = sum(isinstance(one, list) and not one for one in done["retrieved_contexts"])

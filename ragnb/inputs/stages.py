@@ -15,7 +15,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.calibration import looks_like_ratings
 from ragnb.errors import RagnbError, listing
-from ragnb.files import digest, json_text, matched, slug, write_whole
+from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
 from ragnb.inputs.gather import Inputs, labelled, not_in
 from ragnb.inputs.streams import head_of
 from ragnb.readers import read_scores
@@ -97,21 +97,27 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
 
 
 def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
+    folder, review = scenario.documents, _home() / "reports" / slug(scenario.name) / "review.csv"
+    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
+    documents = {"documents": digest(files or [folder]) if folder else None}
     if stage == "generate":
-        folder, review = scenario.documents, _home() / "reports" / slug(scenario.name) / "review.csv"
-        files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
-        found = digest(files or ([folder] if folder else []))
-        about = {"documents": found, "generation": scenario.generation.model_dump(mode="json")}
+        about = documents | {"generation": scenario.generation.model_dump(mode="json")}
         return about | {"review": digest([review]) if review.is_file() else None}
     # A module of the user's own is read, not imported: what it imports in turn is not followed.
     named = [name.partition(":")[0] for name in (scenario.system.retrieve, scenario.system.generate) if name]
     folder = scenario.path.parent if scenario.path else Path.cwd()
     modules = [folder / f"{name.replace('.', '/')}.py" for name in dict.fromkeys(named)]
-    return {
+    return documents | {
         "cases": digest(matched(scenario.cases)) if scenario.cases else None, "where": dict(scenario.where),
         "system": scenario.system.model_dump(exclude={"improve"}), "refusal": list(scenario.refusal),
         "code": digest(there) if (there := [path for path in modules if path.is_file()]) else None,
     }  # fmt: skip
+
+
+def system_version(scenario: Scenario) -> str:
+    """Return a hash of what answers depend on besides the question: the system, its code, model and documents."""
+    used = {name: value for name, value in _inputs("answer", scenario).items() if name not in ("cases", "where")}
+    return short_hash(json_text(used))
 
 
 def _asked(stage: str, scenario: Scenario) -> list[str]:

@@ -25,8 +25,8 @@ MEASURED = ("latency_s", "tokens_in", "tokens_out")
 
 def answer_cases(
     cases: Any, *, generate: Callable[[str, list[str] | None], Any],
-    retrieve: Callable[[str], Any] | None = None,
-    system: str = "", store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
+    retrieve: Callable[[str], Any] | None = None, system: str = "", version: str = "",
+    store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
     progress: bool | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Run a system on each question of the cases, and record its contexts and answers.
@@ -43,6 +43,8 @@ def answer_cases(
     system : str
         The name of the system, written into the column ``system``. A store needs it: two systems must not share
         their answers.
+    version : str
+        Of the system, such as a hash of its code: answers that a store keeps of another version are not used.
     store : Store or path, optional
         Where each answer is kept: a second run asks only what failed or is not there.
     clients : tuple of Client
@@ -90,8 +92,9 @@ def answer_cases(
         return Outcome.of({"retrieved_contexts": passages, "answer": answer})
 
     asked = [isinstance(text, str) and bool(text.strip()) for text in frame["question"]]
+    own, lacks = {"version": version} if version else {}, ("question",)
     cells = [
-        Cell(name, "answer", {"question": text if there else ""}, system, missing=() if there else ("question",))
+        Cell(name, "answer", {"question": text} | own if there else {}, system, missing=() if there else lacks)
         for name, text, there in zip(frame["sample_id"], frame["question"], asked, strict=True)
     ]
     with opened(store) as kept:
