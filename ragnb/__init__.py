@@ -16,10 +16,14 @@ __version__ = "0.1.0"
 _STUB = files("ragnb").joinpath("__init__.pyi").read_text(encoding="utf-8")
 _ROOM_OF = {name: room for room, name in re.findall(r"(?m)^from ragnb\.(\w+) import (\w+) as \2$", _STUB)}
 
+_ROOMS = ("plots", "stats", "widgets")
+
 __all__ = sorted(_ROOM_OF)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"ragnb.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'ragnb' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"ragnb.{_ROOM_OF[name]}"), name)
@@ -28,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_ROOMS, "__version__"]

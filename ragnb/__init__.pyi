@@ -1,4 +1,7 @@
 # The front door: each name and its room. Type checkers read this file, and `__init__.py` takes its names from it.
+from ragnb import plots as plots
+from ragnb import stats as stats
+from ragnb import widgets as widgets
 from ragnb.calibration import CalibrationCard as CalibrationCard
 from ragnb.calibration import agreement as agreement
 from ragnb.calibration import calibrate as calibrate

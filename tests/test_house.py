@@ -228,6 +228,13 @@ print(json.dumps([bare, used, sockets, same]))
     assert seen == [[], [], [], True]
 
 
+def test_the_rooms_that_draw_and_count_are_attributes():
+    for name in ("plots", "stats", "widgets"):
+        assert name in dir(ragnb)
+        assert getattr(ragnb, name).__name__ == f"ragnb.{name}"
+    assert "ragnb.plots" not in python("import json, sys, ragnb; dir(ragnb); print(json.dumps([*sys.modules]))")
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["judge", "--help"]])
 def test_help_opens_no_data_library(words):
     loaded = python(

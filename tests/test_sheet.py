@@ -776,3 +776,13 @@ def test_saved_page_and_markdown_are_those_of_the_sheet(tmp_path, both):
     saved = both.save(tmp_path)
     assert saved["report.md"].read_text(encoding="utf-8") == both.to_markdown()
     assert saved["report.html"].read_text(encoding="utf-8") == both.to_html()
+
+
+def test_the_glossary_links_to_the_catalogue_where_the_site_is_named(monkeypatch, tmp_path):
+    sheet = rn.assess(pd.DataFrame({"question": ["a", "b"], "faithfulness": [0.2, 0.9]}))
+    assert "catalogue" not in sheet.to_html()
+    monkeypatch.setenv("RAGNB_DOCS", "https://example.org/docs/")
+    target = "https://example.org/docs/en/generated/catalogue/metrics.html#metric-faithfulness"
+    assert f'href="{target}"' in sheet.to_html()
+    monkeypatch.setenv("RAGNB_DOCS", str(tmp_path))
+    assert f'href="{tmp_path.as_uri()}/en/generated/catalogue/metrics.html#metric-faithfulness"' in sheet.to_html()

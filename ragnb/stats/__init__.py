@@ -13,10 +13,14 @@ from ragnb.stats.estimates import (
     MAPS,
     Corrected,
     Estimate,
+    LabelsNeeded,
+    anova_icc,
     best_constant,
     bias,
+    binomial_power,
     chance_floor,
     clustered_mean,
+    design_effect,
     draw_test,
     fit_map,
     grouped_folds,
@@ -27,6 +31,8 @@ from ragnb.stats.estimates import (
     kendall_of_means,
     kendall_within,
     krippendorff_alpha,
+    label_budget,
+    labels_needed,
     leave_one_out,
     limits_of_agreement,
     mae,
@@ -35,6 +41,8 @@ from ragnb.stats.estimates import (
     quadratic_kappa,
     recalibrate,
     round_half_up,
+    sample_size_exact,
+    sample_size_normal,
     slope_on_mean,
     stratified_mean,
     stratified_se,
@@ -42,16 +50,6 @@ from ragnb.stats.estimates import (
     within_share,
 )
 from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, widening, wilson
-from ragnb.stats.power import (
-    LabelsNeeded,
-    anova_icc,
-    binomial_power,
-    design_effect,
-    label_budget,
-    labels_needed,
-    sample_size_exact,
-    sample_size_normal,
-)
 
 __all__ = [
     "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "balanced_order", "best_constant", "bias",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from importlib import metadata
+from pathlib import Path
 
 import pandas as pd
 
 from ragnb import markup, texts
-from ragnb.markup.blocks import Block, Code, Section, Table, Text
+from ragnb.markup.blocks import Block, Code, Link, Section, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter
 
@@ -64,6 +66,11 @@ def glossary(w: Formatter) -> Section:
     skipped |= set() if w.sheet.outcomes is not None else {"refusal", "right_citation"}
     terms = [(term["word"].format(level=w.level), key, term["text"].format(level=w.level))
              for key, term in texts.entry(w.lang, "glossary").items() if key not in skipped]  # fmt: skip
-    terms += [(w.title(name), name, gloss) for name in w.rows if name != TOTAL and (gloss := w.gloss(name))]
+    # The site is wherever it was built or put; the page itself refers to nothing outside unless it is told where.
+    if site := os.environ.get("RAGNB_DOCS", ""):
+        site = (Path(site).resolve().as_uri() if Path(site).is_dir() else site).rstrip("/")
+    for name in (name for name in w.rows if name != TOTAL and w.gloss(name)):
+        more = Link(w.say("sheet.catalogue"), f"{site}/{w.lang}/generated/catalogue/metrics.html#metric-{name}")
+        terms.append((w.title(name), name, (w.gloss(name), *([more] if site else []))))
     name = w.say("section.glossary")
     return Section("glossary", name, name, "", (Text(tuple(terms), "terms"),), lang=w.lang)
