@@ -1,4 +1,4 @@
-"""The tables of the stages (generate, answer, evaluate, judge): recorded by them, found and joined here."""
+"""A caller's arguments → a scenario; and the tables of its stages: recorded by them, found and joined here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame contract: column and status names, notes, rows as mappings, and a case with what it lacks."""
+"""The frame contract (columns, status words, notes, cases) and the metrics: what they are, and which are known."""
 
 from __future__ import annotations
 
