@@ -599,7 +599,7 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
             continue
         click.echo(say("run.stage", **where))
         # The bill comes first, also when it is to be paid.
-        given = [asked | {"source": source, "dry_run": alone} for alone in (True, False)[: 1 + (not dry_run)]]
+        given = [asked | {"source": source, "dry_run": alone} for alone in ([True] if dry_run else [True, False])]
         if stage == "report":
             given = [{"scenarios": [source], "parameters": asked["parameters"]}]
         for options in given:

@@ -104,14 +104,15 @@ class EvalCase(BaseModel):
     results: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
-def _present(frame: pd.DataFrame, field: str) -> pd.Series[bool]:
+def _present(frame: pd.DataFrame, field: str) -> list[bool]:
     """A text field is present when it holds text; retrieved_contexts also when it is an empty list."""
     if field not in frame.columns:
-        return frame.index.to_series().map(lambda _: False)
+        return [False] * len(frame)
     may_be_empty = field == "retrieved_contexts"
-    return frame[field].map(
-        lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and (may_be_empty or len(v) > 0)
-    )
+    return [
+        bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and (may_be_empty or len(v) > 0)
+        for v in frame[field]
+    ]
 
 
 
@@ -124,7 +125,7 @@ def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str,
     >>> missing_fields(pd.DataFrame({"answer": ["Ann.", None]}), ["answer", "question"])
     [('question',), ('answer', 'question')]
     """
-    present = {field: _present(cases, field).tolist() for field in needs}
+    present = {field: _present(cases, field) for field in needs}
     return [tuple(field for field, there in present.items() if not there[i]) for i in range(len(cases))]
 
 
