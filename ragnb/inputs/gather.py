@@ -13,10 +13,19 @@ from ragnb.calibration import read_ratings
 from ragnb.errors import RagnbError
 from ragnb.inputs import streams
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
-from ragnb.readers.streams import Stream, stream_scores
+from ragnb.readers.executors import on_spark
+from ragnb.readers.streams import Stream, stream_scores, stream_spark
 from ragnb.scenario import Scenario
 from ragnb.schema import SharedPicks, note_row
-from ragnb.traces import RATES, check_gold, join_report, label_traces, repeated_answers, sample_traces
+from ragnb.traces import (
+    RATES,
+    answer_counts,
+    check_gold,
+    join_report,
+    label_traces,
+    repeated_answers,
+    sample_traces,
+)
 from ragnb.weights import column_names
 
 
@@ -83,6 +92,12 @@ class Inputs:
         encoding = None if scenario.encoding == "utf-8" else scenario.encoding
         self.ratings = self.read("ratings", read_ratings, scenario.ratings, encoding=encoding, **how)
 
+    def streamed(self, role: str, stream: Stream) -> Any:
+        """Take rows that stay where they are, and return their query."""
+        self.note(role, stream.origin, stream.lossy, stream.rows)
+        self.stream, self.rows = stream, stream.rows
+        return stream.frame
+
     def note(self, role: str, origin: Mapping[str, Any], lossy: Iterable[Mapping[str, Any]], rows: int) -> None:
         """Record the origin of an input and how its rows were used."""
         if origin.get("path"):
@@ -115,7 +130,10 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
         if scenario.gold is not None:
             gold = inputs.read("gold", read_gold, scenario.gold, **options)
             inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
-        frame = inputs.read("traces", read_traces, traces, **options)
+        if on_spark(traces):
+            frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))
+        else:
+            frame = inputs.read("traces", read_traces, traces, **options)
         scored = streams.systems(frames[0])[1] if frames else []
         frames.append(_labelled(inputs, scenario, frame, gold, scored))
     if not frames:
@@ -135,9 +153,7 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
     if stream is None:
         frame = inputs.read("scores", read_scores, scores, metrics=metrics, **options)
         return _kept(inputs, "scores", scenario, frame)
-    inputs.note("scores", stream.origin, stream.lossy, stream.rows)
-    inputs.stream, inputs.rows = stream, stream.rows
-    return _kept(inputs, "scores", scenario, stream.frame)
+    return _kept(inputs, "scores", scenario, inputs.streamed("scores", stream))
 
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> Any:
@@ -159,15 +175,16 @@ def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
 
 
 def _labelled(
-    inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None, scored: Sequence[Any]
+    inputs: Inputs, scenario: Scenario, read: Any, gold: pd.DataFrame | None, scored: Sequence[Any]
 ) -> Any:
     traces = _kept(inputs, "traces", scenario, read)
     if not isinstance(scenario.sample, bool):
-        whole, traces = len(traces), sample_traces(traces, share=scenario.sample)
-        if traces.empty:
+        whole, traces = streams.size(traces), sample_traces(traces, share=scenario.sample)
+        inputs.rows = streams.size(traces)
+        if not inputs.rows:
             raise RagnbError(f"sample: {scenario.sample:g} takes none of the {whole} traces; write a larger share")
-        inputs.steps.append(("sampled", len(traces)))
-        words = {"n": len(traces), "all": whole, "share": f"{100 * scenario.sample:g}"}
+        inputs.steps.append(("sampled", inputs.rows))
+        words = {"n": inputs.rows, "all": whole, "share": f"{100 * scenario.sample:g}"}
         inputs.stages.append(note_row("sampled", "traces", texts.load(scenario.lang)("note.sampled", **words)))
     frame = labelled(inputs, scenario, traces, gold)
     if gold is not None:
@@ -176,33 +193,38 @@ def _labelled(
     return frame
 
 
-def labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd.DataFrame | None) -> Any:
+def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame | None) -> Any:
     """Label traces, or cases that say themselves whether they are answerable."""
-    frame = label_traces(
+    frame: Any = label_traces(
         traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
         split=scenario.split, containment=scenario.containment, join=scenario.join,
     )  # fmt: skip
-    inputs.labelled, inputs.with_gold = True, gold is not None or "answerable" in traces
-    inputs.join, inputs.repeated = frame.attrs["join"], repeated_answers(frame)
+    inputs.labelled, inputs.with_gold = True, gold is not None or "answerable" in column_names(traces)
+    if inputs.stream is None:
+        inputs.join = frame.attrs["join"]
+    else:  # every number is read off these rows, which are labelled once
+        inputs.stream.close = frame.persist().unpersist
+        inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
+    inputs.repeated = repeated_answers(frame)
     return frame
 
 
 def _coverage(
-    scenario: Scenario, read: pd.DataFrame, kept: pd.DataFrame, gold: pd.DataFrame, scored: Sequence[Any]
+    scenario: Scenario, read: Any, kept: Any, gold: pd.DataFrame, scored: Sequence[Any]
 ) -> dict[Any, tuple[int, int]]:
     """Return for each system how many gold questions have a trace, of those that `where` does not leave out.
 
     The systems are those of the traces and those that the scores name, which may have no trace at all.
     """
     of_system = {c: v for c, v in scenario.where.items() if c in ("system", "repeat")}
-    expected = gold[streams.fits(gold, {c: v for c, v in scenario.where.items() if c not in of_system})]
-    answered = read[streams.fits(read, of_system)]
-    own_names = kept["system"].dropna().unique().tolist() if "system" in kept else []
+    expected = streams.narrowed(gold, {c: v for c, v in scenario.where.items() if c not in of_system})
+    answered = streams.narrowed(read, of_system)
+    own_names = streams.distinct_values(kept, "system") if "system" in column_names(kept) else []
     names = list(dict.fromkeys([*own_names, *scored])) if own_names else [None]
     names = names if len({*names} - {None}) > 1 else [None]
     out: dict[Any, tuple[int, int]] = {}
     for name in names:
-        own, whole = (f if name is None else f[f["system"] == name] for f in (kept, answered))
+        own, whole = (streams.of_system(frame, name) for frame in (kept, answered))
         missing, never_asked = (
             join_report(frame, gold=expected, join=scenario.join)["n_gold_without_trace"] for frame in (own, whole)
         )

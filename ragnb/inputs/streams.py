@@ -7,14 +7,14 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.markup import MISSING
 from ragnb.polars import pl
+from ragnb.readers.executors import on_spark
 from ragnb.readers.streams import shown_rows
-from ragnb.weights import column_names
+from ragnb.weights import collected, column_names, opened
 
 MOST_SHOWN = 1000
 """How many rows of a stream its sheet holds, the worst."""
@@ -39,7 +39,7 @@ def head_of(frame: Any) -> pd.DataFrame:
     """
     if isinstance(frame, pd.DataFrame):
         return frame
-    kinds = frame.collect_schema().items()
+    kinds = nw.from_native(frame).collect_schema().items()
     return pd.DataFrame({n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds})
 
 
@@ -51,7 +51,7 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    found = nw.from_native(frame).lazy().select(column).drop_nulls().unique().collect(engine="streaming")
+    found = collected(opened(frame).select(column).drop_nulls(column).unique())
     return sorted(found[column].to_list(), key=str)
 
 
@@ -70,7 +70,8 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
     else:
-        named = frame.with_columns(pl.col("system").cast(pl.String).fill_null(MISSING))
+        system = nw.col("system").cast(nw.String).fill_null(MISSING)
+        named = nw.from_native(frame).with_columns(system).to_native()
     return named, distinct_values(named, "system")
 
 
@@ -87,12 +88,15 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
     key = next((name for name in QUESTIONS if name in column_names(frame)), None)
     if key is None or len(names) < 2:
         return {}, 0, frame
-    pairs = nw.from_native(frame).lazy().select(key, "system").drop_nulls().unique()
-    answered = dict(pairs.group_by("system").agg(nw.len()).collect(engine="streaming").iter_rows())
-    wanted = pairs.group_by(key).agg(nw.len().alias("systems")).filter(nw.col("systems") == len(names)).select(key)
-    common, pandas = wanted.to_native(), isinstance(frame, pd.DataFrame)
-    shared = frame[frame[key].isin(common[key])] if pandas else frame.join(common, on=key, how="semi")
-    return {name: answered.get(name, 0) for name in names}, _size(common), shared
+    rows: Any = opened(frame)
+    pairs = rows.select(key, "system").drop_nulls([key, "system"]).unique()
+    answered = dict(collected(pairs.group_by("system").agg(nw.len())).iter_rows())
+    common = pairs.group_by(key).agg(nw.len().alias("systems")).filter(nw.col("systems") == len(names)).select(key)
+    if isinstance(frame, pd.DataFrame):
+        shared = frame[frame[key].isin(common.to_native()[key])]
+    else:
+        shared = rows.join(common, on=key, how="semi").to_native()
+    return {name: answered.get(name, 0) for name in names}, size(common), shared
 
 
 def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
@@ -109,52 +113,63 @@ def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
     for column, value in where.items():
         if column in have:
             narrow = _equal(frame, column, value)
-            if not _size(narrow):
+            if not size(narrow):
                 known = listing(distinct_values(frame, column))
                 raise RagnbError(f"where.{column}={value!r} matches no row of the {role} (have: {known})")
             frame = narrow
         elif role != "traces":
             raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have)}")
-    return frame, _size(frame)
+    return frame, size(frame)
 
 
-def _size(frame: Any) -> int:
-    return int(nw.from_native(frame).lazy().select(nw.len()).collect(engine="streaming").item())
+def size(frame: Any) -> int:
+    """Return the number of rows."""
+    return int(collected(opened(frame).select(nw.len())).item())
+
+
+def narrowed(frame: Any, where: Mapping[str, Any]) -> Any:
+    """Return the rows that equal the values of `where`, in the columns of it that are there.
+
+    Examples
+    --------
+    >>> narrowed(pd.DataFrame({"n": [1, 2]}), {"n": "2", "kind": "x"})["n"].tolist()
+    [2]
+    """
+    for column in [name for name in where if name in column_names(frame)]:
+        frame = _equal(frame, column, where[column])
+    return frame
 
 
 def _equal(frame: Any, column: str, value: Any) -> Any:
     if isinstance(frame, pd.DataFrame):
-        return frame[fits(frame, {column: value})].reset_index(drop=True)
-    cell, kind = pl.col(column), frame.collect_schema()[column]
-    same = cell.cast(pl.String) == (str(value).lower() if kind == pl.Boolean else str(value))
+        keep = [cell == value or str(cell) == str(value) for cell in frame[column].astype(object)]
+        return frame[np.array(keep, dtype=bool)].reset_index(drop=True)
+    rows, cell = nw.from_native(frame), nw.col(column)
+    kind = rows.collect_schema()[column]
+    same = cell.cast(nw.String) == (str(value).lower() if kind == nw.Boolean else str(value))
     if kind.is_numeric() and isinstance(value, int | float):
         same = cell == value
-    return frame.filter(same)
+    return rows.filter(same).to_native()
 
 
-def fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
-    """Say which rows equal the values of `where`, in the columns of it that are there."""
-    keep = np.ones(len(frame), dtype=bool)
-    for column in set(where) & set(frame.columns):
-        value, cells = where[column], frame[column].astype(object)
-        keep &= np.array([cell == value or str(cell) == str(value) for cell in cells], dtype=bool)
-    return keep
+def worst_rows(rows: Any, diagnoses: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them.
 
-
-def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them."""
-    numbered, keys, rank = rows.with_row_index(_ROW), ["weighted_score", "__rank", _ROW], pl.lit(0)
-    if "label" in rows.collect_schema():
-        places = {label: place for place, label in enumerate(BAD_FIRST)}
-        rank = pl.col("label").cast(pl.String).replace_strict(places, default=9)
-    # Engines differ in the last bit of a sum: what is equal to twelve digits is equal, and occurs in its order.
-    ranked = numbered.with_columns(rank.alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
-    worst = ranked.sort(keys, nulls_last=True).head(MOST_SHOWN).collect(engine="streaming")[_ROW]
-    named = {one["sample_id"] for found in diagnoses["worst"] for one in found}
-    wanted = pl.col(_ROW).is_in(worst.implode()) | pl.col("sample_id").is_in(list(named))
-    found = numbered.filter(wanted).head(2 * MOST_SHOWN).collect(engine="streaming")
-    order = pl.DataFrame({_ROW: worst}).with_row_index("__order")
-    found = found.join(order, on=_ROW, how="left").sort("__order", _ROW, nulls_last=True)
-    return shown_rows(found.drop(_ROW, "__order"))
-
-
+    Equal scores occur in their order; Spark's rows, which have none, by their ids.
+    """
+    frame, have = nw.from_native(rows), column_names(rows)
+    order = [name for name in QUESTIONS if name in have]
+    if not on_spark(rows):
+        frame, order = nw.from_native(rows.with_row_index(_ROW)), [_ROW]
+    rank = nw.lit(len(BAD_FIRST))
+    for place, label in enumerate(BAD_FIRST) if "label" in have else ():
+        rank = nw.when(nw.col("label").cast(nw.String) == label).then(nw.lit(place)).otherwise(rank)
+    # Engines differ in the last bit of a sum: what is equal to twelve digits is equal.
+    ranked = frame.with_columns(nw.col("weighted_score").round(DIGITS).alias("__score"), rank.alias("__rank"))
+    keys = ["__score", "__rank", *order]
+    worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
+    named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
+    if named and "sample_id" in have:
+        others = ranked.filter(nw.col("sample_id").is_in([*named])).sort(order).head(MOST_SHOWN)
+        worst = pl.concat([worst, collected(others).to_polars().join(worst, on=order, how="anti")])
+    return shown_rows(worst.drop(keys if order == [_ROW] else keys[:2]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import narwhals as nw
@@ -39,7 +40,10 @@ def native(frame: Any, reader: str = "read_scores") -> nw.DataFrame[Any] | nw.La
     return found
 
 
-def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), reader: str = "read_scores") -> Any:
+def canonical(
+    frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), reader: str = "read_scores",
+    picks: Mapping[str, str] = MappingProxyType({}),
+) -> Any:  # fmt: skip
     """Return a frame whose columns have ragnb's names; it is the caller's own where nothing changes.
 
     Tools' names become ragnb's, as in files (``user_input`` is ``question``), where no column has that name yet.
@@ -55,6 +59,8 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
         The caller's own; a column of such a name is that metric.
     reader : str
         The reader that a message names for what is no frame.
+    picks : mapping of column to name, optional
+        The caller's choice, which comes before every other name.
 
     Raises
     ------
@@ -69,7 +75,7 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
     if not isinstance(frame, pd.DataFrame):
         found = native(frame, reader)
         kinds = found.collect_schema()
-        names = _names(kinds.names(), kept, metrics, lambda name: kinds[name].is_numeric())
+        names = _names(kinds.names(), kept, metrics, picks, lambda name: kinds[name].is_numeric())
         return found.rename(names).to_native() if names else frame
     check_columns(frame)
     levels = [i for i, name in enumerate(frame.index.names) if name is not None and name not in frame.columns]
@@ -77,7 +83,7 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
         index = frame.index
         frame = frame.assign(**{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels})
     texts = [name for name in frame.columns if isinstance(name, str)]
-    names = _names(texts, kept, metrics, lambda name: pd.api.types.is_numeric_dtype(frame[name]))
+    names = _names(texts, kept, metrics, picks, lambda name: pd.api.types.is_numeric_dtype(frame[name]))
     return frame.rename(columns=names) if names else frame
 
 
@@ -100,12 +106,15 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
     return nw.from_native(made).rename(back).to_native() if back else made
 
 
-def _names(columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], number: Any) -> dict[str, str]:
+def _names(
+    columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], picks: Mapping[str, str], number: Any
+) -> dict[str, str]:
     """Return the new names of columns, ``<metric>__status`` with its metric."""
     own = list(metrics)
     stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in own), *kept}
     try:
-        names = rename_map(columns, picks={name: name for name in columns if name in stay}, metrics=own)
+        meant = {name: name for name in columns if name in stay} | dict(picks)
+        names = rename_map(columns, picks=meant, metrics=own)
         if "system" in kept and "system" not in {*columns, *names.values()}:
             told = [n for n in columns if n.casefold() in SYSTEM_NAMES and n not in (*kept, *names)]
             told = [n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)]  # it counts runs

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
@@ -23,11 +24,13 @@ from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, declared, near_ends, to_frame
 from ragnb.readers.document import Document, find_documents
+from ragnb.readers.executors import on_spark
 from ragnb.readers.formats import format_of
+from ragnb.readers.frames import canonical
 from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree
-from ragnb.schema import CLIP, Metric, metric_list
+from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
@@ -89,7 +92,7 @@ class Stream:
 
     Attributes
     ----------
-    frame : polars.LazyFrame
+    frame : polars.LazyFrame or pyspark.sql.DataFrame
     rows : int
     origin : dict
         ``path, sha256, format, rows, lines, damaged``.
@@ -99,7 +102,7 @@ class Stream:
         query cannot run any more.
     """
 
-    frame: pl.LazyFrame
+    frame: Any
     rows: int
     origin: dict[str, Any]
     lossy: list[dict[str, Any]]
@@ -118,8 +121,8 @@ def stream_scores(
     Parameters
     ----------
     source
-        The path of Parquet or JSONL files (also a pattern or a folder), or a Polars LazyFrame. More than 200,000
-        rows, of JSON lines more than 128 MB, are too many to hold.
+        The path of Parquet or JSONL files (also a pattern or a folder), of more than 200,000 rows (of JSON lines:
+        128 MB); or a query of any length: a Polars LazyFrame, a DuckDB relation, a PySpark frame.
     columns, encoding, metrics
         As for `read_scores`.
 
@@ -142,8 +145,12 @@ def stream_scores(
     """
     report, paths = Lossy(), list[Path]()
     stream = Stream(pl.LazyFrame(), 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
-    if isinstance(source, pl.LazyFrame):
-        stream.frame = source
+    found = nw.from_native(source, pass_through=True)
+    query = isinstance(found, nw.LazyFrame)
+    if on_spark(source):
+        return stream_spark(source, columns, metrics or ())
+    if query:
+        stream.frame = source if found.implementation.is_polars() else source.pl(lazy=True)
     elif isinstance(source, str | os.PathLike):
         documents = find_documents(source, encoding)
         format, paths = format_of(documents, None).name, [one.path for one in documents]
@@ -161,27 +168,53 @@ def stream_scores(
     else:
         return None
     stream.rows = int(_item(stream.frame, pl.len()))
-    if stream.rows <= ROWS and stream.close is bool:
+    if stream.rows <= ROWS and stream.close is bool and not query:
         return None
-    query = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
-    if any(LAYOUTS[tool].sniff({*query.kinds}) for tool in ("haystack", "trulens")):
+    table = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
+    if any(LAYOUTS[tool].sniff({*table.kinds}) for tool in ("haystack", "trulens")):
         raise RagnbError(
-            f"{place(query.file)}{query.rows:,} rows of a TruLens or haystack table are more than can be "
+            f"{place(table.file)}{table.rows:,} rows of a TruLens or haystack table are more than can be "
             "reshaped at once; read parts of it with rn.read_scores and write them as Parquet"
         )
     chosen = metric_list(metrics)
-    name_columns(query, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
-    name_system(query, report)
-    tell_repeats(query, report)
-    if "sample_id" not in query.columns:
+    name_columns(table, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
+    name_system(table, report)
+    tell_repeats(table, report)
+    if "sample_id" not in table.columns:
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
-        query.columns = {"sample_id": made, **query.columns}
-        report.add("made", "sample_id", "position of the row", query.rows)
-    stream.frame = typed(query.named(), declared(chosen, list(query.columns)), query.file, report)
+        table.columns = {"sample_id": made, **table.columns}
+        report.add("made", "sample_id", "position of the row", table.rows)
+    stream.frame = typed(table.named(), declared(chosen, list(table.columns)), table.file, report)
     report.expect(0 if report.lines else stream.rows)
     stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
     stream.origin["sha256"] = digest(paths) if paths else None
     return stream
+
+
+def stream_spark(frame: Any, columns: Mapping[str, str] | None, metrics: Iterable[Any] = (), **how: Any) -> Stream:
+    """Return PySpark's rows under canonical names, ids that are blank as missing ones, and all else as it is.
+
+    Parameters
+    ----------
+    frame, columns, metrics
+        As for `stream_scores`.
+    **how
+        Options of `canonical`.
+
+    Raises
+    ------
+    RagnbError
+        For two columns that mean one name, and a pick that is not there.
+    """
+    picks = columns.of(frame.columns) if isinstance(columns, SharedPicks) else columns or {}
+    own = [one for one in metrics if isinstance(one, Metric)]
+    named, report = canonical(frame, "system", metrics=own, picks=picks, **how), Lossy()
+    ids = [nw.col(name) for name, kind in named.dtypes if name in IDS and kind == "string"]
+    named = nw.from_native(named).with_columns(nw.when(one != "").then(one) for one in ids).to_native()
+    rows = named.count()
+    for name, new in zip(frame.columns, named.columns, strict=True):
+        report.add("mapped", name, new, rows * (name != new))
+    return Stream(named, rows, {"path": None, "sha256": None, "format": "frame", "rows": rows}, report.rows)
 
 
 def scan_parquet(paths: list[Path]) -> pl.LazyFrame:

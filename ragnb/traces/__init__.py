@@ -5,6 +5,7 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 
 from ragnb.traces.label import (
     RATES,
+    answer_counts,
     check_gold,
     count_unanswerable,
     join_report,
@@ -17,6 +18,6 @@ from ragnb.traces.label import (
 )
 
 __all__ = [
-    "RATES", "check_gold", "count_unanswerable", "join_report", "label_traces", "mark_unanswerable",
-    "outcome_counts", "refusal_metrics", "repeated_answers", "sample_traces",
+    "RATES", "answer_counts", "check_gold", "count_unanswerable", "join_report", "label_traces",
+    "mark_unanswerable", "outcome_counts", "refusal_metrics", "repeated_answers", "sample_traces",
 ]  # fmt: skip

@@ -37,7 +37,7 @@ def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
     """Convert a Polars frame back to the caller's kind of frame; pandas gets `attrs` too.
 
     A query is run for its rows, and comes back as one over them. DuckDB's rows come back by PyArrow, where that
-    is installed, on DuckDB's default connection; PySpark's stay Polars, as they have left the cluster.
+    is installed, on DuckDB's default connection.
 
     Examples
     --------

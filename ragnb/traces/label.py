@@ -16,6 +16,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
 from ragnb.polars import pl
+from ragnb.readers.executors import mapped, on_spark, reduced
 from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import METRICS, Metric, metric_list
@@ -54,6 +55,8 @@ def keys_of(frame: Any, by_id: bool = True) -> pl.DataFrame:
 def match(traces: Any, gold: Any, join: str) -> Match:
     """Join traces to gold by ``sample_id`` where both have it, else by question; of a repeated key, the last row.
 
+    `join` is one of `label_traces`, or ``id`` where other rows are known to meet gold by it.
+
     Raises
     ------
     RagnbError
@@ -69,9 +72,9 @@ def match(traces: Any, gold: Any, join: str) -> Match:
         raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
     if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
         raise RagnbError("traces and gold share neither 'sample_id' nor 'question'; rename one in both")
-    ours, theirs = (keys_of(frame, join == "auto") for frame in (traces, gold))
+    ours, theirs = (keys_of(frame, join != "question") for frame in (traces, gold))
     known = theirs["id"].drop_nulls()
-    by_id = bool(ours["id"].is_in(known.implode()).any())
+    by_id = join == "id" or bool(ours["id"].is_in(known.implode()).any())
     if not by_id:
         if len(known) and ours["id"].null_count() < len(ours):
             own, golden = (listing(sorted(keys["id"].drop_nulls().unique()), 3) for keys in (ours, theirs))
@@ -107,7 +110,7 @@ def join_counts(traces: Any, met: Match | None) -> dict[str, Any]:
 
 
 def _unmet(met: Match) -> dict[str, Sequence[str] | pl.Series]:
-    reached = met.gold["name"].gather(met.rows.drop_nulls().unique())
+    reached = _reached(met)
     differs = met.gold["question"].gather(met.rows) != met.traces["question"]
     return {
         "unmatched": met.traces["name"].filter(met.rows.is_null()),
@@ -116,6 +119,10 @@ def _unmet(met: Match) -> dict[str, Sequence[str] | pl.Series]:
         "repeated_ids": repeats(met.gold["id"]),
         "question_differs": met.traces["name"].filter(differs),
     }
+
+
+def _reached(met: Match) -> pl.Series:
+    return met.gold["name"].gather(met.rows.drop_nulls().unique())
 
 
 def repeats(items: pl.Series) -> list[str]:
@@ -260,8 +267,8 @@ def label_traces(
     traces : DataFrame
         One row per answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
         ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok`` (where it is
-        false, an empty answer is none). Of pandas, Polars, PyArrow or DuckDB; the rows are worked on in memory. Of
-        PySpark they come back as Polars.
+        false, an empty answer is none). Of pandas, Polars, PyArrow or DuckDB, whose rows are worked on in memory,
+        or of PySpark, whose executors label them once the query runs.
     gold : DataFrame, optional
         One row per question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
         ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
@@ -308,14 +315,28 @@ def label_traces(
     1  REFUSAL_OK                NaN            0.0
     """
     named = canonical(traces, reader="read_traces")
-    frame: Any = columns.workable(named)
     gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
-    if "answer" not in frame.columns:
-        raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', list(frame.columns))}")
+    if "answer" not in (have := column_names(named)):
+        raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
     options = {"split": (split, answers.SEPARATORS), "containment": (containment, ("auto", "latin"))}
     for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
         if value not in choices:
             raise unknown(name, value, list(choices))
+    words = [_words(refusal), _words(patterns), _words(partial)]
+    how: dict[str, Any] = {"words": words, "split": split, "whole": containment == "auto"}
+    if on_spark(named):
+        by = _join_on_spark(named, gold, join)
+        made: Any = mapped(named, lambda part: _labelled(part, gold, by, **how)[0])
+    else:
+        labelled, report = _labelled(columns.workable(named), gold, join, **how)
+        made = columns.as_brought(labelled, traces, {"join": report})
+    return cast(Frame, as_called(made, named, traces))
+
+
+def _labelled(
+    frame: Any, gold: Any, join: str, *, words: Sequence[Sequence[str]], split: Split, whole: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Return the labelled rows of pandas or Polars, and the join report with what became of the answers."""
     with collector_paused(), ThreadPoolExecutor() as pool:
         met = None if gold is None else match(frame, gold, join)
         if met is None:
@@ -326,20 +347,39 @@ def label_traces(
             expected = expectations(gold).select(pl.all().gather(met.rows))
         counts = pool.submit(join_counts, frame, met)
         rows = _answers(frame).hstack(expected)
-        contained = pool.submit(answers.holds, rows["lower"], rows["claim"], containment == "auto")
+        contained = pool.submit(answers.holds, rows["lower"], rows["claim"], whole)
         ranks = pool.submit(_ranks, rows)
-        rows = rows.with_columns(_refusals(_words(refusal), _words(patterns), _words(partial)))
+        rows = rows.with_columns(_refusals(*words))
         rows = _with_citations(rows, split)
         made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
-        report = counts.result() | {
-            "n_without_answer": rows["answer"].null_count(),
-            "n_empty": int(((rows["answer"] == "") & rows["answered"]).sum()),
-            "n_citations_flagged": int(rows["citations_flagged"].sum()),
-            "n_partial": int(rows["partial"].sum()),
-        }
         labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
-        out: Frame = as_called(columns.as_brought(labelled, traces, {"join": report}), named, traces)
-        return out
+        return labelled, counts.result() | answer_counts(made.with_columns(rows["answer"]))
+
+
+def answer_counts(labelled: Any) -> dict[str, int]:
+    """Return how many answers are missing, empty, cite what cannot be taken whole, and refuse in part.
+
+    Parameters
+    ----------
+    labelled : DataFrame of any engine but pandas
+        With what `label_traces` adds.
+
+    Examples
+    --------
+    >>> made = pl.DataFrame({"answer": ["", None], "answered": [True, None], "citations_flagged": False})
+    >>> answer_counts(made.with_columns(partial=False))
+    {'n_without_answer': 1, 'n_empty': 1, 'n_citations_flagged': 0, 'n_partial': 0}
+    """
+    blank = nw.col("answer").str.strip_chars() == ""
+    counts = {
+        "n_without_answer": nw.col("answered").is_null(),
+        "n_empty": nw.col("answered") & blank,
+        "n_citations_flagged": nw.col("citations_flagged"),
+        "n_partial": nw.col("partial"),
+    }
+    ones = (nw.when(found).then(1).otherwise(0).sum().alias(name) for name, found in counts.items())
+    found = collected(opened(labelled).select(*ones))
+    return {name: int(found[name].item() or 0) for name in counts}
 
 
 def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:
@@ -366,9 +406,52 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     >>> report["unmatched"], report["gold_without_trace"]
     (['z'], ['y'])
     """
-    frame: Any = columns.workable(canonical(traces, reader="read_traces"))
+    frame = canonical(traces, reader="read_traces")
     gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    if on_spark(frame):
+        return _report_on_spark(frame, gold, _join_on_spark(frame, gold, join))
+    frame = columns.workable(frame)
     return join_counts(frame, None if gold is None else match(frame, gold, join))
+
+
+def _join_on_spark(traces: Any, gold: Any, join: Join) -> str:
+    """Return how the batches of PySpark's traces are joined: by id only if an id of gold is in any of them."""
+    if gold is None or join == "question" or not all("sample_id" in column_names(one) for one in (traces, gold)):
+        return "question"
+    known = columns.ids(gold, "sample_id").drop_nulls().implode()
+    met = reduced(traces.select("sample_id"), lambda part: columns.ids(part, "sample_id").is_in(known).any(), any)
+    return "id" if met else "question"
+
+
+def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
+    """Return the join report of PySpark's traces, counted on the executors."""
+    asked = [name for name in ("sample_id", "question", "system", "repeat") if name in column_names(traces)]
+    sums, lists = ("n_traces", "n_matched", "n_unmatched", "n_question_differs"), ("unmatched", "question_differs")
+
+    def counted(part: pl.DataFrame) -> tuple[dict[str, Any], set[str]]:
+        met = None if gold is None else match(part, gold, join)
+        return join_counts(part, met), set() if met is None else set(_reached(met))
+
+    def merged(parts: list[tuple[dict[str, Any], set[str]]]) -> tuple[dict[str, Any], set[str]]:
+        reports = [report for report, _ in parts]
+        whole = reports[0] | {name: sum(one[name] for one in reports) for name in sums}
+        whole |= {name: [item for one in reports for item in one[name]][:MOST_LISTED] for name in lists}
+        return whole, set().union(*(reached for _, reached in parts))
+
+    def named(part: pl.DataFrame) -> pl.DataFrame:
+        run = {name: columns.texts(part, name) for name in asked if name in ("system", "repeat")}
+        return keys_of(part, gold is None or join == "id").select("name").with_columns(**run)
+
+    report: dict[str, Any]
+    report, reached = reduced(traces.select(*asked), counted, merged)
+    if gold is not None:
+        names = [name for name in keys_of(gold, join == "id")["name"] if name not in reached]
+        report |= {"n_gold_without_trace": len(names), "gold_without_trace": names[:MOST_LISTED]}
+    runs = nw.from_native(mapped(traces.select(*asked), named))
+    again = runs.group_by(*runs.collect_schema().names()).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+    n = collected(again.select((nw.col("n") - 1).sum())).item()
+    first = collected(again.select("name").sort("name").head(MOST_LISTED))["name"].to_list()
+    return report | {"n_duplicate_traces": int(n or 0), "duplicate_traces": first}
 
 
 def _words(words: str | Sequence[str]) -> list[str]:
@@ -598,7 +681,7 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
     return pd.DataFrame({"label": LABELS, "meaning": meaning, "n": n, "share": share})
 
 
-def repeated_answers(labelled: pd.DataFrame, *, least: int = 3, most: int = 3) -> dict[str, int]:
+def repeated_answers(labelled: Any, *, least: int = 3, most: int = 3) -> dict[str, int]:
     """Count the questions with an identical answer that counts as an answer and hits no gold id.
 
     Parameters
@@ -622,10 +705,12 @@ def repeated_answers(labelled: pd.DataFrame, *, least: int = 3, most: int = 3) -
     >>> repeated_answers(label_traces(said)), repeated_answers(label_traces(said, refusal=["无法回答"]))
     ({'无法回答': 3}, {})
     """
-    yes = labelled[["answered", "hit", "partial"]].eq(True).fillna(False).astype(bool)
-    misses = labelled[yes["answered"] & ~yes["hit"] & ~yes["partial"]]
-    said = misses[["question", "answer"]].drop_duplicates()["answer"].astype(str).str.strip().value_counts()
-    return {str(text): int(n) for text, n in said.head(most).items() if n >= least}
+    yes = {name: nw.col(name).fill_null(False) for name in ("answered", "hit", "partial")}
+    misses = opened(labelled).filter(yes["answered"] & ~yes["hit"] & ~yes["partial"]).select("question", "answer")
+    said = misses.unique().with_columns(nw.col("answer").cast(nw.String).str.strip_chars())
+    often = said.group_by("answer").agg(nw.len().alias("n")).filter(nw.col("n") >= least)
+    found: Any = collected(often.sort("n", "answer", descending=[True, False]).head(most))
+    return dict(found.iter_rows())
 
 
 def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
@@ -703,7 +788,7 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
     Parameters
     ----------
     traces : DataFrame
-        Of pandas, Polars, PyArrow or DuckDB; of PySpark it comes back as Polars.
+        Of pandas, Polars, PyArrow, DuckDB or PySpark.
     share : float in [0, 1]
         The part of the keys to keep, in expectation.
     key : str
@@ -735,10 +820,9 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         raise RagnbError(f"share={share!r} must lie between 0 and 1, such as 0.01 for one percent")
-    frame: Any = columns.workable(traces)
-    if key not in frame.columns and "question" not in frame.columns:
-        raise RagnbError(f"key={key!r} is not a column; {did_you_mean(key, [str(c) for c in frame.columns])}")
-    ids, questions = columns.ids(frame, key), columns.texts(frame, "question")
+    have = column_names(traces)
+    if key not in have and "question" not in have:
+        raise RagnbError(f"key={key!r} is not a column; {did_you_mean(key, have)}")
     person = hashlib.blake2b(salt.encode("utf-8"), digest_size=16).digest()
     threshold = round(share * (1 << 64))
 
@@ -748,6 +832,11 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
         digest = hashlib.blake2b(name.encode("utf-8"), digest_size=8, person=person).digest()
         return int.from_bytes(digest, "big") < threshold
 
-    kept = np.array([is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool)
-    made = frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
-    return cast(Frame, columns.as_brought(made, traces, {}))
+    def sampled(frame: Any) -> Any:
+        ids, questions = columns.ids(frame, key), columns.texts(frame, "question")
+        kept = np.array([is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool)
+        return frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
+
+    if on_spark(traces):
+        return cast(Frame, mapped(traces, sampled))
+    return cast(Frame, columns.as_brought(sampled(columns.workable(traces)), traces, {}))

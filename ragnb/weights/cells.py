@@ -627,7 +627,7 @@ def moments_reduction(
         names = () if by is None else group.names, docs.names, clusters.names
         return Moments(tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus)
 
-    return Reduction(kernel, _combined, (by, doc, cluster, questions))
+    return Reduction(kernel, _combined, (by, doc, cluster, questions), merge=_combined)
 
 
 def _combined(parts: Sequence[Moments]) -> Moments:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, require
+from ragnb.readers.executors import ROWS, on_spark, reduced
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric
 from ragnb.weights.columns import Array, Labels, coded, column_names, numeric, score_of, status_codes
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
-ROWS = 1 << 19
-"""Rows of a batch: a query of any length is reduced in the memory that these take."""
 
 
 def opened(frame: Any) -> Frame:
@@ -180,11 +178,14 @@ class Reduction:
     finish : function of the list of what the kernel made
     columns : str or None
         What the kernel reads beside the metrics, where it is there.
+    merge : function of the list of what the kernel made, optional
+        Makes one of them on Spark's executors, so that what reaches the driver does not grow with the batches.
     """
 
     kernel: Callable[[Batch], Any]
     finish: Callable[[list[Any]], Any] = list
     columns: Sequence[str | None] = ()
+    merge: Callable[[list[Any]], Any] | None = None
 
 
 def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]) -> list[Any]:
@@ -213,32 +214,40 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
     asked += [name for one in reductions for name in one.columns if name is not None]
     wanted = [name for name in dict.fromkeys(asked) if name in have] or have[:1]  # to count rows
 
-    def take(part: pd.DataFrame, named: bool = False) -> list[Any]:
+    def take(part: pd.DataFrame, named: bool = False) -> list[list[Any]]:
         if named:
             part.index = pd.Index(part["sample_id"] if "sample_id" in part else ["?"] * len(part))
         batch = Batch(part)
-        return [one.kernel(batch) for one in reductions]
+        return [[one.kernel(batch)] for one in reductions]
+
+    def merged(parts: list[list[list[Any]]]) -> list[list[Any]]:
+        made = _joined(parts)
+        return [[one.merge(of_one)] if one.merge else of_one for one, of_one in zip(reductions, made, strict=True)]
 
     try:
-        made = _of_parts(scores, wanted, take)
+        made = _of_parts(scores, wanted, take, merged)
     except RagnbError:
         if stays_lazy(scores):  # a second pass finds the row's name, which the first one does not keep
             named = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
-            _of_parts(scores, list(named), partial(take, named=True))
+            _of_parts(scores, list(named), partial(take, named=True), merged)
         raise
-    return [one.finish([part[i] for part in made]) for i, one in enumerate(reductions)]
+    return [one.finish(of_one) for one, of_one in zip(reductions, made, strict=True)]
 
 
-def _of_parts(scores: Any, wanted: Sequence[str], take: Callable[[pd.DataFrame], Any]) -> list[Any]:
-    """Apply a function to the needed columns, batch by batch."""
+def _joined(parts: list[list[list[Any]]]) -> list[list[Any]]:
+    return [[made for part in of_parts for made in part] for of_parts in zip(*parts, strict=True)]
+
+
+def _of_parts(scores: Any, wanted: Sequence[str], take: Callable[..., Any], merged: Callable[..., Any]) -> Any:
+    """Apply a function to the needed columns, batch by batch; return what each reduction made."""
     if isinstance(scores, pd.DataFrame):
-        return [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
+        return take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))
     rows = native(scores).select(*wanted)
-    if rows.implementation.is_pyspark():
-        return _on_executors(rows.to_native(), take)
+    if on_spark(rows):
+        return reduced(rows.to_native(), lambda part: take(_pandas(part)), merged)
     with closing(_parts(rows)) as parts:
         made = [take(_pandas(part)) for part in parts if len(part)]
-    return made or [take(_pandas(collected(rows.head(0)).to_polars()))]
+    return _joined(made or [take(_pandas(collected(rows.head(0)).to_polars()))])
 
 
 def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFrame]:
@@ -254,24 +263,6 @@ def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFram
         reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name before 2.0
         with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
             yield from map(pl.from_arrow, stream)
-
-
-def _on_executors(frame: Any, kernel: Callable[[pd.DataFrame], Any]) -> list[Any]:
-    """Run the kernel on PySpark's executors, whose workers need ragnb, and return its results."""
-
-    def run(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for part in parts:
-            try:
-                made = kernel(part)
-            except RagnbError as error:  # raised there, its words would drown in a trace of the worker
-                made = error
-            yield pd.DataFrame({"made": [pickle.dumps(made)]})
-
-    made = [pickle.loads(row[0]) for row in frame.mapInPandas(run, "made binary").collect()]
-    refused = next((one for one in made if isinstance(one, RagnbError)), None)
-    if refused is not None:
-        raise refused
-    return made or [kernel(frame.limit(0).toPandas())]
 
 
 def _pandas(part: pl.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,120 @@
+"""PySpark rows where they lie: functions of a batch run on the executors, whose workers need ragnb."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import narwhals as nw
+
+from ragnb.errors import RagnbError
+from ragnb.polars import pl
+
+ROWS = 1 << 19
+"""Rows of a batch: rows of any number are reduced in the memory that these take."""
+
+WIDTH = 16
+"""How many partial results reach the driver at most."""
+
+
+def on_spark(frame: Any) -> bool:
+    """Return whether a frame is PySpark's.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> on_spark(pd.DataFrame({"a": [1]}))
+    False
+    """
+    found = nw.from_native(frame, pass_through=True)
+    return isinstance(found, nw.LazyFrame) and found.implementation.is_pyspark()
+
+
+def reduced(frame: Any, kernel: Callable[[pl.DataFrame], Any], merge: Callable[[list[Any]], Any]) -> Any:
+    """Return what a kernel makes of the rows: on each executor what it made is merged, and Spark merges on.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    kernel : function of a Polars frame
+    merge : function of a list of what the kernel made
+        Of the same type as its entries, in any grouping.
+
+    Raises
+    ------
+    RagnbError
+        What the kernel raised on an executor.
+    """
+
+    def first(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from packed(lambda: [kernel(part) for part in _large(batches)])
+
+    def again(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from packed(lambda: [found for batch in batches for found in _unpacked(batch["made"].to_pylist())])
+
+    def packed(make: Callable[[], list[Any]]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            made = make()
+            answer = merge(made) if made else None
+        except RagnbError as error:  # raised there, its words would drown in a trace of the worker
+            answer, made = error, [error]
+        if made:
+            yield pa.RecordBatch.from_pydict({"made": [pickle.dumps(answer)]})
+
+    width = min(WIDTH, frame.sparkSession.sparkContext.defaultParallelism)
+    parts = frame.mapInArrow(first, "made binary").repartition(width).mapInArrow(again, "made binary").collect()
+    return merge(_unpacked(row[0] for row in parts) or [kernel(_empty(frame))])
+
+
+def _unpacked(cells: Iterable[bytes]) -> list[Any]:
+    found = [pickle.loads(cell) for cell in cells]
+    for error in found:
+        if isinstance(error, RagnbError):
+            raise error
+    return found
+
+
+def mapped(frame: Any, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Any:
+    """Return a PySpark frame of what a function makes of each batch of rows, once it runs.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    function : function of a Polars frame
+        Of an empty frame it returns the columns that it returns of any.
+    """
+    empty = frame.sparkSession.createDataFrame(_arrow(function(_empty(frame))))
+    shape = empty.toArrow().schema  # Spark's lists and texts are not Polars' large ones
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        for part in _large(batches):
+            yield from _arrow(function(part)).cast(shape).to_batches()
+
+    return frame.mapInArrow(run, empty.schema)
+
+
+def _empty(frame: Any) -> pl.DataFrame:
+    return pl.DataFrame(frame.limit(0).toArrow())
+
+
+def _large(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
+    """Yield Arrow's batches, of 10,000 rows unless Spark is told otherwise, as frames of `ROWS` rows."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= ROWS:
+            yield pl.DataFrame(pa.Table.from_batches(held))
+            held = []
+    if held:
+        yield pl.DataFrame(pa.Table.from_batches(held))
+
+
+def _arrow(frame: pl.DataFrame) -> Any:
+    """Return a Polars frame as the Arrow table that Spark reads, which knows no categories."""
+    words = [name for name, kind in frame.schema.items() if kind in (pl.Enum, pl.Categorical)]
+    return frame.with_columns(pl.col(words).cast(pl.String)).to_arrow(compat_level=pl.CompatLevel.oldest())
