@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, require
 from ragnb.polars import pl
 
 ROWS = 1 << 19
@@ -54,8 +54,7 @@ def reduced(frame: Any, kernel: Callable[[pl.DataFrame], Any], merge: Callable[[
         yield from packed(lambda: [found for batch in batches for found in _unpacked(batch["made"].to_pylist())])
 
     def packed(make: Callable[[], list[Any]]) -> Iterator[Any]:
-        import pyarrow as pa
-
+        pa = require("pyarrow", extra="spark")
         try:
             made = make()
             answer = merge(made) if made else None
@@ -102,8 +101,7 @@ def _empty(frame: Any) -> pl.DataFrame:
 
 def _large(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
     """Yield Arrow's batches, of 10,000 rows unless Spark is told otherwise, as frames of `ROWS` rows."""
-    import pyarrow as pa
-
+    pa = require("pyarrow", extra="spark")
     held: list[Any] = []
     for batch in batches:
         held.append(batch)

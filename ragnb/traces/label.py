@@ -326,23 +326,29 @@ def label_traces(
     how: dict[str, Any] = {"words": words, "split": split, "whole": containment == "auto"}
     if on_spark(named):
         by = _join_on_spark(named, gold, join)
-        made: Any = mapped(named, lambda part: _labelled(part, gold, by, **how)[0])
+
+        def label(part: pl.DataFrame) -> Any:
+            return _labelled(part, gold, None if gold is None else match(part, gold, by), **how)[0]
+
+        made: Any = mapped(named, label)
     else:
-        labelled, report = _labelled(columns.workable(named), gold, join, **how)
+        frame = columns.workable(named)
+        met = None if gold is None else match(frame, gold, join)
+        if met is not None:
+            warn_of_repeats(met)
+        labelled, report = _labelled(frame, gold, met, **how)
         made = columns.as_brought(labelled, traces, {"join": report})
     return cast(Frame, as_called(made, named, traces))
 
 
 def _labelled(
-    frame: Any, gold: Any, join: str, *, words: Sequence[Sequence[str]], split: Split, whole: bool
+    frame: Any, gold: Any, met: Match | None, *, words: Sequence[Sequence[str]], split: Split, whole: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Return the labelled rows of pandas or Polars, and the join report with what became of the answers."""
     with collector_paused(), ThreadPoolExecutor() as pool:
-        met = None if gold is None else match(frame, gold, join)
         if met is None:
             expected = expectations(frame)
         else:
-            warn_of_repeats(met)
             frame = columns.with_gold(frame, gold, met.rows)
             expected = expectations(gold).select(pl.all().gather(met.rows))
         counts = pool.submit(join_counts, frame, met)
@@ -769,7 +775,7 @@ def count_unanswerable(frame: Any) -> int:
         odd = rows.select(_answerable_word()).filter(~nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE]))
         if len(odd := odd.drop_nulls()):
             raise RagnbError(f"column 'answerable': found {odd.item(0, 0)!r}, expected true or false")
-    return int(collected(rows.select(_unanswerable().sum())).item())
+    return int(collected(rows.select(nw.when(_unanswerable()).then(1).otherwise(0).sum())).item())
 
 
 def _answerable_word() -> nw.Expr:
