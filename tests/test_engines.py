@@ -1,11 +1,7 @@
 """The same cases on every engine, against a loop over the rows and against the pandas result."""
 
 import datetime as dt
-import importlib.util
 import math
-import os
-import shutil
-import sys
 import unicodedata
 import warnings
 from decimal import Decimal
@@ -527,49 +523,6 @@ def test_a_query_of_many_batches_gives_the_numbers_of_one(monkeypatch, native, r
     for call, table in want.items():
         pd.testing.assert_frame_equal(call(frame, **options), table, rtol=1e-10, atol=1e-10)
     pd.testing.assert_frame_equal(histogram(frame), bins)
-
-
-if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and Java
-
-    @pytest.fixture(scope="module")
-    def spark():
-        if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
-            pytest.skip("no Java (looked for JAVA_HOME and java)")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers need ragnb
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from pyspark.sql import SparkSession
-
-            build = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-            session = build.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-            session.sparkContext.setLogLevel("OFF")
-            yield session
-            session.stop()
-
-    @pytest.mark.filterwarnings("ignore")
-    def test_spark_gives_the_pandas_numbers(spark, tmp_path):
-        table = pa.table(many(10_000))
-        pl.from_arrow(table).write_parquet(tmp_path / "scores.parquet")
-        frame, pandas = spark.read.parquet(str(tmp_path / "scores.parquet")), on("nullable", table)
-        options = {"doc_weights": {"r\u00e9sum\u00e9": 3, "b": 0.0}, "metric_weights": {"faithfulness": 0.5}}
-        for more in ({}, {"by": "team", "cluster": "talk"}):
-            got, want = (rn.weighted_means(f, **options, **more) for f in (frame, pandas))
-            pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
-        got, want = (rn.diagnose(f, **options) for f in (frame, pandas))
-        pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
-        got, want = (rn.refusal_metrics(f, doc_weights={"b": 2}) for f in (frame, pandas))
-        pd.testing.assert_frame_equal(got, want, rtol=1e-12)
-        weighed = rn.weigh(frame, **options)
-        assert type(weighed) is type(frame)
-        ours = weighed.select("sample_id", "weighted_score", "sample_weight").toPandas().sort_values("sample_id")
-        theirs = rn.weigh(pandas, **options)
-        for name in ("weighted_score", "sample_weight"):
-            np.testing.assert_allclose(ours[name].to_numpy(float), theirs[name].to_numpy(float), rtol=1e-12)
-        wrong = frame.withColumn("faithfulness", frame["faithfulness"] + 1)
-        with pytest.raises(RagnbError, match="lies outside"):
-            rn.weighted_means(wrong)
-        with pytest.raises(Exception, match="lies outside"):
-            rn.weigh(wrong).toPandas()
 
 
 TOOLS = {

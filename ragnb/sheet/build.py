@@ -107,7 +107,12 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     asked = gates_of(scenario, metrics, inputs)
     parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
-    unscored = sum(part.pop("unscored") for part in parts.values())
+    unscored, rows = (sum(part.pop(key) for part in parts.values()) for key in ("unscored", "rows"))
+    if rows != inputs.rows:
+        raise RagnbError(
+            f"the query gave {inputs.rows} rows at first and {rows} rows later; keep its result, as Parquet or "
+            "with persist(), and assess that"
+        )
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
     gates = diagnostics.check_gates(means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen)
@@ -187,6 +192,7 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         # How many rows score in each tenth, and how many have no score.
         "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
         "unscored": _unscored(frame, reduced, outcomes),
+        "rows": int(reduced.rows.sum()),
     }
 
 
@@ -353,9 +359,9 @@ def weighable(source: Any, **overrides: Any) -> tuple[Scenario, Moments, tuple[G
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     metrics = prepared(scenario, inputs)
-    several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
-    by = "system" if several else None
-    found = weights.moments(inputs.frame, metrics=metrics, **_clustering(scenario), by=by)
+    frame, names = streams.systems(inputs.frame)
+    by = None if names == [None] else "system"
+    found = weights.moments(frame, metrics=metrics, **_clustering(scenario), by=by)
     # A baseline that somebody asks for here is refused in words; that of a file, as any two systems, may not pair.
     pairs = None
     with suppress(*[] if overrides.get("baseline") else [RagnbError]):
