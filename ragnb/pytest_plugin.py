@@ -35,12 +35,14 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     Examples
     --------
     >>> import pandas as pd, ragnb as rn
-    >>> scores = pd.DataFrame({"faithfulness": [0.9, 0.8, 0.9, 0.8], "doc_name": [*"abcd"]})
+    >>> scores = pd.DataFrame({"faithfulness": [0.9, 0.8, 0.85, 0.95] * 5, "doc_name": range(20)})
     >>> assert_gates(rn.assess(scores, gates=[rn.Gate("G", "faithfulness", ">=", 0.3)]))
     """
-    from ragnb.scenario import SOURCES, Scenario, load_scenario
+    from ragnb.scenario import Scenario, load_scenario
+    from ragnb.scenario.model import SOURCES
     from ragnb.sheet import Assessment, assess
 
+    __tracebackhide__ = True
     sheet = result
     if not isinstance(result, Assessment):
         given = load_scenario(scenario) if isinstance(scenario, str | Path) else scenario or Scenario.without_files()

@@ -15,7 +15,7 @@ from ragnb.files import slug
 from ragnb.inputs import gather, join_stages, prepared, scenario_of, streams, with_cases
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import Metric
-from ragnb.weights import column_names, scored
+from ragnb.weights import column_names
 
 REPORTS = Path("reports")
 _SHARED = (
@@ -77,11 +77,7 @@ def run_of(
     if isinstance(source, Scenario):
         return _gathered(source.name, source.replace(**settings), None, system)
     scenario = Scenario.without_files().replace(**settings)
-    if isinstance(source, pd.DataFrame | list):
-        found = _gathered("", scenario, pd.DataFrame(source), system)
-    else:
-        frame, metrics = scored(source, scenario.metrics, scenario.doc, scenario.cluster, system)
-        found = Run("", scenario, frame, metrics, systems_of(frame, system))
+    found = _gathered("", scenario, pd.DataFrame(source) if isinstance(source, list) else source, system)
     alone = found.systems[0] if len(found.systems) == 1 else ""
     return replace(found, name=alone or name)
 
