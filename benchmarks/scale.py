@@ -1,10 +1,12 @@
-"""How time and memory grow with the rows: python benchmarks/scale.py [--rows 1000000 …] [--ways polars …] [--keep DIR]
+"""How time and memory grow with the rows.
+
+    python benchmarks/scale.py [--rows 1000000 …] [--ways polars …] [--keep FOLDER]
 
 Made scores (6 metrics in hundredths, 10 % gaps, two systems, 500 documents, 30 days) are written as Parquet, a
 million rows a file. Each way reduces them in a process of its own to the means with intervals by system: from a
-Polars scan, from DuckDB, from Spark (`local[2]`, where PySpark and Java are installed), and day by day into files of
-moments that are merged. All ways must give the same numbers. Printed are wall time, processor time (of Spark none, as
-it is another process's), the peak of memory of the Python process, and the exponent that the largest two sizes fit.
+Polars scan, from DuckDB, from Spark (`local[2]`, where PySpark and Java are installed), and day by day into files
+of moments that are merged. All must give the same numbers. Printed are wall time, processor time and peak memory
+of the Python process (of Spark the driver's alone), and the exponent between the two largest sizes.
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ def measured(way: str, folder: Path) -> dict[str, Any]:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
-    print("\n".join(line for line in done.stderr.splitlines() if line.startswith("#")), end="")
+    print(*(line for line in done.stderr.splitlines() if line.startswith("#")), sep="\n")
     return {"wall": time.perf_counter() - begun, **json.loads(done.stdout.splitlines()[-1])}
 
 

@@ -45,7 +45,8 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     __tracebackhide__ = True
     sheet = result
     if not isinstance(result, Assessment):
-        given = load_scenario(scenario) if isinstance(scenario, str | Path) else scenario or Scenario.without_files()
+        given = Scenario.without_files() if scenario is None else scenario
+        given = load_scenario(given) if isinstance(given, str | Path) else given
         sheet = assess(result, **{key: getattr(given, key) for key in given.model_fields_set - {*SOURCES}})
     told = {kind: "\n".join(f"{title}: {words}" for title, one, words in _cases(sheet) if one == kind)
             for kind in ("failure", "skipped")}  # fmt: skip

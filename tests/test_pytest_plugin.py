@@ -23,7 +23,8 @@ def project(tmp_path):
 def pytest_run(folder, *words, code):
     """Run pytest with this plug-in alone; return what it prints, and its cases by name."""
     command = [sys.executable, "-m", "pytest", "-p", "ragnb.pytest_plugin", "-p", "no:cacheprovider", "-ra"]
-    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    places = os.pathsep.join(filter(None, sys.path))
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": places}
     command += ["--rootdir", str(folder), "-c", os.devnull, "--junitxml", "cases.xml", *words]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
