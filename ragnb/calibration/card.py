@@ -25,9 +25,7 @@ from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.html import render_fragment
 from ragnb.markup.markdown import render_markdown
 from ragnb.schema import note_frame, note_row
-from ragnb.stats import Estimate, LabelsNeeded
-from ragnb.stats.estimates import NONE, complete_rows, ratio
-from ragnb.stats.means import Array
+from ragnb.stats import NONE, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
 from ragnb.weights.columns import as_pandas, coded

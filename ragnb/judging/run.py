@@ -26,8 +26,7 @@ from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, 
 from ragnb.scoring.answering import called
 from ragnb.scoring.asking import Asker
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
-from ragnb.store.loop import Estimate, Run, estimate, run_cells
-from ragnb.store.store import Store, StoreLike, opened, systems_of
+from ragnb.store.store import Estimate, Run, Store, StoreLike, estimate, opened, run_cells, systems_of
 from ragnb.weights import weigh
 
 REPLY_TOKENS = 400

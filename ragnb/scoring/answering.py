@@ -16,8 +16,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.readers import read_cases
 from ragnb.store.client import CallFailed, Cell, Client, Outcome, Stop
-from ragnb.store.loop import run_cells
-from ragnb.store.store import StoreLike, opened
+from ragnb.store.store import StoreLike, opened, run_cells
 
 MEASURED = ("latency_s", "tokens_in", "tokens_out")
 """Columns of an answer that differ from run to run."""

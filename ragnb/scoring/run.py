@@ -21,8 +21,7 @@ from ragnb.scoring import lexical, ragas
 from ragnb.scoring.answering import called
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
 from ragnb.store.client import Cell, Client, Outcome, count_tokens
-from ragnb.store.loop import Estimate, Run, estimate, run_cells
-from ragnb.store.store import StoreLike, opened, systems_of
+from ragnb.store.store import Estimate, Run, StoreLike, estimate, opened, run_cells, systems_of
 
 Local = Callable[[list[str]], Any]
 _PER_CALL, _WORDING = 1000, "ragnb wording 1"  # tokens of a prompt's own text and its reply, about
