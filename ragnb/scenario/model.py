@@ -36,7 +36,7 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, did_you_mean, listing, near_names, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked, refuse
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked, refuse, shown
 
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
 _MOST_FINDINGS = 10
@@ -91,26 +91,6 @@ def dotted(where: KeyPath) -> str:
     """
     parts = [f"[{part}]" if isinstance(part, int) else f".{masked(part)}" for part in where]
     return "".join(parts).removeprefix(".")
-
-
-def shown(value: object, most: int = 80) -> str:
-    """Show a value in a message: short, escaped, masked; of a container only what it is.
-
-    Examples
-    --------
-    >>> shown("0.3"), shown(True), shown([1, 2]), shown(None)
-    ("'0.3'", 'true', 'a list', 'nothing')
-    """
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple | set | frozenset):
-        return "a list"
-    if isinstance(value, str):
-        text = masked(value)
-        return repr(text if len(text) <= most else f"{text[:most]}…")
-    return masked(repr(value))[:most] if isinstance(value, int | float) else f"a {type(value).__name__}"
 
 
 def invisible(text: str) -> list[str]:

@@ -24,6 +24,7 @@ from ragnb.schema.secrets import (
     is_secret_name,
     masked,
     refuse_secrets,
+    shown,
     url_holds_secret,
     without_secrets,
 )
@@ -36,8 +37,8 @@ __all__ = [
     "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
     "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
-    "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
-    "without_secrets",
+    "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "shown",
+    "undeclared_columns", "without_secrets",
 ]  # fmt: skip
 
 CASE_COLUMNS = (
