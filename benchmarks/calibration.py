@@ -25,7 +25,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from ragnb import stats
-from ragnb.stats.estimates import t_interval
+from ragnb.stats import t_interval
 
 INFINITE = (-np.inf, np.inf)
 Ends = tuple[float, float]

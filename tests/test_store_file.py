@@ -54,7 +54,7 @@ def shouting(store, **more):
 @pytest.mark.parametrize("ahead", [86400, 60, 1e300])
 @pytest.mark.parametrize("owner", [ELSEWHERE, "some other name", Store(None)._owner])
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tmp_path, monkeypatch, owner, ahead):
-    monkeypatch.setattr("ragnb.store.loop._QUIET", 0.1)
+    monkeypatch.setattr("ragnb.store.store._QUIET", 0.1)
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
     with Store(tmp_path / "a.sqlite", lease=0.6) as store:
         started = time.monotonic()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -25,9 +25,7 @@ from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.html import render_fragment
 from ragnb.markup.markdown import render_markdown
 from ragnb.schema import note_frame, note_row
-from ragnb.stats import Estimate, LabelsNeeded
-from ragnb.stats.estimates import NONE, complete_rows, ratio
-from ragnb.stats.means import Array
+from ragnb.stats import NONE, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
 from ragnb.weights.columns import as_pandas, coded
@@ -44,6 +42,7 @@ SLACK = 1e-9
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
+_USUAL_GROUPS = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,6 @@ class Asked:
     lang: str = "en"
 
     @property
-    def keys(self) -> list[str]:
-        """The columns that group the rows, by name."""
-        return as_list(self.by)
-
-    @property
     def ends(self) -> Scale:
         """The scale, which opened ratings always have."""
         return self.scale or (-np.inf, np.inf)
@@ -107,11 +101,25 @@ def as_list(values: Any) -> list[Any]:
 
 def blocks(table: pd.DataFrame, asked: Asked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Yield the labels and the rows of every group of opened ratings that has some, in the labels' order."""
-    by = [f":{name}" for name in asked.keys if f":{name}" in table]
+    by = [f":{name}" for name in as_list(asked.by) if f":{name}" in table]
     parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
     for labels, rows in parts:
         if asked.whole or not rows["further"].all():
             yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
+
+
+def need_pandas(frame: object, reader: str) -> None:
+    """Refuse what is no pandas frame, with the function that reads one."""
+    if not isinstance(frame, pd.DataFrame):
+        raise not_a_frame(frame, reader)
+
+
+def opened_blocks(
+    ratings: Any, judge: Names, asked: Asked, judged: Any = None
+) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:
+    """Return the labels (the judge first) and the rows of each judge's groups, and what was asked of them."""
+    opened = [(name, *open_ratings(ratings, name, asked, judged)) for name in as_list(judge)]
+    return [({"judge": name, **one}, rows, own) for name, table, own in opened for one, rows in blocks(table, own)]
 
 
 def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tuple[pd.DataFrame, Asked]:
@@ -151,7 +159,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         needs = [*keys, *as_list(asked.cluster if "cluster" in table else None)]
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
-    by = [] if asked.whole else [f":{name}" for name in asked.keys]
+    by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
     table = pd.concat(parts, ignore_index=True)
     if "cluster" in table:
@@ -190,21 +198,6 @@ def columns_of(frame: Any) -> list[str]:
         raise not_a_frame(frame, "rn.read_ratings") from None
 
 
-def group_columns(columns: Sequence[str], groups: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns to group bias by: the requested ones, or the usual ones that exist.
-
-    Examples
-    --------
-    >>> group_columns(["system", "response_words", "judge"], None)
-    ('system', 'response_words')
-    """
-    if groups is None:
-        usual = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
-        return tuple(name for name in columns if usual.fullmatch(name))
-    need_columns(columns, groups)
-    return tuple(groups)
-
-
 def _checked(
     frame: Any, judge: str, asked: Asked, needs: Sequence[str] = (), where: str = ""
 ) -> tuple[pd.DataFrame, dict[str, Array]]:
@@ -215,13 +208,14 @@ def _checked(
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
     long = asked.rater in columns and bool(people) and not raters
-    usual = [name for name in (*asked.keys, *as_list(asked.cluster)) if name not in ("dimension", "cluster")]
+    by, clusters = as_list(asked.by), as_list(asked.cluster)
+    usual = [name for name in (*by, *clusters) if name not in ("dimension", "cluster")]
     wanted = [judge, *human, *raters, *usual, *needs]
     for name in wanted:
         if name not in columns:
             raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
-    kept = [*([asked.item] * asked.whole), asked.system, *asked.keys, *asked.groups]
-    more = [*kept, *as_list(asked.cluster), *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
+    kept = [*([asked.item] * asked.whole), asked.system, *by, *asked.groups]
+    more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
     if isinstance(frame, pd.DataFrame):
         table = frame[used]
@@ -257,7 +251,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
     if nobody.any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
-    same = [c for c in (asked.item, asked.system, *asked.keys, asked.cluster) if c in table.columns]
+    same = [c for c in (asked.item, asked.system, *as_list(asked.by), asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
     if given.index.has_duplicates:
@@ -596,13 +590,10 @@ def agreement(
     [0.75, 0.75, -0.75]
     """
     asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
-    frames = []
-    for name in as_list(judge):
-        table, opened = open_ratings(ratings, name, asked)
-        for labels, rows in blocks(table, opened):
-            frames.append(measure_rows({"judge": name, **labels}, measured(rows, cells_of(rows), opened)))
+    parts = opened_blocks(ratings, judge, asked)
+    frames = [measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts]
     frame = pd.concat(frames, ignore_index=True)
-    frame.attrs["scale"] = opened.scale
+    frame.attrs["scale"] = parts[-1][2].scale
     return frame
 
 
@@ -1299,14 +1290,6 @@ def signed(value: float) -> str:
     return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
 
 
-class Piece(NamedTuple):
-    """One judge on one dimension: its row of the verdicts and its part of every frame."""
-
-    row: dict[str, Any]
-    frames: dict[str, pd.DataFrame]
-    cells: Cells
-
-
 def calibrate(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: str | None = "dimension",
     tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
@@ -1381,42 +1364,40 @@ def calibrate(
         need_whole("labels_planned", labels_planned)
     load(lang)
     columns = columns_of(ratings)
+    need_columns(columns, groups or ())
+    groups = tuple(filter(_USUAL_GROUPS.fullmatch, columns) if groups is None else groups)
     asked = Asked(
-        human, by, scale, cluster, missing, rater, groups=group_columns(columns, groups), tolerance=tolerance,
-        level=level, target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
+        human, by, scale, cluster, missing, rater, groups=groups, tolerance=tolerance, level=level,
+        target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
     )  # fmt: skip
-    pieces: list[Piece] = []
-    scales: list[Scale] = []
-    for name in as_list(judge):
-        table, opened = open_ratings(ratings, name, asked, judged)
-        scales.append(opened.ends)
-        for labels, rows in blocks(table, opened):
-            head = {"judge": name, "dimension": next(iter(labels.values()), ALL)}
-            pieces.append(_piece(head, rows, opened))
-    for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
-        piece.row["draw_p"] = float(p)
+    found = opened_blocks(ratings, judge, asked, judged)
+    lows, highs = zip(*(own.ends for *_, own in found), strict=True)
+    heads = [dict(zip(("judge", "dimension"), [*labels.values(), ALL], strict=False)) for labels, *_ in found]
+    pieces = [_piece(head, rows, own) for head, (_, rows, own) in zip(heads, found, strict=True)]
+    rows, tables, cells = zip(*pieces, strict=True)
+    for row, p in zip(rows, stats.holm([row["draw_p"] for row in rows]), strict=True):
+        row["draw_p"] = float(p)
         if not_random(p):
-            first = piece.row["reasons"]
-            piece.row["reasons"] = (*first[:2], draw_text(piece.row, lang), *first[2:])
-    parts = {key: [piece.frames[key] for piece in pieces] for key in pieces[0].frames}
-    frames: dict[str, Any] = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
-    frames["table"].attrs["scale"] = ends = min(low for low, _ in scales), max(high for _, high in scales)
-    verdicts = pd.DataFrame([piece.row for piece in pieces]).astype({"labels_planned": "Int64"})
+            row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
+    parts = {key: [table[key] for table in tables] for key in tables[0]}
+    frames: dict[str, Any] = {key: pd.concat(part, ignore_index=True) for key, part in parts.items()}
+    frames["table"].attrs["scale"] = ends = min(lows), max(highs)
+    verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})
     given = {name: (about or {}).get(name) for name in ABOUT}
-    if any(not_random(piece.row["draw_p"]) for piece in pieces):
+    if any(not_random(row["draw_p"]) for row in rows):
         given["drawn_at_random"] = False
     elif PROBABILITY in columns and given["drawn_at_random"] is None:
         given["drawn_at_random"] = True
-    named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
+    named = [(f"{row['judge']}\n{row['dimension']}", part) for row, part in zip(rows, cells, strict=True)]
     values = frames["table"].groupby("measure")["value"]
     footer = given | {
         "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
-        "n": sum(piece.cells.n for piece in pieces),
-        "n_clusters": max(piece.cells.n_clusters for piece in pieces),
+        "n": sum(part.n for part in cells),
+        "n_clusters": max(part.n_clusters for part in cells),
         "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
     }
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
-    notes = _notes(verdicts, pieces, footer, source, ends if scale is None else None, cluster in columns, lang)
+    notes = _notes(verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
         **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
         tolerance=tolerance, target=target, delta=replace(asked, scale=ends).acceptable_bias, level=level,
@@ -1424,8 +1405,10 @@ def calibrate(
     )  # fmt: skip
 
 
-def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
-    """Measure and decide one judge on one dimension."""
+def _piece(
+    head: dict[str, Any], rows: pd.DataFrame, asked: Asked
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame], Cells]:
+    """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
     rated = rows[~rows["further"]]
     cells = cells_of(rated)
     if not cells.n:
@@ -1436,33 +1419,23 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     row = head | verdict_row(cells, measures, groups, asked)
     if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
         groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
-    frames["corrected"], draw = _corrected(rows, asked)
-    ranks = NONE
+    parts = {"": rows}  # all, and each system
+    if ":system" in rows and rated[":system"].nunique() > 1:
+        parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
+    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
+    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *COLUMNS])
+    frames["corrected"], ranks = corrected_ways(means), NONE
     if cells.cluster is not None:
         ranks = stats.kendall_within(cells.judge, cells.human, **cells.sums, digits=10, level=asked.level)
-    row |= draw | {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
+    row |= {name: found[0].get(name, np.nan) for name in DRAW}
+    row |= {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
     needs = stats.labels_needed(cells.flags(asked.tolerance), **cells.how, **asked.goal)
     text = _labels_line(needs, row, asked)
     whole = dict.fromkeys(("total", "more", "independent"), "Int64")
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
-    for frame in frames.values():
-        frame.insert(0, "dimension", head["dimension"])
-        frame.insert(0, "judge", head["judge"])
-    return Piece(row, frames | {"table": measure_rows(head, measures)}, cells)
-
-
-def _corrected(rows: pd.DataFrame, asked: Asked) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system.
-
-    And whether all labels look like a random sample, as in `corrected_mean`.
-    """
-    parts = {"": rows}
-    if ":system" in rows and rows.loc[~rows["further"], ":system"].nunique() > 1:
-        parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
-    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
-    means = pd.DataFrame([row for row in found if row["n"]], columns=["system", *COLUMNS])
-    return corrected_ways(means), {name: found[0].get(name, np.nan) for name in DRAW}
+    frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
+    return row, frames | {"table": measure_rows(head, measures)}, cells
 
 
 def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
@@ -1579,7 +1552,7 @@ def _slug(word: str) -> str:
 
 
 def _notes(
-    verdicts: pd.DataFrame, pieces: Sequence[Piece], footer: Mapping[str, Any], source: Mapping[str, Any],
+    verdicts: pd.DataFrame, cells: Sequence[Cells], footer: Mapping[str, Any], source: Mapping[str, Any],
     guessed: Scale | None, clustered: bool, lang: str,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the caveats of the numbers."""
@@ -1593,7 +1566,7 @@ def _notes(
         ("guessed_scale", guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
         ("missing", footer["n_missing"], {"n": footer["n_missing"]}),
         ("one_rater", footer["raters"] is None, {}),
-        ("weighted", any(np.ptp(piece.cells.weights) > 0 for piece in pieces), {}),
+        ("weighted", any(np.ptp(part.weights) > 0 for part in cells), {}),
         ("not_random", drawn is False and not tested, {}),
         ("unknown_draw", drawn is None, {}),
     ]

@@ -22,7 +22,7 @@ from ragnb.markup import count
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row
-from ragnb.stats.estimates import NONE, Estimate, packed, sums_by
+from ragnb.stats import NONE, Estimate, packed, sums_by
 from ragnb.texts.errors import translated
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
 from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of

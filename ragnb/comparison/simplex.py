@@ -15,7 +15,7 @@ from ragnb import stats
 from ragnb.comparison.differences import TIE, Pairs, paired_runs, total_of_pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, unknown
-from ragnb.stats.estimates import packed
+from ragnb.stats import packed
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes
 from ragnb.weights.total import Total

@@ -69,10 +69,9 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
     if "..." in columns:
         report.add("left_out", "...", "columns that a printed table elides", len(raw.columns.pop("...")))
     layout = next((LAYOUTS[tool] for tool in tools if LAYOUTS[tool].sniff(columns)), Layout("table", ()))
-    if layout.read:
-        raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
     raw.rename(layout.names, report)
     if layout.read:
+        raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
         layout.read(raw, report)
     return layout.name
 
@@ -238,8 +237,7 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         return
     columns.pop(name, None)
     report.add("mapped", name, "a column a metric; thresholds and verdicts are left out", len(cells))
-    cases = from_records({str(m.get("name")): m for m in reversed(cell)} for cell in lists)
-    for metric, found in cases.items():
+    for metric, found in from_records({str(m.get("name")): m for m in reversed(row)} for row in lists).items():
         results: list[Any] = [result or {} for result in found]
         limits = {m["threshold"] for m in results if isinstance(m.get("threshold"), int | float)}
         status = ["failed" if m.get("error") and absent(m.get("score")) else None for m in results]
@@ -361,4 +359,3 @@ _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": 
 LAYOUTS = {
     name: Layout(name, **row, read=_READ.get(name), fits=_FITS.get(name, bool)) for name, row in TOOLS.items()
 }
-langfuse, phoenix = LAYOUTS["langfuse"], LAYOUTS["phoenix"]

@@ -214,10 +214,8 @@ class Raw:
         """Keep only these rows."""
         chosen = list(rows)
         self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
-        if self.lines is not None:
-            self.lines = [self.lines[i] for i in chosen]
-        if self.files is not None:
-            self.files = [self.files[i] for i in chosen]
+        self.lines = self.lines and [self.lines[i] for i in chosen]
+        self.files = self.files and [self.files[i] for i in chosen]
 
     def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
         """Drop rows and count them; refuse a table of which nothing is left, if required."""
@@ -291,11 +289,9 @@ same columns
 
 def absent(value: object) -> bool:
     """Whether a cell is missing: None, NaN, NA or NaT (an empty text or list is not)."""
-    if type(value) in _PRESENT:
+    if type(value) in _PRESENT:  # which is quicker
         return False
-    if value is None or value is pd.NA or value is pd.NaT:
-        return True
-    return isinstance(value, float) and math.isnan(value)
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
 def _filled(cell: Any) -> bool:

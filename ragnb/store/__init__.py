@@ -19,8 +19,7 @@ is keyed by its request: what was answered is not paid for again, whichever cell
 """
 
 from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Stop, count_tokens, new_tag
-from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells
-from ragnb.store.store import Store, StoreLike, opened, systems_of
+from ragnb.store.store import Estimate, Run, Stopped, Store, StoreLike, estimate, opened, run_cells, systems_of
 
 __all__ = [
     "Call", "CallFailed", "Cell", "Client", "Estimate", "Outcome", "Run", "Stop", "Stopped", "Store",

@@ -1,11 +1,14 @@
 """The store: one SQLite file with every judge call, so that none is lost or made twice.
 
-The store, then its file: the tables, what is wrong with a file, and all that can be read of a damaged one.
+The store, then its file: the tables, what is wrong with a file, and all that can be read of a damaged one. Last
+the loop over cells: concurrent, each saved as it finishes, can be interrupted and resumed at any time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import os
 import re
 import shlex
@@ -15,19 +18,25 @@ import struct
 import threading
 import time
 import tomllib
+import traceback
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+import warnings
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
-import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, unknown
-from ragnb.schema import without_secrets
-from ragnb.store.client import Call, Cell, Outcome, canonical, digest
+from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
+from ragnb.schema.secrets import without_secrets
+from ragnb.store.client import METER, Call, CallFailed, Cell, Client, Meter, Outcome, Send, Stop, canonical, digest
 
 VERSION = 2
 PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))
@@ -37,6 +46,10 @@ _MAGIC = b"SQLite format 3\0"
 _OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # names of columns are texts, too
 Row = dict[str, Any]
+T = TypeVar("T")
+Work = Callable[[Cell], Awaitable[Outcome]]
+_LOOK = 0.25  # seconds between checks of cells claimed by another process
+_QUIET = 2.0  # seconds of waiting before a note is printed
 _CLAIMS = "SELECT owner, count(*), max(until) FROM claims GROUP BY owner"
 _APART = (
     "Give each system a run of its own, such as by ragnb judge SCENARIO -p 'where={system: NAME}' with the same "
@@ -139,9 +152,8 @@ class Store(AbstractContextManager["Store"]):
                 file.execute(PARTS["again"], {"run": run, "name": _clean(name) or None, "about": about and text})
                 return run
             insert(file, "runs", [(run, _now(), text, _clean(name))])
-            missing = {cell.key: cell for cell in cells}
-            for key in self._keys_of(cells, "SELECT key FROM cells"):
-                del missing[key]
+            there = self._keys_of(cells, "SELECT key FROM cells")
+            missing = {cell.key: cell for cell in cells if cell.key not in there}
             insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in missing.items()))
             insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
         return run
@@ -168,8 +180,7 @@ class Store(AbstractContextManager["Store"]):
         """
         with self._writing() as file:
             file.executemany("DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)])
-            values = {"keys": json.dumps(keys), "mark": mark}
-            owners = dict(file.execute(PARTS["open"], values).fetchall())
+            owners = dict(file.execute(PARTS["open"], {"keys": json.dumps(keys), "mark": mark}).fetchall())
             claimed = {key for key, owner in owners.items() if owner is None}
             claims = [(key, self._owner, time.time() + self.lease) for key in claimed]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
@@ -314,10 +325,28 @@ class Store(AbstractContextManager["Store"]):
         RagnbError
             For a run that the store does not hold, and one of several systems.
         """
-        frame = self.frame(run)
+        frame, rows = self.frame(run), dict[tuple[Any, Any], dict[str, Any]]()
+        task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
+        answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
+        if (answers > 1).any():
+            sample, what = answers.sort_values(ascending=False).index[0][:2]
+            raise RagnbError(
+                f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from "
+                f"several systems; their mean describes none of them. {_APART}"
+            )
         about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=self.named(run))[0][0])
-        _refuse_systems(frame, run, about.get("systems", ()))
-        return _scores(frame)
+        if len(systems := about.get("systems", ())) > 1:
+            raise RagnbError(
+                f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}"
+            )
+        for cell in frame.to_dict("records"):
+            row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
+            if cell["status"] == "ok":
+                parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
+                row |= {str(name): float(value) for name, value in parts.items() if type(value) in (int, float)}
+        table = pd.DataFrame(list(rows.values()), dtype=object)
+        table.insert(0, "sample_id", [str(sample) for sample, _ in rows])
+        return table
 
 
 class _Holder(NamedTuple):
@@ -368,41 +397,13 @@ def systems_of(cases: pd.DataFrame) -> list[str]:
     return sorted({str(name) for name in cases.get("system", ()) if not pd.isna(name)})
 
 
-def _refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> None:
-    """Refuse a run with several systems, named or evident from its answers: their mean describes none of them."""
-    task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
-    answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
-    if (answers > 1).any():
-        sample, what = answers.sort_values(ascending=False).index[0][:2]
-        raise RagnbError(
-            f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from several "
-            f"systems; their mean describes none of them. {_APART}"
-        )
-    if len(systems) > 1:
-        raise RagnbError(f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}")
-
-
-def _scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the cells, one column per metric, with the status of those that have none."""
-    rows: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for cell in frame.to_dict("records"):
-        row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
-        if cell["status"] == "ok":
-            parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
-            numbers = {k: v for k, v in parts.items() if isinstance(v, int | float) and not isinstance(v, bool)}
-            row |= {str(name): float(value) for name, value in numbers.items()}
-    table = pd.DataFrame(list(rows.values()), dtype=object)
-    table.insert(0, "sample_id", [str(sample) for sample, _ in rows])
-    return table
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _date(seconds: float | None) -> str | None:
     """Seconds since 1970 as a date; None for what is beyond the calendar."""
-    date: Any = pd.to_datetime(seconds or np.nan, unit="s", utc=True, errors="coerce")
+    date: Any = pd.to_datetime(seconds or math.nan, unit="s", utc=True, errors="coerce")
     return None if pd.isna(date) else str(date.isoformat(timespec="seconds"))
 
 
@@ -723,3 +724,380 @@ def _last(file: sqlite3.Connection, table: str) -> int | None:
             if (row := file.execute(query).fetchone()) and isinstance(row[0], int):
                 return int(row[0])
     return None
+
+
+# The loop over cells
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C: finished cells are in the store, and the message says how to resume."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A dry run: number of cells, how many are pending, and the calls and tokens they are expected to need.
+
+    Parameters
+    ----------
+    cells : int
+        Distinct cells.
+    done : int
+        Those that the store has already.
+    not_applicable : int
+        Further ones that lack a field, and need no call.
+    calls, tokens : int
+        Expected of the rest, without retries; tokens of prompts and replies, right to about a third. Calls of
+        a cell that the store has already are among them, though they will not be sent.
+    """
+
+    cells: int
+    done: int
+    not_applicable: int
+    calls: int
+    tokens: int
+
+
+def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
+    """Estimate what a run of these cells would need; nothing is sent or written.
+
+    Examples
+    --------
+    >>> estimate([Cell("s1", "rubric", {}, calls=2, tokens=900), Cell("s2", "rubric", {}, missing=("answer",))])
+    Estimate(cells=2, done=0, not_applicable=1, calls=2, tokens=900)
+    """
+    distinct = {cell.key: cell for cell in cells}
+    with opened(store, new=False) as kept:
+        done = kept.settled(distinct.values())
+    still = [cell for key, cell in distinct.items() if key not in done]
+    paid = [cell for cell in still if not cell.missing]
+    calls, tokens = sum(cell.calls for cell in paid), sum(cell.tokens for cell in paid)
+    return Estimate(len(distinct), len(done), len(still) - len(paid), calls, tokens)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of a run.
+
+    Parameters
+    ----------
+    id : str
+        Of the run in the store.
+    frame : DataFrame
+        One row per cell, in the order of the cells; see `Store.frame`.
+    stopped : str or None
+        Why it ended early.
+    """
+
+    id: str
+    frame: pd.DataFrame
+    stopped: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Cells by status, all four words, 0 among them."""
+        counts = Counter(self.frame["status"])
+        return {word: counts[word] for word in ("ok", "not_applicable", "failed", "pending")}
+
+
+def run_cells(
+    cells: Sequence[Cell], work: Work, store: Store, *, clients: Sequence[Client] = (), name: str = "",
+    concurrency: int | None = None, about: Mapping[str, Any] | None = None, progress: bool | None = None,
+    rounds: Iterable[Iterable[Cell]] | None = None,
+) -> Run:  # fmt: skip
+    """Run the pending cells, save each outcome durably, and return the run.
+
+    It runs in a thread of its own, so that it can be called from a script and from a notebook alike. The first
+    Ctrl-C starts no further cell and waits for those under way; a second one gives them up.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        In the order of the result. A cell whose key appears twice is done once. One with `missing` fields
+        becomes ``not_applicable`` without a call.
+    work : coroutine function, Cell → Outcome
+        What to do with one cell. What it raises becomes a ``failed`` cell with the exception as its reason and
+        the replies that came; `Stop` leaves the cell pending and ends the run.
+    store : Store
+        Cells that are ``ok`` or ``not_applicable`` in it are not done again, ``failed`` ones are. Calls that were
+        answered are not sent again, but for the last one of a cell that failed by its reply. Cells that another
+        process has under way are waited for.
+    clients : sequence of Client
+        Those that `work` uses; they are opened for the run, and their budgets end it.
+    concurrency : int, optional
+        Cells under way at a time; by default the clients' largest, or 8.
+    name, about
+        Of the run, for `Store.runs`.
+    progress : bool, optional
+        A progress bar, labelled with what the cells hold; by default in a terminal and in a notebook.
+    rounds : iterable of cells, optional
+        The cells in the order of the work, a round at a time; by default all, as they come. A round is asked for
+        when the one before has its outcomes in the store; cells of a round that never comes stay pending.
+
+    Returns
+    -------
+    Run
+        With a RagnbWarning where a budget ended it or cells failed.
+
+    Raises
+    ------
+    Stop
+        Where the endpoint refuses every call (key, model). What was done before is kept.
+    Stopped
+        After Ctrl-C; a KeyboardInterrupt.
+    RagnbError
+        Where the store cannot be written.
+
+    Examples
+    --------
+    >>> from ragnb.store import Outcome
+    >>> async def shout(cell):
+    ...     return Outcome.of(cell.inputs["text"].upper())
+    >>> with Store(None) as store:
+    ...     run = run_cells([Cell("s1", "shout", {"text": "hi"}), Cell("s2", "shout", {}, missing=("text",))],
+    ...                     shout, store)
+    >>> run.frame[["sample_id", "status", "value", "reason"]]
+      sample_id          status value   reason
+    0        s1              ok    HI     None
+    1        s2  not_applicable  None  no text
+    """
+    from tqdm.auto import tqdm
+    from tqdm.notebook import tqdm_notebook
+
+    most = concurrency or max((client.concurrency for client in clients), default=8)
+    plan = store.plan(cells, name=name, about=about)
+    job = _Job(cells, work, store, clients, most, rounds)
+    hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
+    interrupts = 0
+    label = kinds.pop() if len(kinds := {cell.what for cell in cells}) == 1 else f"{len(kinds)} metrics"
+    bar = tqdm(total=job.total, desc=label, disable=hidden, unit="cell", dynamic_ncols=True)
+    with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
+        ending = pool.submit(asyncio.run, job.all())
+        while not ending.done():
+            try:
+                wait([ending], timeout=0.1)
+                bar.update(job.done - bar.n)
+            except KeyboardInterrupt:
+                interrupts += 1
+                job.stop(at_once=interrupts > 1)
+        bar.update(job.done - bar.n)
+    ending.result()
+    # Cells in progress finish when a run stops, so the usage is known only here.
+    used = "; ".join(str(client.budget) for client in clients)
+    run = Run(plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None)
+    counts, n = run.counts, len(run.frame)
+    where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
+    if interrupts:
+        raise Stopped(f"stopped; {where}. Run the same again to go on")
+    if run.stopped:
+        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=2)
+    if counts["failed"]:
+        reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
+        listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
+        warnings.warn(
+            f"{counts['failed']} of {n} cells failed ({listed}). Their replies are in the store; "
+            "run the same command again to retry them", RagnbWarning, stacklevel=2,
+        )  # fmt: skip
+    return run
+
+
+class _Job:
+    """A run in progress: workers take cells, and continue once their outcome is on disk."""
+
+    def __init__(
+        self, cells: Sequence[Cell], work: Work, store: Store, clients: Sequence[Client], most: int,
+        rounds: Iterable[Iterable[Cell]] | None,
+    ) -> None:  # fmt: skip
+        self.work, self.store, self.clients, self.most = work, store, clients, most
+        self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
+        done = store.settled(cells)
+        self.left = {cell.key: cell for cell in cells if cell.key not in done}
+        self.open, self.total, self.done = deque[Cell](), len(self.left), 0
+        self.stopping: Stop | None = None
+        self._taken: deque[Cell] = deque()
+        self._under_way: set[Meter] = set()
+        self._batch: list[tuple[Call | tuple[Cell, Outcome], Iterable[int]]] = []
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._workers: list[asyncio.Task[None]] = []
+        self._given_up = False
+
+    def stop(self, *, at_once: bool) -> None:
+        """Start no further cell; `at_once` gives up those under way too."""
+        self.stopping = self.stopping or Stop("interrupted by the user")
+        self._given_up = at_once
+        for worker in self._workers if at_once else ():
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                worker.get_loop().call_soon_threadsafe(worker.cancel)
+
+    async def all(self) -> None:
+        """Run to the end."""
+        self._dealing, self._disk, self._freed = asyncio.Lock(), asyncio.Lock(), asyncio.Event()
+        async with AsyncExitStack() as stack:
+            for client in self.clients:
+                await stack.enter_async_context(client.open())
+            renewer, results = asyncio.create_task(self._renew()), list[BaseException | None]()
+            while not any(results) and self.stopping is None and await asyncio.to_thread(self._deal):
+                workers = range(min(self.most, len(self.open)))
+                self._workers = [asyncio.create_task(self._worker()) for _ in workers]
+                results = await asyncio.gather(*self._workers, return_exceptions=True)
+            renewer.cancel()
+            await self._on_disk(self.store.release)  # after what was paid for is kept, in this order
+        for error in [*results, self.stopping if self.stopping and self.stopping.refused else None]:
+            if isinstance(error, Exception):
+                raise error
+
+    def _deal(self) -> bool:
+        """Schedule the pending cells of the next round; False if there are none."""
+        cells = next(self.rounds, None)
+        keys = dict.fromkeys(cell.key for cell in cells or ())
+        self.open.extend(self.left.pop(key) for key in keys if key in self.left)
+        return cells is not None
+
+    async def _on_disk(self, call: Callable[..., T], *args: Any) -> T:
+        async with self._disk:
+            return await asyncio.to_thread(call, *args)
+
+    # Cells
+
+    async def _worker(self) -> None:
+        while (cell := await self._next()) is not None:
+            started, meter = time.perf_counter(), Meter(cell, self._once)
+            self._under_way.add(meter)
+            try:
+                outcome = await self._outcome(cell, meter)
+                if outcome is None:
+                    return
+                told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
+                value, reason, replies = self._redacted(told)
+                tokens_in, tokens_out = meter.tokens
+                outcome = Outcome(
+                    outcome.status, value, reason, tuple(replies), meter.calls, tokens_in, tokens_out,
+                    time.perf_counter() - started,
+                )  # fmt: skip
+                await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
+                self.done += 1
+            finally:
+                self._under_way.remove(meter)
+                self._freed.set()
+
+    async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
+        """Do one cell; None where the run stops and the cell stays pending."""
+        if cell.missing:
+            return Outcome.lacking(cell.missing)
+        METER.set(meter)
+        try:
+            outcome = await self.work(cell)
+            if not isinstance(outcome, Outcome):
+                raise TypeError(f"the work returned a {type(outcome).__name__}, not an Outcome")
+            return outcome
+        except (Exception, asyncio.CancelledError) as error:
+            if self._given_up:
+                raise
+            stops = [error if isinstance(error, Stop) else None, *(client.stopped for client in self.clients)]
+            if stop := next(filter(None, stops), None):
+                self.stopping = self.stopping or stop
+                return None
+            if isinstance(error, CallFailed):
+                return Outcome.failed(str(error), *filter(None, [error.reply]))
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            return Outcome.failed(f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
+
+    async def _next(self) -> Cell | None:
+        """Return the next cell; None when there is none, or none may be started."""
+        async with self._dealing:
+            while self.stopping is None and (self._taken or await self._claim()):
+                cell = self._taken[0]
+                full = None if cell.missing else self._full(cell)
+                if full is not None:
+                    self.stopping = self.stopping or full
+                elif cell.missing or self._full(cell, reserved=True) is None:
+                    return self._taken.popleft()
+                else:
+                    # What is reserved for cells under way may not all be needed: the end of one makes room.
+                    self._freed.clear()
+                    await self._freed.wait()
+        return None
+
+    async def _claim(self) -> bool:
+        """Claim the next cells; at the end, wait for those claimed by another process."""
+        notice_at = time.monotonic() + _QUIET
+        while self.open and self.stopping is None:
+            batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
+            claimed, held = await self._on_disk(self.store.claim, [cell.key for cell in batch], self.mark)
+            self._taken.extend(cell for cell in batch if cell.key in claimed)
+            self.open.extend(cell for cell in batch if cell.key in held)
+            while self.store.taken_over:
+                warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
+            if claimed:
+                return True
+            if held and time.monotonic() >= notice_at:
+                notice_at = math.inf
+                rows = (await self._on_disk(self.store.claims)).to_dict("records")
+                names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
+                waiting = (
+                    f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
+                    f"shows no activity for {self.store.lease:g} s, this run takes them over"
+                )
+                warnings.warn(waiting, RagnbWarning, stacklevel=2)
+            await asyncio.sleep(_LOOK if held else 0)
+        return False
+
+    def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
+        """Whether a budget has no room for this cell, or none beside what those under way may still need."""
+        calls, tokens = cell.calls, cell.tokens
+        for meter in self._under_way if reserved else ():
+            calls += max(0, meter.cell.calls - meter.calls - meter.reused)
+            tokens += max(0, meter.cell.tokens - sum(filter(None, meter.tokens)))
+        return next((full for client in self.clients if (full := client.budget.full(calls, tokens))), None)
+
+    # Storage
+
+    async def _once(self, meter: Meter, key: str, send: Send) -> Any:
+        """Return the reply to a request, from store or endpoint; it is on disk before its cell continues."""
+        task = asyncio.current_task()
+        meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            known = await self._on_disk(self.store.get, key)
+            if known is not None:
+                number, call = known
+                meter.reused += 1
+            else:
+                call = await send()
+                call = replace(call, reply=self._redacted(call.reply))
+                number = await self._keep(call)
+        meter.latest[task] = number
+        if not isinstance(call.reply, str):
+            return call.reply
+        meter.replies.append(number)
+        return call.reply.replace(call.tag, meter.tag) if call.tag and meter.tag else call.reply
+
+    def _redacted(self, value: Any) -> Any:
+        """Remove keys that an endpoint or a library may have echoed."""
+        for client in self.clients:
+            value = client.redact.value(value)
+        return value
+
+    async def _keep(self, what: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:
+        """Wait until something is on the disk, and return its number; only then it counts as done.
+
+        All that comes while the disk is busy is kept by one commit.
+        """
+        if not self._batch:
+            self._writing = asyncio.create_task(self._write())
+        place, writing = len(self._batch), self._writing
+        self._batch.append((what, refused))
+        return (await asyncio.shield(writing))[place]
+
+    async def _write(self) -> list[int]:
+        async with self._disk:
+            batch, self._batch = self._batch, []
+            items, refused = zip(*batch, strict=True)
+            try:
+                return await asyncio.to_thread(self.store.put, items, list(chain.from_iterable(refused)))
+            except BaseException:
+                self.stopping = self.stopping or Stop("the store cannot be written")
+                raise
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self.store.lease / 3)
+            await self._on_disk(self.store.renew)

@@ -19,7 +19,7 @@ from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS, Metric
-from ragnb.stats.estimates import sums_by
+from ragnb.stats import sums_by
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Array, Codes, Flags, Labels, MetricsArgument, column_names, scored
 from ragnb.weights.engines import Batch, Reduction, reduce_batches

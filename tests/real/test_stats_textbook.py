@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 
 from ragnb import stats
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import t_interval
+from ragnb.stats import t_interval
 
 
 @pytest.fixture(scope="module")

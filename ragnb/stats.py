@@ -1,7 +1,8 @@
-"""Estimates with interval and n: means, agreement with people, corrected means, and the sample sizes they need."""
+"""Statistical formulas on arrays, without frames, names or labels: means, agreement, sample sizes, decisions."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,12 +13,252 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError, unknown
-from ragnb.stats.means import Array, kish, mean_interval, t_quantile
 
+__all__ = [
+    "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "balanced_order", "best_constant", "bias",
+    "binomial_power", "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map",
+    "flip_probability", "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se", "kendall",
+    "kendall_of_means", "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed",
+    "leave_one_out", "limits_of_agreement", "mae", "mean_interval", "p_above", "pooled_variance",
+    "ppi_jackknife", "quadratic_kappa", "questions_to_decide", "recalibrate", "resampled_means", "round_half_up",
+    "sample_size_exact", "sample_size_normal", "side_is_settled", "slope_on_mean", "stratified_mean",
+    "stratified_se", "t_quantile", "unseen_failures", "widening", "wilson", "wilson_size", "within",
+    "within_share",
+]  # fmt: skip
+
+Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Values = npt.ArrayLike
 Labels = npt.ArrayLike | None  # also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction)
+_NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding error: the values are identical
+_BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
+_FEW = 5  # clusters: with so few, identical scores carry no more information than the clusters do
+
+# Means: a clustered ratio mean, its standard error and interval, of many at once
+
+
+def t_quantile(level: float, df: npt.ArrayLike) -> Array:
+    """Return the two-sided Student t quantile at `level` for (fractional) degrees of freedom.
+
+    Examples
+    --------
+    >>> round(float(t_quantile(0.95, 9)), 3)
+    2.262
+    """
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(np.asarray(df, dtype=float), 0.5 + level / 2), dtype=float)
+
+
+def kish(sum_v: npt.ArrayLike, sum_v2: npt.ArrayLike) -> Array:
+    """Return Kish's effective sample size (Σv)²/Σv², 0 without weight.
+
+    Examples
+    --------
+    >>> float(kish(4.0, 4.0))
+    4.0
+    """
+    top: Array = np.asarray(sum_v, dtype=float) ** 2
+    bottom = np.asarray(sum_v2, dtype=float)
+    return np.asarray(np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0))
+
+
+def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
+    """Return the delete-one-cluster jackknife standard error of a ratio mean, centred on the mean.
+
+    Parameters
+    ----------
+    total : array
+        A = Σ a_g, the weight of all clusters.
+    n_clusters : array
+        G, the clusters with a_g > 0.
+    inflated : array
+        Σ (u_g / (1 − a_g/A))², with u_g the cluster's weighted residual sum.
+
+    Returns
+    -------
+    array
+        sqrt((G−1)/G · inflated) / A; nan where G < 2, never 0 for want of clusters.
+
+    Notes
+    -----
+    Deleting cluster g moves the mean by −u_g / (A − a_g), so the sum above is the jackknife itself.
+
+    Examples
+    --------
+    >>> round(float(jackknife_se(np.array(4.0), np.array(4.0), np.array(16 / 9))), 4)
+    0.2887
+    """
+    usable = (n_clusters >= 2) & (total > 0)
+    g = np.where(usable, n_clusters, 2.0)
+    a = np.where(usable, total, 1.0)
+    return np.where(usable, np.sqrt((g - 1) / g * np.maximum(inflated, 0.0)) / a, np.nan)
+
+
+def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
+    """Return Wilson's score bounds for a proportion `p` at (fractional) size `n` and quantile `z`.
+
+    Wilson (1927), J. Am. Stat. Assoc. 22, 209–212. The bounds are in [0, 1].
+
+    Examples
+    --------
+    >>> low, high = wilson(np.array(0.5), np.array(10.0), np.array(1.959963984540054))
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.2366, 0.7634)
+    """
+    z2n = z**2 / n
+    centre = (p + z2n / 2) / (1 + z2n)
+    half = z * np.sqrt(np.maximum(p * (1 - p) / n + z2n / (4 * n), 0.0)) / (1 + z2n)
+    low = np.where(p == 0, 0.0, np.clip(centre - half, 0.0, 1.0))  # rounding leaves 1e-17 of the difference
+    high = np.where(p == 1, 1.0, np.clip(centre + half, 0.0, 1.0))
+    return low, high
+
+
+def mean_interval(
+    value: Any, se: Any, g_eff: Any, n_kish: Any, ranges: tuple[Any, Any], *, binary: Any = False,
+    level: Any = 0.95, df: Array | None = None, fraction: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the interval of a clustered mean.
+
+    Parameters
+    ----------
+    value, se : array
+        The mean and its jackknife standard error; nan gives a nan interval.
+    g_eff : array
+        1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
+    n_kish : array
+        Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` represents n: values all
+        alike do not provide how those of one cluster go together. With 5 clusters or fewer (0/1: fewer
+        than 5) n is at most that, too.
+    ranges : (array, array)
+        The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
+        in place of z, of fewer degrees of freedom where p is near an end and the clusters' sums are skewed.
+        Else: value ± t·se.
+    binary : bool or array of bool
+        For 0/1 values n is capped at Kish's, as no design tells more than independent samples would.
+    level : float
+        In (0, 1).
+    df : array, optional
+        Degrees of freedom of a standard error that is not the jackknife's, see `stratified_se`: Wilson's n is then
+        p(1−p)/se², Kish's where se is 0, and nothing is taken off.
+    fraction : float or array, optional
+        The information fraction, samples at hand ÷ the most there will be, where the interval is looked at again
+        as samples come in. Then both ends hold at every look together: fourth-root rule, see Notes. Above 1 the
+        plan is spent, and both ends are nan. None is an interval for one look.
+
+    Notes
+    -----
+    Near an end of its range a mean is skewed, and Wilson's interval with t(G_eff − 1) then covers too seldom. Over
+    G clusters the variance of a variance is σ⁴ (2/(G−1) + κ/G), κ the excess kurtosis, so the degrees of freedom
+    that match it (Satterthwaite 1946, Biometrics Bulletin 2, 110–114) are (G−1)/(1 + κ/2). In place of a fourth
+    moment, which few clusters tell badly, stands what the range implies: with r = G_eff/n the share of the
+    variance that 0/1 clusters would have, a cluster's skewness is γ = (1−2p) √(r/pq) where the variance goes as
+    pq, and κ = 2γ² (1.5 γ² for a gamma; simulation in benchmarks/coverage.py bears out 2), with p at Wilson's
+    centre. The factor 1 − r lets go of it for 0/1 clusters, whose variance follows from their mean:
+    ν = max((G_eff − 1)/(1 + r(1 − r)(1 − 2p)²/pq), 1).
+
+    Fourth-root rule: a margin wider by fraction^(−1/4), at half the error a side (t(.975) where a side has 5 %),
+    misses a true value at any of 15 looks on a Brownian path in 5.0 % of cases, of 60 in 5.8 %; `widening` is its
+    cost. Where the plan is raised after looking, it is 7 % (1.5 times) to 8.6 % (twice).
+
+    Examples
+    --------
+    >>> one = np.array(1.0)
+    >>> low, high = mean_interval(one, 0 * one, 20 * one, 20 * one, (0 * one, one))
+    >>> round(float(low), 3), float(high)
+    (0.82, 1.0)
+    """
+    bottom, top = ranges
+    kept = 1.0 if fraction is None else np.sqrt(fraction)  # the effective n after repeated looks
+    level = level if fraction is None else (1 + level) / 2
+    t = t_quantile(level, np.maximum(g_eff - 1 if df is None else df, 1.0))
+    finite = np.isfinite(bottom) & np.isfinite(top)
+    width = np.where(finite, top - bottom, 1.0)
+    base = np.where(finite, bottom, 0.0)
+    p = np.clip((value - base) / width, 0.0, 1.0)
+    s2 = (se / width) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        varies = (s2 > _NOISE**2) & (p > 0) & (p < 1)
+        fewest = np.minimum(n_kish, g_eff)
+        n = np.where(varies, p * (1 - p) / s2, n_kish if df is not None else fewest)
+        if df is None:
+            few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # identical 0/1 clusters count as 0/1 rows
+            n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
+            # Fewer degrees of freedom where the clusters' sums are skewed: see Notes
+            r, shrink = np.minimum(g_eff / n, 1.0), t**2 / n
+            centre = (p + shrink / 2) / (1 + shrink)
+            half_kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
+            skewed = np.maximum(np.maximum(g_eff - 1, 1.0) / (1 + half_kurtosis), 1.0)
+            n = n * (t / np.where(varies, t_quantile(level, skewed), t)) ** 2
+        low, high = wilson(p, kept * n, t)
+    low = np.where(finite, base + width * low, value - t * se / np.sqrt(kept))
+    high = np.where(finite, base + width * high, value + t * se / np.sqrt(kept))
+    known = np.isfinite(value) & np.isfinite(se) & (kept <= 1)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def widening(fraction: float, df: float, *, level: float = 0.95) -> float:
+    """Return the factor by which the fourth-root rule of `mean_interval` widens the margin of a single look.
+
+    Examples
+    --------
+    >>> round(widening(1.0, np.inf, level=0.9), 2), round(widening(1 / 16, np.inf, level=0.9), 2)
+    (1.19, 2.38)
+    """
+    return float(t_quantile((1 + level) / 2, df) / t_quantile(level, df) / fraction**0.25)
+
+
+def resampled_means(
+    sizes: npt.NDArray[np.int64], weights: Array, sums: Array, variances: Array, *, resamples: int, seed: int
+) -> Array:
+    """Return bootstrap means: units drawn with replacement, as many as there are.
+
+    Parameters
+    ----------
+    sizes : (U,) int
+        1 for a cluster; for rows that are clusters of their own and share a unit, how many they are.
+    weights, sums, variances : (U, W) float
+        Σv, Σvx and Var(vx) of one draw from a unit; the variance of a cluster is 0, as it is drawn whole.
+    resamples : int
+    seed : int
+        The same seed gives the same numbers.
+
+    Returns
+    -------
+    (resamples, W) float
+        Σvx / Σv of each resample; nan where nothing with weight was drawn.
+
+    Notes
+    -----
+    The counts are multinomial, which is the bootstrap itself for clusters. What c draws from a unit of several
+    rows add up to is known by its mean and variance alone: it is drawn as normal, with c times both.
+
+    Examples
+    --------
+    >>> one, zero = np.ones((3, 1)), np.zeros((3, 1))
+    >>> resampled_means(np.array([1, 1, 1]), one, one / 2, zero, resamples=2, seed=0).tolist()
+    [[0.5], [0.5]]
+    """
+    rng = np.random.default_rng(seed)
+    means = np.full((resamples, weights.shape[1]), np.nan)
+    units, total = len(sizes), int(sizes.sum())
+    block = max(1, _BLOCK // max(units, 1))
+    for start in range(0, resamples if total else 0, block):
+        part = means[start : start + block]
+        if total > units:  # multinomial; drawn one by one where that is faster
+            drawn = rng.multinomial(total, sizes / total, size=len(part)).astype(float)
+        else:
+            picked = rng.integers(0, units, (len(part), total)) + units * np.arange(len(part))[:, None]
+            drawn = np.bincount(picked.ravel(), minlength=len(part) * units).reshape(-1, units).astype(float)
+        bottom, top = drawn @ weights, drawn @ sums
+        if variances.any():
+            top += np.sqrt(drawn @ variances) * rng.standard_normal(part.shape)
+        np.divide(top, bottom, out=part, where=bottom > 0)
+    return means
+
+
+# Estimates with interval and n: agreement with people, corrected means, and the sample sizes they need
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +535,7 @@ def clustered_mean(
     parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
-    edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    how: dict[str, Any] = {"binary": binary, "level": level, "fraction": fraction}
-    low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, **how)
+    low, high = mean_interval(mean, found.se, g_eff, size, ends, binary=binary, level=level, fraction=fraction)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
 
@@ -402,26 +641,19 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction:
     if not np.isfinite(found.se) or not np.isfinite(found.df) or (fraction or 0) > 1:
         return np.nan
     if share:
-        p = _where_the_interval_ends(found, threshold, fraction)
-        return p if found.value > threshold else 1 - p
+        # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold
+        least, most = np.log(1e-12), np.log(0.5)
+        for _ in range(6):
+            tried = np.linspace(least, most, 64)
+            how: dict[str, Any] = {"binary": True, "level": 1 - 2 * np.exp(tried), "fraction": fraction}
+            ends = mean_interval(found.value, found.se, found.df + 1, found.n_eff, (0.0, 1.0), **how)
+            beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
+            first = int(np.argmax(beyond)) if beyond.any() else 63
+            least, most = tried[max(first - 1, 0)], tried[first]
+        return float(np.exp(most) if found.value > threshold else 1 - np.exp(most))
     if not found.se > 1e-12 * max(1.0, abs(found.value)):
         return np.nan
     return float(stdtr(found.df, -(found.value - threshold) / found.se))
-
-
-def _where_the_interval_ends(found: Estimate, threshold: float, fraction: float | None) -> float:
-    """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval is at the threshold."""
-    least, most = np.log(1e-12), np.log(0.5)
-    value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
-    for _ in range(6):
-        tried = np.linspace(least, most, 64)
-        levels: Any = 1 - 2 * np.exp(tried)
-        how: dict[str, Any] = {"binary": True, "level": levels, "fraction": fraction}
-        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), **how)
-        beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
-        first = int(np.argmax(beyond)) if beyond.any() else 63
-        least, most = tried[max(first - 1, 0)], tried[first]
-    return float(np.exp(most))
 
 
 def holm(p: Values) -> Array:
@@ -437,8 +669,7 @@ def holm(p: Values) -> Array:
     raw = np.asarray(p, dtype=float)
     out = np.full(len(raw), np.nan)
     order = np.argsort(np.where(np.isnan(raw), np.inf, raw), kind="stable")[: int((~np.isnan(raw)).sum())]
-    steps = np.arange(len(order), 0, -1)
-    out[order] = np.minimum(np.maximum.accumulate(steps * raw[order]), 1.0)
+    out[order] = np.minimum(np.maximum.accumulate(np.arange(len(order), 0, -1) * raw[order]), 1.0)
     return out
 
 
@@ -895,14 +1126,9 @@ def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     own, a, b = cell // ky // kx, cell // ky % kx, cell % ky
     agreeing = _below(own, a, b, size) + _below(own, kx - a, ky - b, size)
     crossed = _below(own, a, ky - b, size) + _below(own, kx - a, b, size)
-    whole, same_x, same_y = (_sizes_of(of, size) for of in (own, cell // ky, own * ky + b))
+    groups = (packed(of) for of in (own, cell // ky, own * ky + b))
+    whole, same_x, same_y = (np.bincount(code, weights=size)[code] for code in groups)
     return np.stack([agreeing - crossed, whole - same_x, whole - same_y], axis=1)[at]
-
-
-def _sizes_of(group: Codes, size: Array) -> Array:
-    """Sum the sizes of each row's group."""
-    code = packed(group)
-    return np.asarray(np.bincount(code, weights=size)[code], dtype=float)
 
 
 def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
@@ -1017,14 +1243,11 @@ def ppi_jackknife(
     error = error - np.average(error, weights=w)
     scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
     scale = scale if sum(scale) > 0 else (1.0, 0.0)
-    further = used[:, 5] - used[:, 0]
-    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * further / len(more) if lam else 0.0)
+    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * (used[:, 5] - used[:, 0]) / len(more) if lam else 0.0)
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
-        edges = np.array(float(ends[0])), np.array(float(ends[1]))
-        parts = np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w)
-        low, high = map(float, mean_interval(*parts, edges, level=level))
+        low, high = map(float, mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, level=level))
     else:
         low, high = t_interval(value, se, g_eff - 1, level)
     return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
@@ -1294,8 +1517,7 @@ def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power
     near = sample_size_normal(target, share, alpha=alpha, power=power)
     if near > 5000:
         return near
-    top = 2 * near + 60
-    sizes = np.arange(1, top + 1)
+    sizes = np.arange(1, 2 * near + 61)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
     return int(sizes[weak[-1]]) + 1 if len(weak) else 1
 
@@ -1458,8 +1680,7 @@ def label_budget(
     share = np.full(len(labels), need.seen)
     se = np.sqrt(share * (1 - share) * need.deff / labels)
     g_eff = np.maximum(per_label * labels, 1.0)
-    edges = np.zeros(len(labels)), np.ones(len(labels))
-    low, high = mean_interval(share, se, g_eff, labels, edges, binary=True, level=level)
+    low, high = mean_interval(share, se, g_eff, labels, (0.0, 1.0), binary=True, level=level)
     fraction = labels / (labels_planned or np.inf)
     alpha, kept_of = (alpha, 1.0) if labels_planned is None else (alpha / 2, np.sqrt(fraction))
     independent = np.maximum(np.floor(labels * kept_of / need.deff + 1e-9), 1.0)
@@ -1471,3 +1692,234 @@ def label_budget(
 
     chances = {"probability": kept(need.seen), "cautious": kept(need.planned)}
     return {"labels": labels, "low": low, "high": high, **chances}
+
+
+# Decisions at a threshold
+
+MOST_TIMES = 30
+"""A plan of more than so many times the questions at hand is none: the mean lies too close to the threshold."""
+_POWER, _NEAR = 0.8, 1e-9
+_SHARE = 0.2  # of the variance that the range allows: values that all came out alike may not stay so
+
+
+def flip_probability(value: float, threshold: float, se: float, df: float) -> float:
+    """Return the probability that an identical repeat falls on the other side of a threshold; nan without se.
+
+    A repeat differs from this run by se √2 and nothing is known of the truth but this run: T(−|value − b|/(√2 se))
+    with max(df, 1) degrees of freedom. Where the truth is the threshold itself it is 50 %, and this says 30 on
+    average.
+
+    Examples
+    --------
+    >>> round(flip_probability(0.82, 0.8, 0.03, 13), 3)
+    0.323
+    """
+    from scipy.special import stdtr
+
+    if not (se > 0 and np.isfinite(df)):
+        return float("nan")
+    return float(stdtr(max(df, 1.0), -abs(value - threshold) / (np.sqrt(2) * se)))
+
+
+def wilson_size(value: float, low: float, high: float, df: float, level: float) -> float:
+    """Return n of the Wilson interval (low, high) of a share with Student's t, nan if it is not one.
+
+    At an end L of the interval (p − L)² = t² L(1 − L)/n, so either end tells n; both tell the same.
+
+    Examples
+    --------
+    >>> t = t_quantile(0.95, 9.0)
+    >>> low, high = wilson(np.array(0.9), np.array(60.0), t)
+    >>> round(wilson_size(0.9, float(low), float(high), 9, 0.95), 6)
+    60.0
+    """
+    t2 = float(t_quantile(level, max(df, 1.0))) ** 2
+    ends = [end for end in (low, high) if min(end, 1 - end) > _NEAR and end != value]
+    told = [t2 * end * (1 - end) / (value - end) ** 2 for end in ends]
+    alike = bool(told) and np.allclose(told, told[0], rtol=1e-6)
+    return float(told[0]) if alike else float("nan")
+
+
+def questions_to_decide(
+    value: float, threshold: float, n: float, df: float, level: float, *, size: float | None = None,
+    se: float = 0.0,
+) -> int | None:  # fmt: skip
+    """Return how many more questions decide on which side of a threshold a mean lies, at 80 % power.
+
+    Parameters
+    ----------
+    value, threshold : float
+        With `size` shares in [0, 1].
+    n : float
+        The questions at hand.
+    df, level : float
+        Of the interval at hand.
+    size : float, optional
+        Wilson's n of the interval; None where it is value ± t·se.
+    se : float
+        Without `size`.
+
+    Returns
+    -------
+    int or None
+        None above 30 n: too close to the threshold for more questions to decide.
+
+    Notes
+    -----
+    Nothing is known but this estimate, so the mean of n + k questions wanders by se √(k/(n + k)), and with
+    r = (n + k)/n its interval reaches t(df·r) √(b(1 − b)/(size·r)) from the threshold b (without a size
+    t·se/√r). The smallest k at which the mean is farther from b than that, on either side, with 80 %.
+
+    Examples
+    --------
+    >>> questions_to_decide(0.86, 0.8, 84, 13, 0.95, size=84)
+    582
+    """
+    from scipy.special import stdtr
+
+    freedom, gap = max(df, 1.0), value - threshold
+    se = se if size is None else float(np.sqrt(value * (1 - value) / size))
+
+    def decided(k: int) -> float:
+        r = np.float64((n + k) / n)
+        error = se if size is None else np.sqrt(threshold * (1 - threshold) / size)
+        half = t_quantile(level, freedom * r) * error / np.sqrt(r)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sides = [stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)]
+        return float(np.nan_to_num(sides[0] + sides[1], nan=0.0))
+
+    # The probability rises with k wherever the interval at hand contains the threshold.
+    most = int(MOST_TIMES * n)
+    needed = bisect_left(range(1, most + 1), _POWER, key=decided) + 1
+    return needed if needed <= most else None
+
+
+def unseen_failures(low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 0.05) -> tuple[Array, Array]:
+    """Return how low a mean may be if entire documents can fail, and the share that may fail unobserved.
+
+    Parameters
+    ----------
+    low : array
+        The low end of the interval, rescaled so that 0 is the bad end of the range.
+    g_eff : array
+        The effective number of documents, none of which failed.
+
+    Notes
+    -----
+    Were a share q of all documents failures, none of G would be one with probability (1 − q)^G: at least `alpha`
+    up to q = 1 − α^(1/G). Such documents, at the bad end, leave (1 − q) of the mean.
+
+    Examples
+    --------
+    >>> low_if, share = unseen_failures(0.95, 20)
+    >>> round(float(low_if), 3), round(float(share), 3)
+    (0.818, 0.139)
+    """
+    kept: Array = alpha ** (1 / np.asarray(g_eff, dtype=float))
+    return np.asarray(low, dtype=float) * kept, 1 - kept
+
+
+# Sequential evaluation: a balanced order of rows, and when a decision is settled
+
+
+def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.intp]:
+    """Return a random order of rows in which every prefix has the groups in proportion.
+
+    Among the first k of N rows a group of m has ⌊km/N⌋ or ⌈km/N⌉: groups of one size come in rounds of one row
+    each. The order is random within the groups and, as far as that leaves a choice, among them.
+
+    Parameters
+    ----------
+    groups : array
+        The group of each row, such as its document.
+    seed : int
+        The same seed gives the same order.
+
+    Examples
+    --------
+    >>> groups = np.array(["a", "b", "c"] * 4)
+    >>> groups[balanced_order(groups)].reshape(4, 3).tolist()
+    [['c', 'b', 'a'], ['a', 'b', 'c'], ['c', 'a', 'b'], ['a', 'c', 'b']]
+    """
+    rng, code = np.random.default_rng(seed), packed(np.asarray(groups))
+    n, sizes = len(code), np.bincount(code)
+    shuffled = rng.permutation(n)
+    rows = shuffled[np.argsort(code[shuffled], kind="stable")]
+    size, start = np.repeat(sizes, sizes), np.cumsum(sizes) - sizes
+    rank = np.arange(n) - np.repeat(start, sizes)
+    # A row may come from one place on and must come before another: between them its group is in proportion. Where
+    # it is aimed at, no group is early or late on average.
+    opens, ends = np.append(rank * n // size, n), np.append(-(-(rank + 1) * n // size), n)
+    aim = np.append((rank + rng.random(n)) / size, np.inf)
+    room = np.arange(1, n + 1) - np.cumsum(np.bincount(ends[:n], minlength=n + 1)[1:])
+    following, order = start.copy(), np.empty(n, dtype=np.intp)
+    for place in range(n):
+        full = place + 1 + int(np.argmax(room[place:] == 0))  # up to here every place is needed by a row that ends
+        fits = (opens[following] <= place) & (ends[following] <= full)
+        chosen = int(following[np.argmin(np.where(fits, aim[following], np.inf))])
+        order[place] = rows[chosen]
+        room[place : ends[chosen] - 1] -= 1
+        group = code[rows[chosen]]
+        following[group] = chosen + 1 if chosen + 1 < start[group] + sizes[group] else n
+    return order
+
+
+def pooled_variance(values: Values, groups: npt.ArrayLike) -> float:
+    """Return the variance of values within their groups, Σ(x − mean of its group)² / Σ(m − 1), m the group sizes.
+
+    It is nan where no group has two values.
+
+    Examples
+    --------
+    >>> pooled_variance([1, 3, 2, 2, 9], ["a", "a", "b", "b", "c"])
+    1.0
+    """
+    x, code = np.asarray(values, dtype=float), packed(np.asarray(groups))
+    sizes = np.bincount(code)
+    residuals = x - (np.bincount(code, weights=x) / sizes)[code]
+    freedom = len(x) - len(sizes)
+    return float(residuals @ residuals) / freedom if freedom else float("nan")
+
+
+def side_is_settled(
+    value: Values, threshold: Values, variance: Values, n: Values, size: Values, *, width: float = 1.0,
+    binary: bool = False,
+) -> Flags:  # fmt: skip
+    """Return whether the remaining rows cannot move a mean to the other side of a threshold.
+
+    Parameters
+    ----------
+    value : array
+        The (weighted) mean of the rows that are there, a beginning of a `balanced_order`.
+    threshold : array
+    variance : array
+        Within the groups of the order; see `pooled_variance`. With nan nothing is settled.
+    n, size : array
+        How many rows are there, and how many there will be; of weighted rows Kish's numbers.
+    width : float
+        Of the range of the values.
+    binary : bool
+        Whether the values are 0 and 1.
+
+    Returns
+    -------
+    array of bool
+        True where \\|value − threshold\\| > 3 √(s² (1/n − 1/size)), with s² the variance, yet at least a fifth of
+        width²/n, and for 0/1 values a fifth of v(1 − v) + 1/n and half of b(1 − b) at the threshold b.
+
+    Notes
+    -----
+    The mean of all rows is that of the first plus a deviation of variance s²(1/n − 1/size) (sampling without
+    replacement within groups). The least variance is for values that are piled up at one end: before one of the
+    others is seen, their own variance is 0. Half of what rows at the threshold would have is for failures that are
+    rare: without it 1.8 % of runs at a pass rate of .95 ended on the other side, with it .4.
+
+    Examples
+    --------
+    >>> side_is_settled([0.9, 0.82], 0.8, 0.1, 80, 400, binary=True).tolist()
+    [True, False]
+    """
+    v, at, s2, seen, whole = (np.asarray(one, dtype=float) for one in (value, threshold, variance, n, size))
+    least: Array = _SHARE * (v * (1 - v) * binary + width**2 / seen)
+    least = np.maximum(least, at * (1 - at) / 2 * binary)
+    return np.asarray(np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * np.maximum(1 / seen - 1 / whole, 0)))
