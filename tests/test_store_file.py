@@ -52,7 +52,7 @@ def shouting(store, **more):
 
 
 @pytest.mark.parametrize("ahead", [86400, 60, 1e300])
-@pytest.mark.parametrize("owner", [ELSEWHERE, "some other name", Store(None)._owner])
+@pytest.mark.parametrize("owner", [ELSEWHERE, "a name", Store(None)._owner], ids=["first", "any", "ours"])
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tmp_path, monkeypatch, owner, ahead):
     monkeypatch.setattr("ragnb.store.loop._QUIET", 0.1)
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
@@ -64,7 +64,7 @@ def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tm
         assert 0.1 < time.monotonic() - started < 5
     texts = [str(one.message) for one in said]
     assert re.match(r"waiting for 3 cells claimed by another process: process .+ on \S+ \(until ", texts[0])
-    who = {ELSEWHERE: "process 4711 on build-7", "some other name": "process ? on ?"}.get(owner, "process ")
+    who = {ELSEWHERE: "process 4711 on build-7", "a name": "process ? on ?"}.get(owner, "process ")
     assert all(who in text for text in texts[:2])
     assert re.search(r"showed no activity; its 3 cells are taken over", texts[1])
 
