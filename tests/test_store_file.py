@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 
 import pytest
@@ -526,7 +526,8 @@ def judged(tmp_path_factory):
         judge = f"llm_profiles:\n  judge: {{base_url: '{server.base_url}', model: small}}\n"
         (folder / "mine.yaml").write_text(f"cases: cases.jsonl\n{judge}", encoding="utf-8")
         words = ["judge", str(folder / "mine.yaml"), "--no-probes", "--out", str(folder / "o.csv"), "--store"]
-        assert main([*words, str(folder / "a.sqlite")]) == 0
+        with chdir(folder):  # its record of what it judged goes below the working directory
+            assert main([*words, str(folder / "a.sqlite")]) == 0
         yield (folder / "a.sqlite").read_bytes(), words
 
 
