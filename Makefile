@@ -12,8 +12,11 @@ READY := $(VENV)/.ready
 report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
 	@$(VENV)/bin/ragnb report $(SCENARIO)
 
-test: $(READY)  ## the whole suite: make test ARGS="-k weights" runs a part
-	@$(PY) -m pytest $(ARGS)
+# A file stays in one process: the cells of a notebook need each other, and set-ups of files are slow.
+SPREAD := -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+
+test: $(READY)  ## the whole suite on all cores: make test ARGS="-k weights" runs a part, ARGS="-n 0" in one process
+	@$(PY) -m pytest $(SPREAD) $(ARGS)
 
 lint: $(READY)
 	@$(PY) -m ruff check .

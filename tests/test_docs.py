@@ -13,13 +13,13 @@ import contextlib
 import io
 import re
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from llm_server import LlmServer
+from papermill_line import papermill
 from pipeline_server import model
 
 from ragnb.cli import main
@@ -43,11 +43,10 @@ def blocks(page: Path) -> list[Block]:
 
 
 def command(line: str) -> tuple[int, str]:
-    """A line of `ragnb` in this process, which has it imported already; papermill in its own."""
+    """A line of `ragnb` or papermill in this process, which has them imported already."""
     name, *words = shlex.split(line)
     if name == "papermill":
-        done = subprocess.run([sys.executable, "-m", name, *words], capture_output=True, text=True, timeout=120)
-        return done.returncode, done.stdout + done.stderr
+        return papermill(*words)
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
         code = main(words)
     return code, said.getvalue()

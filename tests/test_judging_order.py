@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import block
+from llm_server import LlmServer
 from scipy.optimize import brentq
 
 import ragnb as rn
@@ -195,17 +196,23 @@ def expected_stop(cases, scores, gate_at, weights, docs=12):
     return n
 
 
+@pytest.fixture(scope="module")
+def order():
+    """The questions of 200 cases in the order in which all of them are asked."""
+    with LlmServer(strict) as server:
+        judged_by(server, cases_of(200), at_once=1)
+        return asked(server)
+
+
 @pytest.mark.parametrize("weights", [{}, {"d0": 4.0, "d3": 0.5}])
 @pytest.mark.parametrize("at", [5.0, 7.0, 8.0, 8.5, 9.0])
-def test_a_run_stops_where_the_rule_by_hand_says_so(server, at, weights):
+def test_a_run_stops_where_the_rule_by_hand_says_so(server, order, at, weights):
     cases = {case["question"]: case for case in cases_of(200)}
     gate = rn.Gate("good", "accuracy", ">=", at)
     table = judged_by(server, cases.values(), stop_when=[gate], doc_weights=weights, at_once=1)
     full = {case["question"]: 9.5 if case["answer"] == "good" else 2.0 for case in cases.values()}
     n = len(server.log)
-    server.log.clear()
-    judged_by(server, cases.values(), at_once=1)  # the order of all
-    assert n == expected_stop(cases, {q: full[q] for q in asked(server)}, at, weights)
+    assert n == expected_stop(cases, {q: full[q] for q in order}, at, weights)
     told = table.attrs["judge"]
     assert (told["stopped_early"], told["calls_saved"]) == (n < 200, 200 - n)
     assert table["accuracy"].notna().sum() == n

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +87,8 @@ def scenario(llm_server, tmp_path):
 
 def run(path, tmp_path, *more):
     words = ["judge", str(path), "--out", str(tmp_path / "out" / "judged.csv"), *more]
-    return main(words)
+    with chdir(tmp_path):  # its record of what it judged goes below the working directory
+        return main(words)
 
 
 # From the file to the table

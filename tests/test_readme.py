@@ -1,12 +1,11 @@
 """What the README shows runs as it stands there."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
+
+import pytest
 
 import ragnb as rn
 
@@ -48,14 +47,14 @@ COMMANDS = [
 ]
 
 
-def test_the_commands_run_one_after_the_other(tmp_path):
+@pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
+def test_the_commands_run_one_after_the_other(tmp_path, monkeypatch, run):
     for name in ("data", "scenarios"):
         (tmp_path / name).symlink_to(ROOT / name)
-    env = os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    monkeypatch.chdir(tmp_path)
     for line in COMMANDS:
-        command = [sys.executable, "-m", "ragnb", *shlex.split(line)[1:]]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
-        assert done.returncode in (0, 1, 3), done.stderr
+        code, _, said = run(*shlex.split(line)[1:])
+        assert code in (0, 1, 3), said
         for name in re.findall(r"\b(?:check\.md|card\.html|evaluated\.csv)\b", line):
             assert (tmp_path / name).read_text(encoding="utf-8")
 

@@ -213,7 +213,7 @@ def test_unknown_parameter_gets_near_names(tmp_path):
     "bad",
     [
         {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
-        {"scores": "absent.csv"}, {"title": object()},
+        {"scores": "absent.csv"}, {"title": ...},
     ],
     ids=repr,
 )  # fmt: skip

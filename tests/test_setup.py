@@ -120,23 +120,33 @@ print(json.dumps([same, len(page) > 10_000, code, sheet.means["value"].iloc[0]])
     assert json.loads(done.stdout.splitlines()[-1]) == [True, True, 1, pytest.approx(0.7)]
 
 
-@pytest.mark.parametrize(
-    ("code", "extra", "package"),
-    [
-        ("import ragnb.plots", "notebook", "matplotlib"),
-        ("import ragnb.widgets", "notebook", "ipywidgets"),
-        ("import ragnb.report", "notebook", "papermill"),
-        ("rn.read_scores('book.xlsx')", "readers", "python_calamine"),
-        ("from ragnb.scoring.ragas import imported; imported()", "ragas", "ragas"),
-    ],
-)
-def test_what_a_part_lacks_is_named_with_its_extra(tmp_path, code, extra, package):
-    (tmp_path / "book.xlsx").write_bytes(b"PK")
-    done = core_alone(f"try: {code}\nexcept ImportError as error: print(type(error).__name__, error)", tmp_path)
+LACKING = {
+    "import ragnb.plots": ("notebook", "matplotlib"),
+    "import ragnb.widgets": ("notebook", "ipywidgets"),
+    "import ragnb.report": ("notebook", "papermill"),
+    "rn.read_scores('book.xlsx')": ("readers", "python_calamine"),
+    "from ragnb.scoring.ragas import imported; imported()": ("ragas", "ragas"),
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory) -> dict[str, str]:
+    """What each line says, one after the other in one process: a part that was refused once stays refused."""
+    folder = tmp_path_factory.mktemp("core")
+    (folder / "book.xlsx").write_bytes(b"PK")
+    say = "print(type(error).__name__, error)"
+    lines = [f"try: {code}\nexcept ImportError as error: {say}\nelse: print()" for code in LACKING]
+    done = core_alone("\n".join(lines), folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("MissingExtraError ")
-    assert f'pip install "ragnb[{extra}]"' in done.stdout
-    assert package in done.stdout
+    return dict(zip(LACKING, done.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize("code", LACKING)
+def test_what_a_part_lacks_is_named_with_its_extra(refusals, code):
+    extra, package = LACKING[code]
+    assert refusals[code].startswith("MissingExtraError ")
+    assert f'pip install "ragnb[{extra}]"' in refusals[code]
+    assert package in refusals[code]
 
 
 def test_a_command_that_lacks_a_package_is_refused_in_one_line(tmp_path):

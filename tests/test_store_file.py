@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 
 import pytest
@@ -52,7 +52,7 @@ def shouting(store, **more):
 
 
 @pytest.mark.parametrize("ahead", [86400, 60, 1e300])
-@pytest.mark.parametrize("owner", [ELSEWHERE, "some other name", Store(None)._owner])
+@pytest.mark.parametrize("owner", [ELSEWHERE, "a name", Store(None)._owner], ids=["first", "any", "ours"])
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tmp_path, monkeypatch, owner, ahead):
     monkeypatch.setattr("ragnb.store.store._QUIET", 0.1)
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
@@ -64,7 +64,7 @@ def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tm
         assert 0.1 < time.monotonic() - started < 5
     texts = [str(one.message) for one in said]
     assert re.match(r"waiting for 3 cells claimed by another process: process .+ on \S+ \(until ", texts[0])
-    who = {ELSEWHERE: "process 4711 on build-7", "some other name": "process ? on ?"}.get(owner, "process ")
+    who = {ELSEWHERE: "process 4711 on build-7", "a name": "process ? on ?"}.get(owner, "process ")
     assert all(who in text for text in texts[:2])
     assert re.search(r"showed no activity; its 3 cells are taken over", texts[1])
 
@@ -526,7 +526,8 @@ def judged(tmp_path_factory):
         judge = f"llm_profiles:\n  judge: {{base_url: '{server.base_url}', model: small}}\n"
         (folder / "mine.yaml").write_text(f"cases: cases.jsonl\n{judge}", encoding="utf-8")
         words = ["judge", str(folder / "mine.yaml"), "--no-probes", "--out", str(folder / "o.csv"), "--store"]
-        assert main([*words, str(folder / "a.sqlite")]) == 0
+        with chdir(folder):  # its record of what it judged goes below the working directory
+            assert main([*words, str(folder / "a.sqlite")]) == 0
         yield (folder / "a.sqlite").read_bytes(), words
 
 

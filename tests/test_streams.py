@@ -315,11 +315,12 @@ def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(
 
 
 def test_memory_does_not_grow_with_the_rows_of_a_stream(tmp_path):
+    table = scores(50_000).drop("retrieved_contexts")
+
     def peak(rows):
         for i in range(rows // 50_000):
-            scores(50_000, i).with_columns("qid" + pl.lit(f"-{i}")).drop("retrieved_contexts").write_parquet(
-                tmp_path / f"part-{i}.parquet", row_group_size=50_000
-            )
+            part = table.with_columns(pl.col("qid") + f"-{i}")
+            part.write_parquet(tmp_path / f"part-{i}.parquet", row_group_size=50_000)
         code = f"""
             import resource
             import ragnb as rn
