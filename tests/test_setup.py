@@ -85,6 +85,13 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hidden())
+finder = importlib.metadata.MetadataPathFinder
+search = finder.find_distributions
+
+def installed_alone(*context):
+    return [one for one in search(*context) if plain(one.name) in core | {"ragnb"}]
+
+finder.find_distributions = installed_alone  # what is hidden has no version either
 import warnings
 warnings.simplefilter("ignore")
 import ragnb as rn
@@ -118,6 +125,9 @@ print(json.dumps([same, len(page) > 10_000, code, sheet.means["value"].iloc[0]])
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == [True, True, 1, pytest.approx(0.7)]
+    packages = json.loads((tmp_path / "saved" / "run.json").read_text(encoding="utf-8"))["packages"]
+    assert {"numpy", "polars"} <= set(packages)
+    assert not {"matplotlib", "papermill"} & set(packages)
 
 
 @pytest.mark.parametrize(
