@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[1]
-collect_ignore = [] if find_spec("xllamacpp") else ["optional"]
+collect_ignore = ["release", *([] if find_spec("xllamacpp") else ["optional"])]  # make release-check names it
 Report = pytest.TestReport | pytest.CollectReport
 SHARED_REASON = "no folder shared/ beside the checkout"
 
