@@ -113,7 +113,8 @@ def said(need: Need, environment: Environment, folder: Path, lang: str) -> str:
         line = done.stderr.splitlines()[-1]
         assert line.startswith("ragnb.errors.MissingExtraError: ")
         return line
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.returncode == 2, done.stderr
+    assert re.fullmatch(r"(\d/\d \w+\n)?", done.stdout)  # the stage that ragnb run has come to
     (line,) = done.stderr.splitlines()
     assert line.startswith("ragnb: ")
     return line
@@ -124,7 +125,7 @@ def said(need: Need, environment: Environment, folder: Path, lang: str) -> str:
 def test_what_is_missing_is_named_in_one_line(core, inputs, need, lang):
     line = said(need, core, inputs, lang)
     assert SAID.findall(line) == [f"ragnb[{need.extra}]"]
-    assert need.is_python or LANGUAGES[lang] in line
+    assert need.is_python or LANGUAGES["zh" if "拦截" in need.words else lang] in line  # lang: zh in the file
 
 
 @pytest.fixture(scope="module", params=["notebook", "readers", "judge", "ragas"])
