@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from composite import Composite
+from packaging.requirements import Requirement
 from ruamel.yaml import YAML
 from small_tables import git, scratch_repository
 
@@ -95,6 +96,27 @@ def test_all_that_is_installed_is_hashed():
     assert all("--require-hashes" in line or "--no-deps --no-build-isolation ." in line for line in installs)
     for lock in re.findall(r"[\w-]+\.lock", step["run"]):
         assert (ROOT / lock).is_file()
+
+
+def locked(*locks: str, python: str) -> int:
+    """Count what the locks install on Linux, with ragnb itself."""
+    place = {"python_version": python, "python_full_version": f"{python}.1"}
+    place |= {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
+    lines = [line for lock in locks for line in (ROOT / lock).read_text(encoding="utf-8").splitlines()]
+    needs = [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
+    return 1 + len({need.name for need in needs if need.marker is None or need.marker.evaluate(place)})
+
+
+def test_the_packages_that_the_guide_and_the_input_name_are_those_of_the_locks():
+    python = ACTION["inputs"]["python-version"]["default"]
+    few, many = (locked(f"requirements-{lock}.lock", "requirements-build.lock", python=python)
+                 for lock in ("core", "report"))  # fmt: skip
+    assert f"installs {many - few} more packages" in ACTION["inputs"]["report"]["description"]
+    for lang in ("en", "zh"):
+        guide = (ROOT / "docs" / lang / "guides" / "nightly-ci.md").read_text(encoding="utf-8")
+        (row,) = [line for line in guide.splitlines() if line.startswith("| `report`")]
+        assert re.findall(r"\d+", row) == [str(few), str(many)]
+        assert f'`"{python}"`' in guide
 
 
 def test_the_runner_refuses_what_it_does_not_know(tmp_path):

@@ -93,7 +93,7 @@ def test_gates_are_checked(core, folder, name):
         assert re.fullmatch(r"ragnb: .*\n", done.stderr)
         assert not (folder / "a.md").exists()
         return
-    assert done.stdout.splitlines()[0].split(": ")[0] in (folder / "a.md").read_text(encoding="utf-8")
+    assert re.split("[:：]", done.stdout)[0] in (folder / "a.md").read_text(encoding="utf-8")
     cases = ElementTree.parse(folder / "a.xml").getroot().iter("testcase")
     assert any(case.find("failure") is not None for case in cases) == (code == 1)
     gates = json.loads((folder / "a.json").read_text(encoding="utf-8"))["gates"]
