@@ -110,7 +110,7 @@ def test_runs_are_compared(core, folder, baseline, code):
 
 
 def test_a_judge_is_calibrated(core, folder):
-    files = ["--markdown", "a.md", "--json", "a.json", "--html", "a.html"]
+    files = ["--markdown", "a.md", "--json", "a.json"]
     done = core.run("ragnb", "calibrate", "ratings.csv", *files, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "100.0 %" in done.stdout  # the judge is never more than 1 off

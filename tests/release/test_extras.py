@@ -50,6 +50,7 @@ NEEDS = [
     Need("notebook", "ragnb report 拦截.yaml"),
     Need("notebook", "ragnb report scores.csv passing.yaml"),
     Need("notebook", "ragnb run passing.yaml --stage report"),
+    Need("notebook", "ragnb calibrate ratings.csv --html card.html"),
     Need("notebook", "import ragnb; ragnb.plots.radar"),
     Need("notebook", "from ragnb.plots import intervals"),
     Need("notebook", "import ragnb; ragnb.widgets.WeightEditor"),
