@@ -7,7 +7,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: report test lint docs lock gallery clean
+.PHONY: report test lint docs release-check lock gallery clean
 
 report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
 	@$(VENV)/bin/ragnb report $(SCENARIO)
@@ -27,11 +27,22 @@ docs: $(READY)  ## the site into build/docs: open build/docs/en/index.html; a wa
 	@$(PY) -m sphinx -q -W --keep-going -c docs -D language=zh_CN docs/zh build/docs/zh
 	@echo "Site: build/docs/en/index.html, build/docs/zh/index.html"
 
+release-check: $(READY)  ## fresh environments, the action, installed: half an hour, 10 GB, a network
+	@$(PY) -m pytest tests/release $(ARGS)
+	@cat build/release/environments.md
+
+# What ragnb report needs of the extra notebook: all but JupyterLab and its widgets.
+REPORT := ipykernel matplotlib nbconvert papermill seaborn
+
 lock:  ## needs uv; the locks name no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  --extra judge --extra notebook --extra ragas --extra readers --group dev pyproject.toml -o requirements.lock
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  -c requirements.lock pyproject.toml -o requirements-core.lock
+	printf '%s\n' $(REPORT) | $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	  -c requirements.lock pyproject.toml - -o requirements-report.lock
+	echo hatchling | $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	  -c requirements.lock - -o requirements-build.lock
 
 GALLERY := notebooks/00_quickstart.ipynb
 LANGUAGE := codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, settings
 from llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[1]
-collect_ignore = ["sample_project", *([] if find_spec("xllamacpp") else ["optional"])]
+OPTIONAL = [] if find_spec("xllamacpp") else ["optional"]
+collect_ignore = ["release", "sample_project", *OPTIONAL]  # make release-check names the first
 Report = pytest.TestReport | pytest.CollectReport
 SHARED_REASON = "no folder shared/ beside the checkout"
 

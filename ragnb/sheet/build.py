@@ -671,7 +671,7 @@ def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **re
     return {
         "ragnb": metadata.version("ragnb"),
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in _PACKAGES},
+        "packages": {name: metadata.version(name) for name in _PACKAGES if any(metadata.distributions(name=name))},
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "scenario": scenario.name,
