@@ -18,7 +18,8 @@ from ruamel.yaml.error import YAMLError
 import ragnb as rn
 import ragnb.scenario
 from ragnb.errors import RagnbError
-from ragnb.scenario import Bands, Scenario, load_scenario, yaml
+from ragnb.scenario import Bands, Scenario, load_scenario
+from ragnb.scenario.model import read_text
 from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, holds_secret, masked
 
 CANARY = "sk-canary-0123456789abcdefABCDEF"
@@ -631,7 +632,7 @@ def test_any_text_loads_or_is_refused_by_us(tmp_path_factory, text):
 @given(st.text(alphabet=st.sampled_from("abN~-+.0123eExXo_:infaultr"), max_size=8))
 def test_a_plain_word_is_what_yaml_1_2_makes_of_it(text):
     try:
-        found = yaml.read_text(f"v: {text}\n", Path("t.yaml")).data
+        found = read_text(f"v: {text}\n", Path("t.yaml")).data
         expected = YAML(typ="safe", pure=True).load(f"v: {text}\n")
     except (RagnbError, YAMLError, ValueError, IndexError):  # the library stumbles over "._"
         return

@@ -22,7 +22,7 @@ from ragnb import plots, stats, widgets
 from ragnb.cli import cli, terminal
 from ragnb.readers.layouts import TOOLS
 from ragnb.readers.names import WORDS
-from ragnb.scenario.yaml import flow
+from ragnb.scenario.model import flow
 
 CODES = ("PASSED", "BLOCKED", "BAD_INPUT", "NOT_PROVEN", "OUR_ERROR", "STOPPED")
 COMMANDS: Mapping[str, click.Command] = cli.commands

@@ -6,21 +6,19 @@ is compared with chance, the best constant score and the human ceiling, with int
 
 from ragnb.calibration.card import CalibrationCard, agreement, calibrate, corrected_mean, corrected_ways
 from ragnb.calibration.labels import (
+    RATING_ALIASES,
     check_golden,
     draw_labels,
     golden_template,
-    read_labels,
-    write_golden,
-    write_labels,
-)
-from ragnb.calibration.reading import (
-    RATING_ALIASES,
     judge_columns,
     looks_like_ratings,
     read_golden,
     read_judged,
+    read_labels,
     read_ratings,
     unrated,
+    write_golden,
+    write_labels,
 )
 
 __all__ = [

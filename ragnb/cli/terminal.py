@@ -276,7 +276,7 @@ def pair(flag: str, example: str, text: str) -> tuple[str, str]:
 
 
 def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
-    from ragnb.scenario.yaml import read_text
+    from ragnb.scenario.model import read_text
 
     pairs: dict[str, Any] = {}
     for text in texts:

@@ -40,6 +40,26 @@ def masked(text: str) -> str:
     return _SECRET.sub("***", text if _SECRET.search(text) else _folded(text) if holds_secret(text) else text)
 
 
+def shown(value: object, most: int = 80) -> str:
+    """Show a value in a message: short, escaped, masked; of a container only what it is.
+
+    Examples
+    --------
+    >>> shown("0.3"), shown(True), shown([1, 2]), shown(None)
+    ("'0.3'", 'true', 'a list', 'nothing')
+    """
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple | set | frozenset):
+        return "a list"
+    if isinstance(value, str):
+        text = masked(value)
+        return repr(text if len(text) <= most else f"{text[:most]}…")
+    return masked(repr(value))[:most] if isinstance(value, int | float) else f"a {type(value).__name__}"
+
+
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text)  # full-width letters are letters
 
