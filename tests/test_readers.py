@@ -25,7 +25,7 @@ from ragnb.errors import RagnbError
 from ragnb.readers import (
     FORMATS,
     applicable_metrics,
-    jsonl,
+    formats,
     read_cases,
     read_gold,
     read_scores,
@@ -33,7 +33,7 @@ from ragnb.readers import (
     to_csv_text,
 )
 from ragnb.readers.cells import as_texts, parse_list
-from ragnb.readers.document import Document
+from ragnb.readers.formats import Document
 from ragnb.readers.names import CASE_ALIASES, rename_map
 from ragnb.readers.raw import Lossy
 from ragnb.schema import METRICS, EvalCase, Metric
@@ -698,7 +698,7 @@ def test_a_file_with_no_more_good_lines_than_bad_is_refused(tmp_path):
 
 
 def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(formats, "LONGEST_LINE", 1000)
     records = [{"q": "a", "answer": "x" * n} for n in (10, 2000, 900, 5000)]
     frame = read_traces(write(tmp_path, "t.jsonl.gz", "\n".join(map(json.dumps, [*records, records[0]]))))
     assert frame["answer"].str.len().tolist() == [10, 900, 10]
@@ -706,8 +706,8 @@ def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):
 
 
 def test_the_limit_of_a_line_is_sixteen_megabytes_unpacked(tmp_path):
-    assert jsonl.LONGEST_LINE == 16 * 2**20
-    bomb = b'{"q": "' + b"x" * (jsonl.LONGEST_LINE + 10) + b'"}\n'
+    assert formats.LONGEST_LINE == 16 * 2**20
+    bomb = b'{"q": "' + b"x" * (formats.LONGEST_LINE + 10) + b'"}\n'
     frame = read_traces(write(tmp_path, "t.jsonl.gz", bomb + b'{"q": "a", "answer": "b"}\n' * 2))
     assert len(frame) == 2
 
@@ -739,9 +739,9 @@ def test_a_line_is_what_the_json_module_says(record, ascii_only):
     try:
         line.decode()
     except UnicodeDecodeError:
-        assert jsonl._record(line)[0] is None
+        assert formats._record(line)[0] is None
         return
-    assert jsonl._record(line) == (json.loads(line), "", 0)
+    assert formats._record(line) == (json.loads(line), "", 0)
 
 
 def traces_of(n):
@@ -815,7 +815,7 @@ def test_a_key_that_a_record_holds_twice_is_refused_with_file_line_and_key(tmp_p
     for read in (read_scores, read_traces):
         refused(lambda read=read: read(path), f"{name}, line 8, key {key!r}", "twice")
     if name != "t.json":
-        refused(lambda: [*jsonl.frames(Document(path), Lossy())], f"{name}, line 8, key {key!r}", "twice")
+        refused(lambda: [*formats.jsonl_frames(Document(path), Lossy())], f"{name}, line 8, key {key!r}", "twice")
     gold = [{"qid": "a", "q": "Who?", "answerable": True, "m": {"at": 1}}]
     text = json.dumps(gold).replace("true", 'true, "answerable": false')
     refused(lambda: read_gold(write(tmp_path, "gold.json", text)), "line 1, key 'answerable'", "twice")
@@ -857,7 +857,7 @@ def test_a_repeated_key_is_found_where_an_object_holds_fewer_keys_than_were_writ
         return own or any(map(repeats, items))
 
     line = text(tree)
-    assert (jsonl.repeated_key(line.encode(), json.loads(line)) is not None) == repeats(tree)
+    assert (formats.repeated_key(line.encode(), json.loads(line)) is not None) == repeats(tree)
 
 
 def test_random_damage_never_escapes_as_another_error(tmp_path):

@@ -20,7 +20,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import document, raw, read_cases, read_gold, read_scores, read_traces, to_csv_text
+from ragnb.readers import formats, raw, read_cases, read_gold, read_scores, read_traces, to_csv_text
 from ragnb.schema import METRICS
 
 
@@ -553,11 +553,11 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, name):
 
 
 def test_a_packed_file_that_is_merely_large_is_read_to_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(document, "_UNSUSPECTED", 1000)
+    monkeypatch.setattr(formats, "_UNSUSPECTED", 1000)
     text = csv_text(["question", "faithfulness"], *[[f"问题 {i}", i / 500] for i in range(500)])
     path = write(tmp_path, "a.csv.gz", gzip.compress(text.encode()))
     assert len(read_scores(path)) == 500
-    monkeypatch.setattr(document, "LARGEST_UNPACKED", 1000)
+    monkeypatch.setattr(formats, "LARGEST_UNPACKED", 1000)
     refused(lambda: read_scores(path), "unpacks to more than")
 
 

@@ -19,7 +19,7 @@ import pytest
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.readers import document, read_cases, read_gold, read_scores, read_traces
+from ragnb.readers import formats, read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.names import CASE_ALIASES
 from ragnb.schema import METRICS
 from ragnb.scoring import ragas as adapter
@@ -599,8 +599,8 @@ def test_workbooks_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     refused(lambda: read_scores(write(tmp_path, "a.xlsx", b"PK\x03\x04...")), "a.xlsx", "not a readable", "as CSV")
     refused(lambda: read_scores(write(tmp_path, "b.xlsx", "question,faithfulness\n")), "not a readable workbook")
     refused(lambda: read_scores(book(tmp_path, leer=[])), "empty")
-    monkeypatch.setattr(document, "_UNSUSPECTED", 10)
-    monkeypatch.setattr(document, "LARGEST_RATIO", 1)
+    monkeypatch.setattr(formats, "_UNSUSPECTED", 10)
+    monkeypatch.setattr(formats, "LARGEST_RATIO", 1)
     refused(lambda: read_scores(book(tmp_path, a=SHEET * 99)), "unpacks to", "as CSV")
 
 

@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 import ragnb.readers
 import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import jsonl, read_traces
-from ragnb.readers.document import Document
+from ragnb.readers import formats, read_traces
+from ragnb.readers.formats import Document
+from ragnb.readers.frames import polars_series
 from ragnb.readers.raw import Lossy
 from ragnb.traces import (
     RATES,
@@ -84,13 +85,13 @@ def quietly(call):
 
 def in_polars(frame):
     """The cells of a pandas frame as Polars holds them."""
-    return pl.DataFrame([jsonl.series(name, list(frame[name])) for name in frame])
+    return pl.DataFrame([polars_series(name, list(frame[name])) for name in frame])
 
 
 def scanned(path):
     """The records of a file, block by block, and what became of its lines."""
     report = Lossy()
-    return pl.concat(jsonl.frames(Document(path), report), how="diagonal_relaxed"), report
+    return pl.concat(formats.jsonl_frames(Document(path), report), how="diagonal_relaxed"), report
 
 
 def plain(value):
@@ -107,7 +108,7 @@ def same_cells(ours, theirs, columns):
 
 @pytest.fixture(params=[1 << 24, 60], ids=["one block", "many blocks"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(jsonl, "BLOCK", request.param)
+    monkeypatch.setattr(formats, "BLOCK", request.param)
 
 
 @settings(max_examples=60)
@@ -178,7 +179,7 @@ def test_a_key_given_twice_is_refused_by_the_scanner_with_its_line(tmp_path):
 
 
 def test_a_line_over_the_limit_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(formats, "LONGEST_LINE", 1000)
     path = tmp_path / "t.jsonl"
     path.write_text("\n".join([*GOOD[:2], json.dumps({"q": "x" * 1000, "answer": "y"})]))
     frame, report = scanned(path)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, not_a_frame
+from ragnb.polars import pl
+from ragnb.readers.cells import as_text
 from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
-from ragnb.readers.raw import Lossy, Values, check_columns, column, from_records, refuse_twice, text_series
+from ragnb.readers.raw import Lossy, Values, absent, check_columns, column, from_records, refuse_twice, text_series
 from ragnb.schema import METRICS, EvalCase, Metric
 
 _NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
@@ -157,3 +160,18 @@ def from_engine(frame: nw.DataFrame[Any]) -> dict[str, Values]:
         else:
             columns[str(name)] = cells.to_list()
     return columns
+
+
+def polars_series(name: str, cells: Sequence[Any]) -> pl.Series:
+    """Return cells as a Polars series; cells of several types become text.
+
+    Examples
+    --------
+    >>> polars_series("a", [1, "b"]).to_list(), polars_series("a", [1, 2.5, float("nan")]).to_list()
+    (['1', 'b'], [1.0, 2.5, None])
+    """
+    values = [None if absent(cell) else cell for cell in cells]
+    kinds = set(map(type, values)) - {type(None)}
+    with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
+    return pl.Series(name, [as_text(cell) for cell in values], dtype=pl.String)

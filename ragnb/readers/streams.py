@@ -20,10 +20,8 @@ import pandas as pd
 from ragnb.errors import RagnbError, place
 from ragnb.files import digest
 from ragnb.polars import pl
-from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, declared, near_ends, to_frame
-from ragnb.readers.document import Document, find_documents
-from ragnb.readers.formats import format_of
+from ragnb.readers.formats import Document, find_documents, format_of, jsonl_frames
 from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree
@@ -220,7 +218,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     columns: list[list[str]] = []
     for document in documents:
         own, names = Lossy(), dict[str, None]()
-        for frame in map(_spread, jsonl.frames(document, own)):
+        for frame in map(_spread, jsonl_frames(document, own)):
             # What else is nested is written as text, but for lists of texts.
             nested = [n for n, kind in frame.schema.items() if kind.is_nested() and kind != pl.List(pl.String)]
             texts = {name: [as_text(cell) for cell in frame[name].to_list()] for name in nested}

@@ -11,8 +11,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, require
 from ragnb.polars import pl
-from ragnb.readers import jsonl
-from ragnb.readers.frames import native
+from ragnb.readers.frames import native, polars_series
 from ragnb.readers.raw import absent
 from ragnb.traces.answers import composed
 
@@ -234,7 +233,7 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
     frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
     if not isinstance(frame, pd.DataFrame):
         found = [column(gold, name) for name in gold.columns]
-        found = [jsonl.series(one.name, one.to_list()) if one.dtype == pl.Object else one for one in found]
+        found = [polars_series(one.name, one.to_list()) if one.dtype == pl.Object else one for one in found]
         theirs = pl.DataFrame([one.gather(rows) for one in found])
         return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
     if not isinstance(gold, pd.DataFrame):
