@@ -23,8 +23,8 @@ from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts
 from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row
-from ragnb.scoring.answering import called
 from ragnb.scoring.asking import Asker
+from ragnb.scoring.run import called
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
 from ragnb.store.store import Estimate, Run, Store, StoreLike, estimate, opened, run_cells, systems_of
 from ragnb.weights import weigh

@@ -274,11 +274,7 @@ def as_text(value: Any) -> str | None:
     """
     if absent(value) or (isinstance(value, str) and value.strip() in ("NaN", "<NA>")):
         return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    return as_id(value)
+    return value if isinstance(value, str) else as_id(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def as_id(value: Any) -> str | None:
@@ -319,9 +315,9 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     if "ground_truth_answer" in raw.columns:
         unnest(raw, "ground_truth_answer", joined, "several texts joined by line ends", report)
     # Of a file of texts an empty cell is missing.
-    readers: dict[str, Callable[[Any], Any]]
-    readers = dict.fromkeys(TEXTS, as_text if raw.typed else lambda cell: as_text(cell) or None)
-    readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
+    as_read: Callable[[Any], Any] = as_text if raw.typed else lambda cell: as_text(cell) or None
+    readers = dict.fromkeys(TEXTS, as_read) | dict.fromkeys(IDS, as_id)
+    readers |= {} if raw.typed else dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         cells = raw.columns.get(name)
         if cells is not None and not (isinstance(cells, pd.Series) and (name in LISTS or _is_read(cells, name))):

@@ -5,10 +5,20 @@ scores frame. `expected` says before what that would cost. `answer_cases` runs t
 `support_lexical` and its kin say what of an answer's wording is found in the passages.
 """
 
-from ragnb.scoring.answering import MEASURED, answer_cases, called, named_function
 from ragnb.scoring.generation import endpoint, generate_cases, generation_cost, passages_of
 from ragnb.scoring.lexical import name_support, number_support, support_lexical
-from ragnb.scoring.run import EMBEDDED, JUDGED, SCORERS, Scorer, evaluate, expected
+from ragnb.scoring.run import (
+    EMBEDDED,
+    JUDGED,
+    MEASURED,
+    SCORERS,
+    Scorer,
+    answer_cases,
+    called,
+    evaluate,
+    expected,
+    named_function,
+)
 
 __all__ = [
     "EMBEDDED", "JUDGED", "MEASURED", "SCORERS", "Scorer", "answer_cases", "called", "endpoint", "evaluate",
