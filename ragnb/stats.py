@@ -648,26 +648,20 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction:
     if not np.isfinite(found.se) or not np.isfinite(found.df) or (fraction or 0) > 1:
         return np.nan
     if share:
-        p = _where_the_interval_ends(found, threshold, fraction)
-        return p if found.value > threshold else 1 - p
+        # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold
+        least, most = np.log(1e-12), np.log(0.5)
+        value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
+        for _ in range(6):
+            tried = np.linspace(least, most, 64)
+            how: dict[str, Any] = {"binary": True, "level": 1 - 2 * np.exp(tried), "fraction": fraction}
+            ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), **how)
+            beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
+            first = int(np.argmax(beyond)) if beyond.any() else 63
+            least, most = tried[max(first - 1, 0)], tried[first]
+        return float(np.exp(most) if found.value > threshold else 1 - np.exp(most))
     if not found.se > 1e-12 * max(1.0, abs(found.value)):
         return np.nan
     return float(stdtr(found.df, -(found.value - threshold) / found.se))
-
-
-def _where_the_interval_ends(found: Estimate, threshold: float, fraction: float | None) -> float:
-    """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval is at the threshold."""
-    least, most = np.log(1e-12), np.log(0.5)
-    value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
-    for _ in range(6):
-        tried = np.linspace(least, most, 64)
-        levels: Any = 1 - 2 * np.exp(tried)
-        how: dict[str, Any] = {"binary": True, "level": levels, "fraction": fraction}
-        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), **how)
-        beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
-        first = int(np.argmax(beyond)) if beyond.any() else 63
-        least, most = tried[max(first - 1, 0)], tried[first]
-    return float(np.exp(most))
 
 
 def holm(p: Values) -> Array:
@@ -683,8 +677,7 @@ def holm(p: Values) -> Array:
     raw = np.asarray(p, dtype=float)
     out = np.full(len(raw), np.nan)
     order = np.argsort(np.where(np.isnan(raw), np.inf, raw), kind="stable")[: int((~np.isnan(raw)).sum())]
-    steps = np.arange(len(order), 0, -1)
-    out[order] = np.minimum(np.maximum.accumulate(steps * raw[order]), 1.0)
+    out[order] = np.minimum(np.maximum.accumulate(np.arange(len(order), 0, -1) * raw[order]), 1.0)
     return out
 
 
@@ -1263,8 +1256,7 @@ def ppi_jackknife(
     error = error - np.average(error, weights=w)
     scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
     scale = scale if sum(scale) > 0 else (1.0, 0.0)
-    further = used[:, 5] - used[:, 0]
-    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * further / len(more) if lam else 0.0)
+    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * (used[:, 5] - used[:, 0]) / len(more) if lam else 0.0)
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
@@ -1540,8 +1532,7 @@ def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power
     near = sample_size_normal(target, share, alpha=alpha, power=power)
     if near > 5000:
         return near
-    top = 2 * near + 60
-    sizes = np.arange(1, top + 1)
+    sizes = np.arange(1, 2 * near + 61)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
     return int(sizes[weak[-1]]) + 1 if len(weak) else 1
 

@@ -386,8 +386,7 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
         return frame
     if "human" in frame:
         report.add("left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame))
-    taken = {"human", "rater"} - set(humans)
-    out = _melted(frame.drop(columns=taken & set(frame)), humans, "rater", "human")
+    out = _melted(frame.drop(columns={"human", "rater"}.difference(humans) & {*frame}), humans, "rater", "human")
     rated, item = out["human"].notna(), np.arange(len(out)) // len(humans)
     nobody = ~rated.groupby(item).transform("any") & ~pd.Series(item).duplicated()
     out["rater"] = out["rater"].astype(object).where(rated, None)

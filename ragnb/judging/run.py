@@ -274,10 +274,8 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    chosen = Options.of(options, repeats=repeats)
-    *_, cells, probes = _planned(cases, client, rubric or Rubric(), chosen, repeats)
-    with opened(store, new=False) as kept:
-        return estimate([*probes, *cells], kept)
+    *_, cells, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats), repeats)
+    return estimate([*probes, *cells], store)
 
 
 def _planned(

@@ -31,7 +31,7 @@ from pydantic_core import from_json, to_json
 from ragnb.errors import RagnbError, did_you_mean, listing, place, require, unknown
 from ragnb.files import digest, matched
 from ragnb.polars import pl
-from ragnb.readers.cells import GUARD_COLUMN, NUMBER
+from ragnb.readers.cells import GUARD_COLUMN, NUMBER, as_id
 from ragnb.readers.frames import from_engine, in_memory, polars_series
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, Values, check_width, clean_text, from_records, refuse_twice, stacked
@@ -91,8 +91,7 @@ class Document:
     @property
     def suffix(self) -> str:
         """The extension that names the format, lower case, without ``.gz``."""
-        name = self.path.name.lower()
-        return Path(name.removesuffix(".gz")).suffix
+        return Path(self.path.name.lower().removesuffix(".gz")).suffix
 
     @cached_property
     def is_utf8(self) -> bool:
@@ -533,8 +532,7 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
 
 def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read the one sheet of a workbook whose first row names most columns that are known, as its CSV would be."""
-    cells = _sheets(document)
-    sheets = {name: [list(map(_excel_text, row)) for row in rows] for name, rows in cells.items()}
+    sheets = _sheets(document)
     known = {name: len(meanings(next(filter(any, rows), []))) for name, rows in sheets.items()}
     best = [name for name, n in known.items() if n == max(known.values())]
     if len(best) > 1:
@@ -549,12 +547,8 @@ def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     return _laid(document, list(enumerate(rows, 1)), "excel", report)
 
 
-def _excel_text(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-def _sheets(document: Document) -> dict[str, list[list[Any]]]:
-    """Return the rows of each sheet that is not empty, from the first row on."""
+def _sheets(document: Document) -> dict[str, list[list[str]]]:
+    """Return the rows of each sheet that is not empty, from the first row on, their cells as text."""
     calamine, path = require("python_calamine", extra="readers"), document.path
     if path.name.startswith("~$"):
         name = path.name.removeprefix("~$")
@@ -576,7 +570,7 @@ def _sheets(document: Document) -> dict[str, list[list[Any]]]:
             f"{place(path)}is not a readable workbook ({error}), or is damaged; open it in a spreadsheet and "
             "save it as CSV, or take another copy"
         ) from error
-    return {name: rows for name, rows in sheets.items() if rows}
+    return {name: [[as_id(cell) or "" for cell in row] for row in rows] for name, rows in sheets.items() if rows}
 
 
 def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy) -> Raw:
@@ -613,13 +607,11 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
             columns[f"column_{i + 1}"] = cells
             report.add("kept", f"column_{i + 1}", "a column without a name", len(cells))
     columns.pop(GUARD_COLUMN, None)
-    uneven = None
-    for line, row in filled:
-        if len(row) < width or "".join(row[width:]).strip():
-            uneven = uneven or RagnbError(
-                f"{place(document.path, line)}found {len(row)} cells, expected {width}; "
-                "a cell with a comma in it needs quotes around it"
-            )
+    odd = [(line, row) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
+    uneven = RagnbError(
+        f"{place(document.path, odd[0][0])}found {len(odd[0][1])} cells, expected {width}; "
+        "a cell with a comma in it needs quotes around it"
+    ) if odd else None
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False)
 
 
@@ -640,10 +632,8 @@ def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
 
 def _read_lines(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read JSON lines; a file that begins as a JSON list, and is one, as that list."""
-    with document.open() as stream:
-        listed = stream.read(1 << 10).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
-    with suppress(RagnbError):
-        if listed:
+    with suppress(RagnbError), document.open() as stream:
+        if stream.read(1 << 10).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
             return _read_json(document, report, strict)
     return _read_jsonl(document, report, strict)
 

@@ -238,8 +238,7 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         return
     columns.pop(name, None)
     report.add("mapped", name, "a column a metric; thresholds and verdicts are left out", len(cells))
-    cases = from_records({str(m.get("name")): m for m in reversed(cell)} for cell in lists)
-    for metric, found in cases.items():
+    for metric, found in from_records({str(m.get("name")): m for m in reversed(row)} for row in lists).items():
         results: list[Any] = [result or {} for result in found]
         limits = {m["threshold"] for m in results if isinstance(m.get("threshold"), int | float)}
         status = ["failed" if m.get("error") and absent(m.get("score")) else None for m in results]

@@ -372,8 +372,7 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
 
 def _truth(value: Any) -> bool:
     """Return a strict truth value: true, false, 0 or 1 in any case."""
-    word = str(value).strip().casefold().removesuffix(".0")
-    return {"true": True, "1": True, "false": False, "0": False}[word]
+    return {"true": True, "1": True, "false": False, "0": False}[str(value).strip().casefold().removesuffix(".0")]
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:

@@ -278,9 +278,8 @@ class Source:
             return int(text) if kind == "int" else float(re.sub(r"\.(?=[iInN])", "", text))
         if not number and not _NUMBER_ELSEWHERE.fullmatch(text):
             return text  # also dates, =, yes and no
-        given = shown(text)
         why = (
-            f"{given} is a number to some YAML parsers but not to others; "
+            f"{shown(text)} is a number to some YAML parsers but not to others; "
             "write a plain decimal number, or put it in quotes if it is text"
         )
         raise self._refusal(node, where, why)
@@ -730,8 +729,7 @@ class Scenario(_Strict):
 
     @model_validator(mode="after")
     def _has_input(self, info: ValidationInfo) -> Scenario:
-        needed = not (info.context or {}).get("without_files")
-        if needed and all(getattr(self, key) is None for key in SOURCES):
+        if not (info.context or {}).get("without_files") and all(getattr(self, key) is None for key in SOURCES):
             raise ValueError(
                 f"a scenario needs at least one of {', '.join(SOURCES)}; add one, such as 'scores: my_scores.csv'"
             )

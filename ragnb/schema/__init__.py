@@ -128,17 +128,6 @@ class EvalCase(BaseModel):
     results: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
-def _present(frame: pd.DataFrame, field: str) -> list[bool]:
-    """A text field is present when it holds text; retrieved_contexts also when it is an empty list."""
-    if field not in frame.columns:
-        return [False] * len(frame)
-    may_be_empty = field == "retrieved_contexts"
-    return [
-        bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and (may_be_empty or len(v) > 0)
-        for v in frame[field]
-    ]
-
-
 def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str, ...]]:
     """Return for each case which of the fields it lacks; text that is blank counts as lacking.
 
@@ -148,7 +137,14 @@ def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str,
     >>> missing_fields(pd.DataFrame({"answer": ["Ann.", None]}), ["answer", "question"])
     [('question',), ('answer', 'question')]
     """
-    present = {field: _present(cases, field) for field in needs}
+    present = {}
+    for field in needs:
+        cells: Any = cases.get(field, [None] * len(cases))
+        least = 0 if field == "retrieved_contexts" else 1  # which are there also as an empty list
+        present[field] = [
+            bool(cell.strip()) if isinstance(cell, str) else hasattr(cell, "__len__") and len(cell) >= least
+            for cell in cells
+        ]
     return [tuple(field for field, there in present.items() if not there[i]) for i in range(len(cases))]
 
 
@@ -676,10 +672,6 @@ class Anchor(BaseModel):
     suggestion: Text = ""
 
 
-def _named(gate: Any) -> Any:
-    return {"name": "passing", **gate} if isinstance(gate, Mapping) else gate
-
-
 class Rubric(BaseModel):
     """A rubric: dimensions scored on one scale, what earns which score, and when a sample passes.
 
@@ -703,7 +695,9 @@ class Rubric(BaseModel):
         Dimension(name="completeness", weight=0.3),
         Dimension(name="clarity", weight=0.2),
     )
-    passing: Annotated[Gate, BeforeValidator(_named)] = Gate("passing", "accuracy", ">=", 7.0)
+    passing: Annotated[
+        Gate, BeforeValidator(lambda gate: {"name": "passing", **gate} if isinstance(gate, Mapping) else gate)
+    ] = Gate("passing", "accuracy", ">=", 7.0)
     anchors: tuple[Anchor, ...] = ()
     decimals: Flag = True
     grades_refusals: Flag | None = None

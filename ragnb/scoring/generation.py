@@ -112,8 +112,7 @@ def _parted(text: str) -> Iterator[str]:
     """Part a text between paragraphs, long ones by sentences; a heading stays with what follows."""
     held, size = list[str](), 0
     for paragraph in re.split(r"\n\s*\n", text):
-        parts = [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph)
-        for part in parts:
+        for part in [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph):
             if held and size + _wide(part) > _SIZE and not held[-1].lstrip().startswith("#"):
                 yield "\n\n".join(held)
                 held, size = [], 0
@@ -254,8 +253,7 @@ def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike =
     12
     """
     plan = Plan(documents, llm, **options)
-    with opened(store, new=False) as kept:
-        return estimate(plan.cells(plan.kinds), kept)
+    return estimate(plan.cells(plan.kinds), store)
 
 
 def generate_cases(
@@ -329,7 +327,8 @@ def generate_cases(
             run = run_cells(cells, plan.work, kept, **how)
             for cell, status, value in zip(cells, run.frame["status"], run.frame["value"], strict=True):
                 why = value.get("dropped") if status == "ok" else status
-                same = "" if why else _same(value["question"])
+                folded = unicodedata.normalize("NFKC", "" if why else value["question"]).casefold()
+                same = re.sub(r"[\W_]+", "", folded)
                 if why or same in rows:
                     dropped[why or "duplicate"] += 1
                 else:
@@ -355,10 +354,6 @@ def _row(plan: Plan, cell: Cell, value: Mapping[str, Any]) -> dict[str, Any]:
         "doc_name": cell.cluster, "source_units": cell.inputs["units"], "persona": cell.inputs["persona"] or None,
         "kind": kind, "answerable": answerable, "generation_params": params | {"seed": plan.seed},
     }  # fmt: skip
-
-
-def _same(question: str) -> str:
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", question).casefold())
 
 
 def endpoint(client: Client, *, lang: str = "en", refusal: str = "not in context") -> Callable[..., Any]:

@@ -99,9 +99,8 @@ def _sentence_support(
 
 
 def _tokens(text: str) -> list[str]:
-    folded = unicodedata.normalize("NFKC", text).casefold()
     tokens: list[str] = []
-    for run, word in pattern("run").findall(folded):
+    for run, word in pattern("run").findall(unicodedata.normalize("NFKC", text).casefold()):
         tokens += [word] if word else [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
     return tokens
 

@@ -80,9 +80,8 @@ async def collected(made_of: str, inputs: Mapping[str, Any], asker: Asker | None
 @cache
 def _judge() -> Any:
     """Our client behind the interface of ragas. It refuses input that ragas would silently count wrong."""
-    base: Any = require("ragas.llms.base", extra="ragas").InstructorBaseRagasLLM
 
-    class Judge(base):  # type: ignore[misc]
+    class Judge(require("ragas.llms.base", extra="ragas").InstructorBaseRagasLLM):  # type: ignore[misc]
         def __init__(self, asker: Asker) -> None:
             self.asker, self.sizes = asker, set[int]()
 
@@ -123,9 +122,8 @@ def _judge() -> Any:
 @cache
 def _vectors() -> Any:
     """Embeddings behind the interface of ragas, with a cache."""
-    base: Any = require("ragas.embeddings.base", extra="ragas").BaseRagasEmbedding
 
-    class Vectors(base):  # type: ignore[misc]
+    class Vectors(require("ragas.embeddings.base", extra="ragas").BaseRagasEmbedding):  # type: ignore[misc]
         def __init__(self, embed: Embed) -> None:
             super().__init__()
             self.embed, self.known = embed, dict[str, list[float]]()

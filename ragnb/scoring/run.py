@@ -118,8 +118,7 @@ class Plan:
                 raise RagnbError(f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function")
         self.lang, self.cases = lang, read_cases(cases)
         self.parameters = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
-        refusals = [refusal] if isinstance(refusal, str) else refusal
-        self.refusals = {text.strip().lower() for text in refusals}
+        self.refusals = {text.strip().lower() for text in ([refusal] if isinstance(refusal, str) else refusal)}
 
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
@@ -307,8 +306,7 @@ def evaluate(
         about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         clients = [*dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))]
         how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress}
-        run = run_cells(plan.cells(), plan.work(), kept, name=name, **how)
-    return _scores(plan, run)
+        return _scores(plan, run_cells(plan.cells(), plan.work(), kept, name=name, **how))
 
 
 def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate:
@@ -332,8 +330,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
     >>> expected([case], metrics="faithfulness", llm=profile).calls
     2
     """
-    with opened(store, new=False) as kept:
-        return estimate(Plan(cases, **options).cells(), kept)
+    return estimate(Plan(cases, **options).cells(), store)
 
 
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:

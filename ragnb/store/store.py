@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
@@ -182,8 +181,7 @@ class Store(AbstractContextManager["Store"]):
         """
         with self._writing() as file:
             file.executemany("DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)])
-            values = {"keys": json.dumps(keys), "mark": mark}
-            owners = dict(file.execute(PARTS["open"], values).fetchall())
+            owners = dict(file.execute(PARTS["open"], {"keys": json.dumps(keys), "mark": mark}).fetchall())
             claimed = {key for key, owner in owners.items() if owner is None}
             claims = [(key, self._owner, time.time() + self.lease) for key in claimed]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
@@ -328,10 +326,28 @@ class Store(AbstractContextManager["Store"]):
         RagnbError
             For a run that the store does not hold, and one of several systems.
         """
-        frame = self.frame(run)
+        frame, rows = self.frame(run), dict[tuple[Any, Any], dict[str, Any]]()
+        task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
+        answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
+        if (answers > 1).any():
+            sample, what = answers.sort_values(ascending=False).index[0][:2]
+            raise RagnbError(
+                f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from "
+                f"several systems; their mean describes none of them. {_APART}"
+            )
         about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=self.named(run))[0][0])
-        _refuse_systems(frame, run, about.get("systems", ()))
-        return _scores(frame)
+        if len(systems := about.get("systems", ())) > 1:
+            raise RagnbError(
+                f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}"
+            )
+        for cell in frame.to_dict("records"):
+            row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
+            if cell["status"] == "ok":
+                parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
+                row |= {str(name): float(value) for name, value in parts.items() if type(value) in (int, float)}
+        table = pd.DataFrame(list(rows.values()), dtype=object)
+        table.insert(0, "sample_id", [str(sample) for sample, _ in rows])
+        return table
 
 
 class _Holder(NamedTuple):
@@ -382,41 +398,13 @@ def systems_of(cases: pd.DataFrame) -> list[str]:
     return sorted({str(name) for name in cases.get("system", ()) if not pd.isna(name)})
 
 
-def _refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> None:
-    """Refuse a run with several systems, named or evident from its answers: their mean describes none of them."""
-    task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
-    answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
-    if (answers > 1).any():
-        sample, what = answers.sort_values(ascending=False).index[0][:2]
-        raise RagnbError(
-            f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from several "
-            f"systems; their mean describes none of them. {_APART}"
-        )
-    if len(systems) > 1:
-        raise RagnbError(f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}")
-
-
-def _scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the cells, one column per metric, with the status of those that have none."""
-    rows: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for cell in frame.to_dict("records"):
-        row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
-        if cell["status"] == "ok":
-            parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
-            numbers = {k: v for k, v in parts.items() if isinstance(v, int | float) and not isinstance(v, bool)}
-            row |= {str(name): float(value) for name, value in numbers.items()}
-    table = pd.DataFrame(list(rows.values()), dtype=object)
-    table.insert(0, "sample_id", [str(sample) for sample, _ in rows])
-    return table
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _date(seconds: float | None) -> str | None:
     """Seconds since 1970 as a date; None for what is beyond the calendar."""
-    date: Any = pd.to_datetime(seconds or np.nan, unit="s", utc=True, errors="coerce")
+    date: Any = pd.to_datetime(seconds or math.nan, unit="s", utc=True, errors="coerce")
     return None if pd.isna(date) else str(date.isoformat(timespec="seconds"))
 
 
@@ -770,7 +758,7 @@ class Estimate:
     tokens: int
 
 
-def estimate(cells: Iterable[Cell], store: Store | None = None) -> Estimate:
+def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
     """Estimate what a run of these cells would need; nothing is sent or written.
 
     Examples
@@ -779,7 +767,8 @@ def estimate(cells: Iterable[Cell], store: Store | None = None) -> Estimate:
     Estimate(cells=2, done=0, not_applicable=1, calls=2, tokens=900)
     """
     distinct = {cell.key: cell for cell in cells}
-    done = store.settled(distinct.values()) if store is not None else set()
+    with opened(store, new=False) as kept:
+        done = kept.settled(distinct.values())
     still = [cell for key, cell in distinct.items() if key not in done]
     paid = [cell for cell in still if not cell.missing]
     calls, tokens = sum(cell.calls for cell in paid), sum(cell.tokens for cell in paid)
