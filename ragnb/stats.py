@@ -125,8 +125,8 @@ def _skewed_df(p: Array, n: Array, g_eff: Array, t: Array) -> Array:
 
 
 def mean_interval(
-    value: Array, se: Array, g_eff: Array, n_kish: Array, ranges: tuple[Array, Array], *, binary: Any = False,
-    level: float = 0.95, df: Array | None = None, fraction: Any = None,
+    value: Any, se: Any, g_eff: Any, n_kish: Any, ranges: tuple[Any, Any], *, binary: Any = False,
+    level: Any = 0.95, df: Array | None = None, fraction: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return the interval of a clustered mean.
 
@@ -540,9 +540,8 @@ def clustered_mean(
     parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
-    edges = np.array(float(ends[0])), np.array(float(ends[1]))
     how: dict[str, Any] = {"binary": binary, "level": level, "fraction": fraction}
-    low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, **how)
+    low, high = mean_interval(mean, found.se, g_eff, size, ends, **how)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
 
@@ -650,11 +649,10 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction:
     if share:
         # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold
         least, most = np.log(1e-12), np.log(0.5)
-        value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
         for _ in range(6):
             tried = np.linspace(least, most, 64)
             how: dict[str, Any] = {"binary": True, "level": 1 - 2 * np.exp(tried), "fraction": fraction}
-            ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), **how)
+            ends = mean_interval(found.value, found.se, found.df + 1, found.n_eff, (0.0, 1.0), **how)
             beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
             first = int(np.argmax(beyond)) if beyond.any() else 63
             least, most = tried[max(first - 1, 0)], tried[first]
@@ -1260,9 +1258,7 @@ def ppi_jackknife(
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
-        edges = np.array(float(ends[0])), np.array(float(ends[1]))
-        parts = np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w)
-        low, high = map(float, mean_interval(*parts, edges, level=level))
+        low, high = map(float, mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, level=level))
     else:
         low, high = t_interval(value, se, g_eff - 1, level)
     return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
@@ -1695,8 +1691,7 @@ def label_budget(
     share = np.full(len(labels), need.seen)
     se = np.sqrt(share * (1 - share) * need.deff / labels)
     g_eff = np.maximum(per_label * labels, 1.0)
-    edges = np.zeros(len(labels)), np.ones(len(labels))
-    low, high = mean_interval(share, se, g_eff, labels, edges, binary=True, level=level)
+    low, high = mean_interval(share, se, g_eff, labels, (0.0, 1.0), binary=True, level=level)
     fraction = labels / (labels_planned or np.inf)
     alpha, kept_of = (alpha, 1.0) if labels_planned is None else (alpha / 2, np.sqrt(fraction))
     independent = np.maximum(np.floor(labels * kept_of / need.deff + 1e-9), 1.0)

@@ -42,6 +42,7 @@ SLACK = 1e-9
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
+_USUAL_GROUPS = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,6 @@ class Asked:
     lang: str = "en"
 
     @property
-    def keys(self) -> list[str]:
-        """The columns that group the rows, by name."""
-        return as_list(self.by)
-
-    @property
     def ends(self) -> Scale:
         """The scale, which opened ratings always have."""
         return self.scale or (-np.inf, np.inf)
@@ -105,11 +101,19 @@ def as_list(values: Any) -> list[Any]:
 
 def blocks(table: pd.DataFrame, asked: Asked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Yield the labels and the rows of every group of opened ratings that has some, in the labels' order."""
-    by = [f":{name}" for name in asked.keys if f":{name}" in table]
+    by = [f":{name}" for name in as_list(asked.by) if f":{name}" in table]
     parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
     for labels, rows in parts:
         if asked.whole or not rows["further"].all():
             yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
+
+
+def opened_blocks(
+    ratings: Any, judge: Names, asked: Asked, judged: Any = None
+) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:
+    """Return the labels (the judge first) and the rows of each judge's groups, and what was asked of them."""
+    opened = [(name, *open_ratings(ratings, name, asked, judged)) for name in as_list(judge)]
+    return [({"judge": name, **one}, rows, own) for name, table, own in opened for one, rows in blocks(table, own)]
 
 
 def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tuple[pd.DataFrame, Asked]:
@@ -149,7 +153,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         needs = [*keys, *as_list(asked.cluster if "cluster" in table else None)]
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
-    by = [] if asked.whole else [f":{name}" for name in asked.keys]
+    by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
     table = pd.concat(parts, ignore_index=True)
     if "cluster" in table:
@@ -188,21 +192,6 @@ def columns_of(frame: Any) -> list[str]:
         raise not_a_frame(frame, "rn.read_ratings") from None
 
 
-def group_columns(columns: Sequence[str], groups: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns to group bias by: the requested ones, or the usual ones that exist.
-
-    Examples
-    --------
-    >>> group_columns(["system", "response_words", "judge"], None)
-    ('system', 'response_words')
-    """
-    if groups is None:
-        usual = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
-        return tuple(name for name in columns if usual.fullmatch(name))
-    need_columns(columns, groups)
-    return tuple(groups)
-
-
 def _checked(
     frame: Any, judge: str, asked: Asked, needs: Sequence[str] = (), where: str = ""
 ) -> tuple[pd.DataFrame, dict[str, Array]]:
@@ -213,13 +202,14 @@ def _checked(
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
     long = asked.rater in columns and bool(people) and not raters
-    usual = [name for name in (*asked.keys, *as_list(asked.cluster)) if name not in ("dimension", "cluster")]
+    by, clusters = as_list(asked.by), as_list(asked.cluster)
+    usual = [name for name in (*by, *clusters) if name not in ("dimension", "cluster")]
     wanted = [judge, *human, *raters, *usual, *needs]
     for name in wanted:
         if name not in columns:
             raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
-    kept = [*([asked.item] * asked.whole), asked.system, *asked.keys, *asked.groups]
-    more = [*kept, *as_list(asked.cluster), *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
+    kept = [*([asked.item] * asked.whole), asked.system, *by, *asked.groups]
+    more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
     if isinstance(frame, pd.DataFrame):
         table = frame[used]
@@ -255,7 +245,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
     if nobody.any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
-    same = [c for c in (asked.item, asked.system, *asked.keys, asked.cluster) if c in table.columns]
+    same = [c for c in (asked.item, asked.system, *as_list(asked.by), asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
     if given.index.has_duplicates:
@@ -594,13 +584,10 @@ def agreement(
     [0.75, 0.75, -0.75]
     """
     asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
-    frames = []
-    for name in as_list(judge):
-        table, opened = open_ratings(ratings, name, asked)
-        for labels, rows in blocks(table, opened):
-            frames.append(measure_rows({"judge": name, **labels}, measured(rows, cells_of(rows), opened)))
+    parts = opened_blocks(ratings, judge, asked)
+    frames = [measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts]
     frame = pd.concat(frames, ignore_index=True)
-    frame.attrs["scale"] = opened.scale
+    frame.attrs["scale"] = parts[-1][2].scale
     return frame
 
 
@@ -1379,26 +1366,27 @@ def calibrate(
         need_whole("labels_planned", labels_planned)
     load(lang)
     columns = columns_of(ratings)
+    need_columns(columns, groups or ())
+    groups = tuple(filter(_USUAL_GROUPS.fullmatch, columns) if groups is None else groups)
     asked = Asked(
-        human, by, scale, cluster, missing, rater, groups=group_columns(columns, groups), tolerance=tolerance,
-        level=level, target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
+        human, by, scale, cluster, missing, rater, groups=groups, tolerance=tolerance, level=level,
+        target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
     )  # fmt: skip
-    pieces: list[Piece] = []
-    scales: list[Scale] = []
-    for name in as_list(judge):
-        table, opened = open_ratings(ratings, name, asked, judged)
-        scales.append(opened.ends)
-        for labels, rows in blocks(table, opened):
-            head = {"judge": name, "dimension": next(iter(labels.values()), ALL)}
-            pieces.append(_piece(head, rows, opened))
+    found = opened_blocks(ratings, judge, asked, judged)
+    lows, highs = zip(*(own.ends for *_, own in found), strict=True)
+    heads = [[*labels.values(), ALL] for labels, *_ in found]
+    pieces = [
+        _piece({"judge": head[0], "dimension": head[1]}, rows, own)
+        for head, (_, rows, own) in zip(heads, found, strict=True)
+    ]
     for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
         piece.row["draw_p"] = float(p)
         if not_random(p):
             first = piece.row["reasons"]
             piece.row["reasons"] = (*first[:2], draw_text(piece.row, lang), *first[2:])
     parts = {key: [piece.frames[key] for piece in pieces] for key in pieces[0].frames}
-    frames: dict[str, Any] = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
-    frames["table"].attrs["scale"] = ends = min(low for low, _ in scales), max(high for _, high in scales)
+    frames: dict[str, Any] = {key: pd.concat(part, ignore_index=True) for key, part in parts.items()}
+    frames["table"].attrs["scale"] = ends = min(lows), max(highs)
     verdicts = pd.DataFrame([piece.row for piece in pieces]).astype({"labels_planned": "Int64"})
     given = {name: (about or {}).get(name) for name in ABOUT}
     if any(not_random(piece.row["draw_p"]) for piece in pieces):
@@ -1444,9 +1432,7 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     whole = dict.fromkeys(("total", "more", "independent"), "Int64")
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
-    for frame in frames.values():
-        frame.insert(0, "dimension", head["dimension"])
-        frame.insert(0, "judge", head["judge"])
+    frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
     return Piece(row, frames | {"table": measure_rows(head, measures)}, cells)
 
 

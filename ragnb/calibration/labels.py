@@ -56,6 +56,7 @@ _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", PROBABILITY}
 _SIDES: dict[str, str] = NAMES["sides"]
 """Who gave a score, in the words of tools; neither people nor a judge where it is empty."""
+_NEITHER = "scores that neither a person nor a judge gave"
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     **{name: aliases for name, aliases in CASE_ALIASES.items() if name != "sample_id"},
@@ -292,8 +293,13 @@ def _open(
     origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
     if origin["layout"] != "table":
         neither = [kind is None for kind in raw.columns["rater_kind"]]
-        raw.drop(neither, "annotator_kind", "scores that neither a person nor a judge gave", report)
-    _take_rater_kinds(raw, report)
+        raw.drop(neither, "annotator_kind", _NEITHER, report)
+    for name in ("annotator_kind", "source", "source_type"):  # which say whether a person gave a score
+        words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
+        if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
+            raw.columns["rater_kind"] = [_SIDES[word] for word in words]
+            del raw.columns[name]
+            raw.drop([not _SIDES[word] for word in words], name, _NEITHER, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
         picks["item_id"] = "item_id"  # with a sample_id, which names the sample that the item was drawn from
@@ -311,18 +317,6 @@ def _open(
             if name not in known:
                 raise unknown(role, name, sorted(map(str, known)))
     return Table(raw, report, origin, asked["judge"], asked["human"], as_list(missing), scale, side)
-
-
-def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
-    """Use a column that says whether a person gave a score, such as ``source`` and ``source_type``."""
-    for name in ("annotator_kind", "source", "source_type"):
-        words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
-        if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
-            raw.columns["rater_kind"] = [_SIDES[word] for word in words]
-            del raw.columns[name]
-            kept = [i for i, word in enumerate(words) if _SIDES[word]]
-            report.add("left_out", name, "scores that neither a person nor a judge gave", len(words) - len(kept))
-            raw.keep(kept)
 
 
 def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:

@@ -508,8 +508,7 @@ def run_notes(
     scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
     if len(scores) >= 10 and scores.nunique() == 1:
         notes += [note("flat", metric, n=len(scores), score=number(scores.iloc[0], 1), metric=metric)]
-    if stopped is not None and missing:
-        notes += [note("stopped", n=missing, why=stopped)]
+    notes += [note("stopped", n=missing, why=stopped)] if stopped is not None and missing else []
     for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
         notes += [note("peeked", str(system), n=len(part), system=system)]
     shortened = found[found["judge__cut"].fillna(0) > 0]
@@ -576,8 +575,7 @@ def probe_notes(
     elif mixed:
         code = "not_separated" if truth else "not_about_truth"
         notes += [note(code, n=mixed, of=len(known), metric=metric)]
-    if obeyed:
-        notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))]
+    notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))] if obeyed else []
     if len(failed):
         why = str(failed["reason"].iloc[0] or failed["status"].iloc[0])
         notes += [note("unread", n=len(failed), of=len(rows), why=why)]
@@ -819,16 +817,19 @@ def improve(
     unknown_tokens = None in (spent["tokens_in"], spent["tokens_out"])
     cost |= {"tokens": None if unknown_tokens else int(spent["tokens_in"] + spent["tokens_out"])}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
-    words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
+    words = {part: number(gain[part], 2) for part in ("before", "after")}
+    words |= {"metric": metric, "n": gain["n"], "threshold": f"{threshold:g}"}
     words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
-    told: dict[str, dict[str, Any]] = {"gained": words, "same_judge": {}} if gain["n_tried"] else {}
-    if gain["n"] and not (cost["answers"] or stopped):
-        told["gained_nothing"] = {"n": gain["n"], "threshold": f"{threshold:g}"}
-    told["cost"] = cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})
-    told |= {"rejudged": {"n": rejudged, "left": failed}} if rejudged else {}
-    told |= {"unanswered": {"n": unanswered}} if unanswered else {}
-    told |= {"stopped": {"why": stopped}} if stopped else {}
-    notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, words in told.items()]
+    told: list[tuple[str, Any, dict[str, Any]]] = [
+        ("gained", gain["n_tried"], words),
+        ("same_judge", gain["n_tried"], {}),
+        ("gained_nothing", gain["n"] and not (cost["answers"] or stopped), words),
+        ("cost", True, cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})),
+        ("rejudged", rejudged, {"n": rejudged, "left": failed}),
+        ("unanswered", unanswered, {"n": unanswered}),
+        ("stopped", stopped, {"why": stopped}),
+    ]
+    notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, holds, words in told if holds]
     best = whole[whole["kept"]].reset_index(drop=True)
     return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes), lang)
 

@@ -214,10 +214,8 @@ class Raw:
         """Keep only these rows."""
         chosen = list(rows)
         self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
-        if self.lines is not None:
-            self.lines = [self.lines[i] for i in chosen]
-        if self.files is not None:
-            self.files = [self.files[i] for i in chosen]
+        self.lines = self.lines and [self.lines[i] for i in chosen]
+        self.files = self.files and [self.files[i] for i in chosen]
 
     def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
         """Drop rows and count them; refuse a table of which nothing is left, if required."""
