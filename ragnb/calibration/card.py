@@ -1422,11 +1422,16 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     row = head | verdict_row(cells, measures, groups, asked)
     if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
         groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
-    frames["corrected"], draw = _corrected(rows, asked)
-    ranks = NONE
+    parts = {"": rows}  # all, and each system
+    if ":system" in rows and rated[":system"].nunique() > 1:
+        parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
+    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
+    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *COLUMNS])
+    frames["corrected"], ranks = corrected_ways(means), NONE
     if cells.cluster is not None:
         ranks = stats.kendall_within(cells.judge, cells.human, **cells.sums, digits=10, level=asked.level)
-    row |= draw | {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
+    row |= {name: found[0].get(name, np.nan) for name in DRAW}
+    row |= {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
     needs = stats.labels_needed(cells.flags(asked.tolerance), **cells.how, **asked.goal)
     text = _labels_line(needs, row, asked)
     whole = dict.fromkeys(("total", "more", "independent"), "Int64")
@@ -1434,19 +1439,6 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
     return Piece(row, frames | {"table": measure_rows(head, measures)}, cells)
-
-
-def _corrected(rows: pd.DataFrame, asked: Asked) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system.
-
-    And whether all labels look like a random sample, as in `corrected_mean`.
-    """
-    parts = {"": rows}
-    if ":system" in rows and rows.loc[~rows["further"], ":system"].nunique() > 1:
-        parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
-    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
-    means = pd.DataFrame([row for row in found if row["n"]], columns=["system", *COLUMNS])
-    return corrected_ways(means), {name: found[0].get(name, np.nan) for name in DRAW}
 
 
 def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:

@@ -424,9 +424,8 @@ def jsonl_frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
     """
     tally = Tally(document.path)
     for first, block in blocks(document):
-        frame = None
-        if not _SURROGATE.search(block) and all(len(line) <= LONGEST_LINE for line in block.split(b"\n")):
-            frame = _scanned(block)
+        plain = not _SURROGATE.search(block) and all(len(line) <= LONGEST_LINE for line in block.split(b"\n"))
+        frame = _scanned(block) if plain else None
         if frame is not None:
             _refuse_repeated(block, first, tally)
             tally.good += len(frame)
@@ -532,23 +531,6 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
 
 def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read the one sheet of a workbook whose first row names most columns that are known, as its CSV would be."""
-    sheets = _sheets(document)
-    known = {name: len(meanings(next(filter(any, rows), []))) for name, rows in sheets.items()}
-    best = [name for name, n in known.items() if n == max(known.values())]
-    if len(best) > 1:
-        raise RagnbError(
-            f"{place(document.path)}the sheets {listing(best)} could each be the table; pass one of them as "
-            f"pandas.read_excel(path, sheet_name={best[0]!r}, engine='calamine'), or save it as CSV"
-        )
-    report.add("left_out", None, f"sheets beside {listing(best)}", len(sheets) - 1)
-    rows = [row if any(row) else [] for name in best for row in sheets[name]]
-    cut = sum(len(cell) >= _EXCEL_CELL for row in rows for cell in row)
-    report.add("kept", None, f"cells of {_EXCEL_CELL:,} characters, where Excel cuts", cut)
-    return _laid(document, list(enumerate(rows, 1)), "excel", report)
-
-
-def _sheets(document: Document) -> dict[str, list[list[str]]]:
-    """Return the rows of each sheet that is not empty, from the first row on, their cells as text."""
     calamine, path = require("python_calamine", extra="readers"), document.path
     if path.name.startswith("~$"):
         name = path.name.removeprefix("~$")
@@ -564,13 +546,26 @@ def _sheets(document: Document) -> dict[str, list[list[str]]]:
                 if damaged := packed.testzip():  # calamine does not compare checksums
                     raise zipfile.BadZipFile(f"{damaged} has a wrong checksum")
         book = calamine.CalamineWorkbook.from_path(path)
-        sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+        cells = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
     except (*_DAMAGED, calamine.CalamineError) as error:
         raise RagnbError(
             f"{place(path)}is not a readable workbook ({error}), or is damaged; open it in a spreadsheet and "
             "save it as CSV, or take another copy"
         ) from error
-    return {name: [[as_id(cell) or "" for cell in row] for row in rows] for name, rows in sheets.items() if rows}
+    # A sheet counts from its first row on, its cells as text.
+    sheets = {name: [[as_id(cell) or "" for cell in row] for row in rows] for name, rows in cells.items() if rows}
+    known = {name: len(meanings(next(filter(any, rows), []))) for name, rows in sheets.items()}
+    best = [name for name, n in known.items() if n == max(known.values())]
+    if len(best) > 1:
+        raise RagnbError(
+            f"{place(document.path)}the sheets {listing(best)} could each be the table; pass one of them as "
+            f"pandas.read_excel(path, sheet_name={best[0]!r}, engine='calamine'), or save it as CSV"
+        )
+    report.add("left_out", None, f"sheets beside {listing(best)}", len(sheets) - 1)
+    rows = [row if any(row) else [] for name in best for row in sheets[name]]
+    cut = sum(len(cell) >= _EXCEL_CELL for row in rows for cell in row)
+    report.add("kept", None, f"cells of {_EXCEL_CELL:,} characters, where Excel cuts", cut)
+    return _laid(document, list(enumerate(rows, 1)), "excel", report)
 
 
 def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy) -> Raw:

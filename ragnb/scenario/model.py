@@ -169,18 +169,12 @@ def text_of(file: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-    raise RagnbError(f"{place(file, line)}not UTF-8{_other_encoding(raw)}; save the file as UTF-8")
-
-
-def _other_encoding(raw: bytes) -> str:
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return " (it looks like UTF-16)"
-    try:
+        line, hint = raw.count(b"\n", 0, error.start) + 1, ""
+    with suppress(UnicodeDecodeError):
         raw.decode("gb18030")
-    except UnicodeDecodeError:
-        return ""
-    return " (it may be GBK; 'encoding:' in a scenario is for the files it names, not for itself)"
+        hint = " (it may be GBK; 'encoding:' in a scenario is for the files it names, not for itself)"
+    hint = " (it looks like UTF-16)" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else hint
+    raise RagnbError(f"{place(file, line)}not UTF-8{hint}; save the file as UTF-8")
 
 
 def read_text(text: str, file: Path) -> Source:
