@@ -115,15 +115,6 @@ def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _skewed_df(p: Array, n: Array, g_eff: Array, t: Array) -> Array:
-    """Degrees of freedom of se², fewer than G_eff − 1 where the clusters' sums are skewed: see `mean_interval`."""
-    r = np.minimum(g_eff / n, 1.0)
-    shrink = t**2 / n
-    centre = (p + shrink / 2) / (1 + shrink)
-    half_kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
-    return np.asarray(np.maximum(np.maximum(g_eff - 1, 1.0) / (1 + half_kurtosis), 1.0))
-
-
 def mean_interval(
     value: Any, se: Any, g_eff: Any, n_kish: Any, ranges: tuple[Any, Any], *, binary: Any = False,
     level: Any = 0.95, df: Array | None = None, fraction: Any = None,
@@ -194,8 +185,12 @@ def mean_interval(
         if df is None:
             few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # identical 0/1 clusters count as 0/1 rows
             n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
-            wider = np.where(varies, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
-            n = n * (t / wider) ** 2
+            # Fewer degrees of freedom where the clusters' sums are skewed: see Notes
+            r, shrink = np.minimum(g_eff / n, 1.0), t**2 / n
+            centre = (p + shrink / 2) / (1 + shrink)
+            half_kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
+            skewed = np.maximum(np.maximum(g_eff - 1, 1.0) / (1 + half_kurtosis), 1.0)
+            n = n * (t / np.where(varies, t_quantile(level, skewed), t)) ** 2
         low, high = wilson(p, kept * n, t)
     low = np.where(finite, base + width * low, value - t * se / np.sqrt(kept))
     high = np.where(finite, base + width * high, value + t * se / np.sqrt(kept))
@@ -1132,14 +1127,9 @@ def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     own, a, b = cell // ky // kx, cell // ky % kx, cell % ky
     agreeing = _below(own, a, b, size) + _below(own, kx - a, ky - b, size)
     crossed = _below(own, a, ky - b, size) + _below(own, kx - a, b, size)
-    whole, same_x, same_y = (_sizes_of(of, size) for of in (own, cell // ky, own * ky + b))
+    groups = (packed(of) for of in (own, cell // ky, own * ky + b))
+    whole, same_x, same_y = (np.bincount(code, weights=size)[code] for code in groups)
     return np.stack([agreeing - crossed, whole - same_x, whole - same_y], axis=1)[at]
-
-
-def _sizes_of(group: Codes, size: Array) -> Array:
-    """Sum the sizes of each row's group."""
-    code = packed(group)
-    return np.asarray(np.bincount(code, weights=size)[code], dtype=float)
 
 
 def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -1284,14 +1284,6 @@ def signed(value: float) -> str:
     return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
 
 
-class Piece(NamedTuple):
-    """One judge on one dimension: its row of the verdicts and its part of every frame."""
-
-    row: dict[str, Any]
-    frames: dict[str, pd.DataFrame]
-    cells: Cells
-
-
 def calibrate(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: str | None = "dimension",
     tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
@@ -1374,35 +1366,32 @@ def calibrate(
     )  # fmt: skip
     found = opened_blocks(ratings, judge, asked, judged)
     lows, highs = zip(*(own.ends for *_, own in found), strict=True)
-    heads = [[*labels.values(), ALL] for labels, *_ in found]
-    pieces = [
-        _piece({"judge": head[0], "dimension": head[1]}, rows, own)
-        for head, (_, rows, own) in zip(heads, found, strict=True)
-    ]
-    for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
-        piece.row["draw_p"] = float(p)
+    heads = [dict(zip(("judge", "dimension"), [*labels.values(), ALL], strict=False)) for labels, *_ in found]
+    pieces = [_piece(head, rows, own) for head, (_, rows, own) in zip(heads, found, strict=True)]
+    rows, tables, cells = zip(*pieces, strict=True)
+    for row, p in zip(rows, stats.holm([row["draw_p"] for row in rows]), strict=True):
+        row["draw_p"] = float(p)
         if not_random(p):
-            first = piece.row["reasons"]
-            piece.row["reasons"] = (*first[:2], draw_text(piece.row, lang), *first[2:])
-    parts = {key: [piece.frames[key] for piece in pieces] for key in pieces[0].frames}
+            row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
+    parts = {key: [table[key] for table in tables] for key in tables[0]}
     frames: dict[str, Any] = {key: pd.concat(part, ignore_index=True) for key, part in parts.items()}
     frames["table"].attrs["scale"] = ends = min(lows), max(highs)
-    verdicts = pd.DataFrame([piece.row for piece in pieces]).astype({"labels_planned": "Int64"})
+    verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})
     given = {name: (about or {}).get(name) for name in ABOUT}
-    if any(not_random(piece.row["draw_p"]) for piece in pieces):
+    if any(not_random(row["draw_p"]) for row in rows):
         given["drawn_at_random"] = False
     elif PROBABILITY in columns and given["drawn_at_random"] is None:
         given["drawn_at_random"] = True
-    named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
+    named = [(f"{row['judge']}\n{row['dimension']}", part) for row, part in zip(rows, cells, strict=True)]
     values = frames["table"].groupby("measure")["value"]
     footer = given | {
         "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
-        "n": sum(piece.cells.n for piece in pieces),
-        "n_clusters": max(piece.cells.n_clusters for piece in pieces),
+        "n": sum(part.n for part in cells),
+        "n_clusters": max(part.n_clusters for part in cells),
         "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
     }
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
-    notes = _notes(verdicts, pieces, footer, source, ends if scale is None else None, cluster in columns, lang)
+    notes = _notes(verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
         **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
         tolerance=tolerance, target=target, delta=replace(asked, scale=ends).acceptable_bias, level=level,
@@ -1410,8 +1399,10 @@ def calibrate(
     )  # fmt: skip
 
 
-def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
-    """Measure and decide one judge on one dimension."""
+def _piece(
+    head: dict[str, Any], rows: pd.DataFrame, asked: Asked
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame], Cells]:
+    """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
     rated = rows[~rows["further"]]
     cells = cells_of(rated)
     if not cells.n:
@@ -1438,7 +1429,7 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
-    return Piece(row, frames | {"table": measure_rows(head, measures)}, cells)
+    return row, frames | {"table": measure_rows(head, measures)}, cells
 
 
 def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
@@ -1555,7 +1546,7 @@ def _slug(word: str) -> str:
 
 
 def _notes(
-    verdicts: pd.DataFrame, pieces: Sequence[Piece], footer: Mapping[str, Any], source: Mapping[str, Any],
+    verdicts: pd.DataFrame, cells: Sequence[Cells], footer: Mapping[str, Any], source: Mapping[str, Any],
     guessed: Scale | None, clustered: bool, lang: str,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the caveats of the numbers."""
@@ -1569,7 +1560,7 @@ def _notes(
         ("guessed_scale", guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
         ("missing", footer["n_missing"], {"n": footer["n_missing"]}),
         ("one_rater", footer["raters"] is None, {}),
-        ("weighted", any(np.ptp(piece.cells.weights) > 0 for piece in pieces), {}),
+        ("weighted", any(np.ptp(part.weights) > 0 for part in cells), {}),
         ("not_random", drawn is False and not tested, {}),
         ("unknown_draw", drawn is None, {}),
     ]

@@ -35,7 +35,7 @@ from ragnb.errors import (
     unknown,
 )
 from ragnb.files import write_whole
-from ragnb.readers import langfuse, phoenix, to_csv_text
+from ragnb.readers import to_csv_text
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
@@ -64,7 +64,7 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical columns of ratings and what files call them."""
 
-RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
+RATING_LAYOUTS = ("langfuse", "phoenix")
 
 
 def read_ratings(

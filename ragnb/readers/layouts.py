@@ -360,4 +360,3 @@ _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": 
 LAYOUTS = {
     name: Layout(name, **row, read=_READ.get(name), fits=_FITS.get(name, bool)) for name, row in TOOLS.items()
 }
-langfuse, phoenix = LAYOUTS["langfuse"], LAYOUTS["phoenix"]
