@@ -108,6 +108,12 @@ def blocks(table: pd.DataFrame, asked: Asked) -> Iterator[tuple[dict[str, Any], 
             yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
 
 
+def need_pandas(frame: object, reader: str) -> None:
+    """Refuse what is no pandas frame, with the function that reads one."""
+    if not isinstance(frame, pd.DataFrame):
+        raise not_a_frame(frame, reader)
+
+
 def opened_blocks(
     ratings: Any, judge: Names, asked: Asked, judged: Any = None
 ) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:

@@ -22,18 +22,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration.card import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, settled
-from ragnb.errors import (
-    RagnbError,
-    RagnbWarning,
-    did_you_mean,
-    listing,
-    need_columns,
-    need_whole,
-    not_a_frame,
-    place,
-    unknown,
-)
+from ragnb.calibration.card import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, need_pandas, settled
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_whole, unknown
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
@@ -219,7 +209,7 @@ class Table:
     @property
     def file(self) -> str:
         """The file as a prefix of an error message."""
-        return place(self.raw.file)
+        return self.raw.where()
 
     def frame(self, scored: list[str]) -> pd.DataFrame:
         """Return the table as a frame, with the columns `scored` as numbers within their scale, NaN if missing.
@@ -542,9 +532,8 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     >>> unrated(judged, pd.DataFrame({"item_id": ["a"], "human": [8.0]}))["item_id"].tolist()
     ['b']
     """
-    for frame, reader in ((judged, "ragnb.calibration.read_judged"), (ratings, "rn.read_ratings")):
-        if not isinstance(frame, pd.DataFrame):
-            raise not_a_frame(frame, reader)
+    need_pandas(judged, "ragnb.calibration.read_judged")
+    need_pandas(ratings, "rn.read_ratings")
     own_ids = "item_id" in ratings and "item_id" in judged and not judged["item_id"].isin(ratings["item_id"]).any()
     if own_ids and "sample_id" in ratings and "sample_id" not in judged:  # of drawn labels
         ratings = ratings.assign(item_id=ratings["sample_id"])
@@ -608,8 +597,7 @@ def draw_labels(
     >>> sorted(drawn["band"])
     ['high', 'low']
     """
-    if not isinstance(judged, pd.DataFrame):
-        raise not_a_frame(judged, "ragnb.calibration.read_judged")
+    need_pandas(judged, "ragnb.calibration.read_judged")
     items, names = _items(judged, dimensions, cluster)
     mean = items[names].mean(axis=1)
     unscored = int(mean.isna().sum())
@@ -865,8 +853,7 @@ def check_golden(ratings: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFra
     >>> check_golden(golden)["within"].tolist()
     [True, False]
     """
-    if not isinstance(ratings, pd.DataFrame):
-        raise not_a_frame(ratings, "rn.read_ratings")
+    need_pandas(ratings, "rn.read_ratings")
     need_columns(ratings, ["judge", "human"])
     keys = [name for name in KEYS if name in ratings]
     frame = ratings.groupby(keys, sort=False, dropna=False)[["judge", "human"]].mean().reset_index()

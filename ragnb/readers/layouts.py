@@ -69,10 +69,9 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
     if "..." in columns:
         report.add("left_out", "...", "columns that a printed table elides", len(raw.columns.pop("...")))
     layout = next((LAYOUTS[tool] for tool in tools if LAYOUTS[tool].sniff(columns)), Layout("table", ()))
-    if layout.read:
-        raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
     raw.rename(layout.names, report)
     if layout.read:
+        raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
         layout.read(raw, report)
     return layout.name
 

@@ -193,14 +193,13 @@ def name_system(table: Raw, report: Lossy) -> None:
     again = sample is not None and table.distinct(sample) < size
     counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and table.is_count(n)]
     systems = [
-        name for name in columns
-        if name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
+        name for name in columns if "system" not in columns
+        and name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
     ]  # fmt: skip
-    for name in systems if len(systems) > 1 and "system" not in columns else ():
+    for name in systems if len(systems) > 1 else ():
         report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
-    systems = systems if len(systems) == 1 and "system" not in columns else []
-    names = dict.fromkeys(systems, "system")
-    keys = [name for name in ["sample_id", "system", *systems, *counts] if name in columns]
+    names = dict.fromkeys(systems if len(systems) == 1 else (), "system")
+    keys = [name for name in ["sample_id", "system", *names, *counts] if name in columns]
     if "repeat" not in columns and len(counts) == 1:
         names |= {counts[0]: "repeat"} if "sample_id" not in columns or table.distinct(*keys) == size else {}
     if names:

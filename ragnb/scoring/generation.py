@@ -22,8 +22,7 @@ from ragnb.readers.raw import Lossy, absent
 from ragnb.schema import Profile, records
 from ragnb.scoring.asking import PARAMETERS, Asker, with_data
 from ragnb.scoring.lexical import support_lexical
-from ragnb.store.client import Cell, Client, Outcome, count_tokens
-from ragnb.store.store import Estimate, StoreLike, estimate, opened, run_cells
+from ragnb.store import Cell, Client, Estimate, Outcome, StoreLike, count_tokens, estimate, opened, run_cells
 
 KINDS = ("single", "multi", "unanswerable")
 _SUFFIXES = (".txt", ".md", ".markdown")

@@ -152,9 +152,8 @@ class Store(AbstractContextManager["Store"]):
                 file.execute(PARTS["again"], {"run": run, "name": _clean(name) or None, "about": about and text})
                 return run
             insert(file, "runs", [(run, _now(), text, _clean(name))])
-            missing = {cell.key: cell for cell in cells}
-            for key in self._keys_of(cells, "SELECT key FROM cells"):
-                del missing[key]
+            there = self._keys_of(cells, "SELECT key FROM cells")
+            missing = {cell.key: cell for cell in cells if cell.key not in there}
             insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in missing.items()))
             insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
         return run
