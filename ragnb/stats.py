@@ -535,8 +535,7 @@ def clustered_mean(
     parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
-    how: dict[str, Any] = {"binary": binary, "level": level, "fraction": fraction}
-    low, high = mean_interval(mean, found.se, g_eff, size, ends, **how)
+    low, high = mean_interval(mean, found.se, g_eff, size, ends, binary=binary, level=level, fraction=fraction)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
 
