@@ -15,7 +15,8 @@ from llm_server import LlmServer, Raw
 
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.schema import Profile, is_secret_name, refuse_secrets, without_secrets
+from ragnb.schema import Profile, is_secret_name, refuse_secrets
+from ragnb.schema.secrets import without_secrets
 from ragnb.scoring import evaluate
 from ragnb.store import Cell, Client, Outcome, Stop, Store, run_cells
 

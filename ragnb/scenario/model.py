@@ -36,7 +36,8 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, did_you_mean, listing, near_names, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked, refuse, shown
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, refuse
+from ragnb.schema.secrets import masked, shown
 
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
 _MOST_FINDINGS = 10

@@ -19,15 +19,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from ragnb.errors import RagnbError, did_you_mean, listing, unknown
-from ragnb.schema.secrets import (
-    holds_secret,
-    is_secret_name,
-    masked,
-    refuse_secrets,
-    shown,
-    url_holds_secret,
-    without_secrets,
-)
+from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_secrets, url_holds_secret
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +29,7 @@ __all__ = [
     "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
     "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
-    "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "shown",
-    "undeclared_columns", "without_secrets",
+    "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
 ]  # fmt: skip
 
 CASE_COLUMNS = (

@@ -35,7 +35,7 @@ from weakref import WeakValueDictionary
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
-from ragnb.schema import without_secrets
+from ragnb.schema.secrets import without_secrets
 from ragnb.store.client import METER, Call, CallFailed, Cell, Client, Meter, Outcome, Send, Stop, canonical, digest
 
 VERSION = 2
