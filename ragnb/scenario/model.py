@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -1072,8 +1072,7 @@ def plan_patch(
     'scores: s.csv\\ndoc_weights:\\n  甲.pdf: 2.0\\n'
     """
     scenario = load_scenario(path)
-    source = scenario._source
-    assert source is not None
+    source = cast(Source, scenario._source)
     file = Path(path).resolve()  # a link goes on pointing at its file
     if since is not None and since.text != source.text:
         raise RagnbError(f"{place(path)}the file changed since it was read; load it again, then save")

@@ -732,11 +732,9 @@ class Rubric(BaseModel):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Its dimensions as metrics, with their range and weight."""
-        graded = self.grades_refusals
-        if graded is None:
-            graded = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
+        usual = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
         known: dict[str, Any] = {"kind": "ordinal", "family": RUBRIC, "needs": ("answer", "question")}
-        known["grades_refusals"] = graded
+        known["grades_refusals"] = usual if self.grades_refusals is None else self.grades_refusals
         return tuple(Metric(d.name, self.low, self.high, weight=d.weight, **known) for d in self.dimensions)
 
     def weighed(self, weights: Mapping[str, float]) -> Rubric:
