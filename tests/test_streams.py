@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,6 +18,7 @@ from ragnb.errors import RagnbError
 from ragnb.inputs.streams import kept
 from ragnb.readers import formats, streams
 from ragnb.readers.streams import stream_scores
+from ragnb.sheet.build import weighable
 from ragnb.weights import engines
 
 N = 10_000
@@ -92,6 +94,7 @@ KINDS = {
     "a folder": lambda t, f: parquet_of(t, f, 3).parent,
     "JSON lines": jsonl_of,
     "a lazy frame": lambda t, f: t.lazy(),
+    "a relation": lambda t, f: duckdb.connect().from_arrow(t.to_arrow()),
 }
 
 
@@ -125,6 +128,23 @@ def test_a_stream_gives_the_sheet_of_the_same_rows_in_memory(table, tmp_path, ki
     named = {one["sample_id"] for worst in got.diagnoses["worst"] for one in worst}
     assert named <= set(got.scores["sample_id"])
     assert got.scores["retrieved_contexts"].iloc[0] == want.scores.loc[shown.index[0], "retrieved_contexts"]
+
+
+def test_a_short_query_is_not_collected_either_and_the_editor_takes_it(table):
+    rows = table[:1500]
+    sheet = rn.assess(rows.lazy())
+    assert sheet.streamed
+    assert 1000 <= len(sheet.scores) < 1100 < sheet.rows
+    _, cells, *_ = weighable(rows.lazy())
+    want = rn.moments(rn.read_scores(rows), by="system").means()
+    pd.testing.assert_frame_equal(cells.means(), want)
+
+
+def test_rows_that_change_between_two_passes_are_refused(table):
+    seen = iter(range(100))
+    query = table.lazy().map_batches(lambda rows: rows.head(N - next(seen)), schema=table.schema)
+    with pytest.raises(RagnbError, match=r"gave \d+ rows at first and \d+ rows later; keep its result, as Parquet"):
+        rn.assess(query)
 
 
 def test_the_page_of_a_stream_says_that_it_shows_a_part(table, tmp_path):
