@@ -354,14 +354,14 @@ def pattern(node: ast.AST) -> str | None:
 
 
 def asked_for() -> Iterator[str]:
-    """Yield the patterns given to ``say(key)`` and ``entry(lang, key)``."""
+    """Yield the patterns given to ``say(key)``, ``entry(lang, key)`` and ``heads(*keys)``."""
     for node in (node for module in callers() for node in ast.walk(module)):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             place = {"say": 0, "entry": 1}.get(name, len(node.args))
-            found = pattern(node.args[place]) if place < len(node.args) else None
-            if found is not None:
-                yield found
+            given = node.args if name == "heads" else node.args[place : place + 1]
+            # The head of a column of numbers begins with a mark.
+            yield from (found.removeprefix(">") for found in map(pattern, given) if found is not None)
 
 
 def test_languages_have_the_same_keys_and_places():

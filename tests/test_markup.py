@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from ragnb import markup as mk
 from ragnb.errors import RagnbError
 from ragnb.markup.blocks import Estimate, Histogram, Mark, Section, Stack, Table
-from ragnb.markup.html import render_page
-from ragnb.markup.markdown import render_markdown
+from ragnb.markup.rendering import render_markdown, render_page
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "</td></tr></table>",

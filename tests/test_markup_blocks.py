@@ -14,8 +14,7 @@ from pages import Reader, island
 
 from ragnb.markup import Safe
 from ragnb.markup import blocks as b
-from ragnb.markup.html import render_fragment, render_page
-from ragnb.markup.markdown import render_markdown
+from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -118,7 +117,7 @@ def every_block(text: str) -> list[b.Block]:
         b.Table((text, *(text for _ in row[1:])), (row,), "", text),
         b.Measures((text, *(f">{text}" for _ in range(5))), (measure, gone), text),
         b.Verdict(
-            b.Mark("bad", text), text, text, (b.Mark("good", text),), text, estimate(text), text, row, (text,)
+            b.Mark("bad", text), text, text, (b.Mark("good", text),), text, estimate(text), text, row
         ),
         b.Steps(
             (text,) * 4, (b.Step(text, b.Mark("watch", text), text, b.Link(text, "#m=x"), {text: row}, text),)

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError
 from ragnb.scoring.generation import review_sheet, reviewed, with_decisions
 from ragnb.texts import load
 from ragnb.widgets import ReviewSheet
-from ragnb.widgets.rating import Review
+from ragnb.widgets.editors import Review
 
 COLUMNS = ["sample_id", "decision", "question", "ground_truth_answer", "comment", "doc_name", "kind", "evidence"]
 

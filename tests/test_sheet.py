@@ -16,10 +16,8 @@ from pages import Reader, anchored, island, numbers, table_of
 import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.markup.blocks import Measures, Samples, Section, Table
-from ragnb.markup.html import render_fragment, render_page
-from ragnb.markup.markdown import render_markdown
-from ragnb.sheet.formatter import Formatter
-from ragnb.sheet.sections import SECTIONS
+from ragnb.markup.rendering import render_fragment, render_markdown, render_page
+from ragnb.sheet.sections import SECTIONS, Formatter
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}

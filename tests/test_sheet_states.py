@@ -15,8 +15,8 @@ from pages import Reader, island, numbers
 
 import ragnb as rn
 from ragnb.markup.blocks import Bar, Measures, Samples, Steps, Table, Verdict
-from ragnb.markup.html import render_page
-from ragnb.sheet.formatter import Formatter
+from ragnb.markup.rendering import render_page
+from ragnb.sheet.sections import Formatter
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLD = ROOT / "data/quickstart/gold.json"

@@ -20,8 +20,7 @@ import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.texts import load
 from ragnb.widgets import RatingSheet, WeightEditor
-from ragnb.widgets.editor import DOC, METRIC, normalised
-from ragnb.widgets.rating import Rating
+from ragnb.widgets.editors import DOC, METRIC, Rating, normalised
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ["差旅报销制度.pdf", "118_台式显微CT操作手册.pdf", "warranty.pdf", "Handbook Ａ.pdf"]
@@ -210,16 +209,6 @@ def test_gate_that_the_weights_flip_is_shown_with_what_it_was(path):
     assert editor.model.now.gates["outcome"].tolist() != before
     assert load("en")("editor.was", what="") in editor._repr_html_()
     assert load("en")("editor.was", what="") not in WeightEditor(path)._repr_html_()
-
-
-def test_observers_hear_every_change_until_they_stop(path):
-    editor, heard = WeightEditor(path), []
-    stop = editor.observe(lambda e: heard.append(e.metric_weights["faithfulness"]))
-    editor.model.set(METRIC, "faithfulness", 0.1)
-    editor.model.set(METRIC, "faithfulness", 0.2)
-    stop()
-    editor.model.set(METRIC, "faithfulness", 0.3)
-    assert heard == [0.1, 0.2]
 
 
 def test_saving_changes_the_values_alone_and_a_document_row_taken_away_goes(path):

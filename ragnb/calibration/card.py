@@ -22,8 +22,7 @@ from ragnb import stats
 from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_whole, not_a_frame, unknown
 from ragnb.markup import count, number, percent, with_interval
 from ragnb.markup.blocks import Block, Mark, Section, Table, Text
-from ragnb.markup.html import render_fragment
-from ragnb.markup.markdown import render_markdown
+from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from ragnb import __version__
-from ragnb.cli import scenarios, studies
+from ragnb.cli.commands import COMMANDS
 from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes, on_stderr, speak, spoken
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line
@@ -17,8 +17,7 @@ from ragnb.schema import masked
 
 
 @click.group(
-    commands=[*scenarios.COMMANDS, *studies.COMMANDS],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="ragnb")
 def cli() -> None:

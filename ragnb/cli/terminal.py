@@ -7,7 +7,7 @@ import re
 import tomllib
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def report_lines(head: Iterable[str], tables: Sequence[tuple[str, Rows]], notes:
 
 def block_rows(table: Table) -> list[list[str]]:
     """Return the heads and rows of a block as texts for a terminal."""
-    from ragnb.markup.markdown import cell, read
+    from ragnb.markup.rendering import cell, read
 
     heads, rows = read(table)
     return [[head.removeprefix(">") for head in heads], *([cell(one, one_line) for one in row] for row in rows)]
@@ -64,11 +64,11 @@ def _places(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def write_files(*files: tuple[Path | None, Callable[[], str]]) -> None:
-    """Write each requested file; folders are created, and an existing file is replaced."""
-    for path, content in files:
-        if path is not None:
-            write_whole(path, content())
+def write_files(asked: Mapping[str, Any], **contents: Callable[[], str]) -> None:
+    """Write each file that an option asks for; folders are created, and an existing file is replaced."""
+    for option, content in contents.items():
+        if asked[option] is not None:
+            write_whole(asked[option], content())
 
 
 @contextmanager
@@ -91,11 +91,12 @@ def notes() -> Iterator[None]:
         warnings.showwarning = usual
 
 
-_SPOKEN = ["en"]
+# The language of errors and notes, and the command whose options they name.
+_SPOKEN = ["en", ""]
 
 
 def speak(args: Sequence[str]) -> None:
-    """Set the language of errors and notes from --lang, -p lang=… or the scenario.
+    """Set the command of errors and notes, and their language from --lang, -p lang=… or the scenario.
 
     The scenario itself may be invalid, so its file is searched instead of loaded.
 
@@ -113,7 +114,7 @@ def speak(args: Sequence[str]) -> None:
             with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
                 line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
                 asked.add(line[1] if line else "en")
-    _SPOKEN[0] = asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en"
+    _SPOKEN[:] = asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en", next(iter(args), "")
 
 
 def speaking() -> str:
@@ -128,7 +129,7 @@ def spoken(message: str) -> str:
 
 def complain(error: Exception, about: object = None) -> None:
     """Print an error as one line on stderr."""
-    words = as_options(spoken(worded(error)))
+    words = as_options(spoken(worded(error)), _SPOKEN[1])
     where = f"{about}: " if about is not None and str(about) not in words else ""
     on_stderr(where + words)
 
@@ -199,8 +200,8 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
     return make
 
 
-def as_options(text: str, wording: str = "settings") -> str:
-    """Return a message with its Python arguments replaced by command-line options or scenario settings.
+def as_options(text: str, command: str = "") -> str:
+    """Return a message with its Python arguments replaced by options of a command or scenario settings.
 
     Examples
     --------
@@ -213,8 +214,9 @@ def as_options(text: str, wording: str = "settings") -> str:
     >>> as_options("corpus='complete' needs the document of each question")
     'corpus: complete needs the document of each question'
     """
-    for pattern, written in _OPTIONS["wording"][wording].items():
-        text = re.sub(pattern, written, text)
+    for wording in (command, "settings"):
+        for pattern, written in _OPTIONS["wording"].get(wording, {}).items():
+            text = re.sub(pattern, written, text)
     return text
 
 

@@ -17,8 +17,7 @@ from ragnb.comparison.source import run_of
 from ragnb.errors import unknown
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
-from ragnb.markup.html import render_page
-from ragnb.markup.markdown import render_markdown
+from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.schema import records
 from ragnb.texts import counted
 

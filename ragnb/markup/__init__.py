@@ -4,14 +4,24 @@ Answers, questions and names are text that strangers wrote. Whatever is not `Saf
 nothing else in the library builds markup from such text.
 """
 
-from ragnb.markup.html import draw, fragment, style
-from ragnb.markup.radar import DASHES, INK, SYSTEM_COLOURS, radar_points, radar_runs, radar_svg
+from ragnb.markup.rendering import (
+    DASHES,
+    INK,
+    SYSTEM_COLOURS,
+    draw,
+    fragment,
+    radar_points,
+    radar_runs,
+    radar_svg,
+    style,
+)
 from ragnb.markup.text import (
     MISSING,
     TONES,
     Safe,
     count,
     element,
+    ends,
     escape,
     is_missing,
     join,
@@ -26,7 +36,7 @@ from ragnb.markup.text import (
 )
 
 __all__ = [
-    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Safe", "count", "draw", "element", "escape",
-    "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent", "radar_points",
-    "radar_runs", "radar_svg", "signed", "style", "text_width", "with_interval",
+    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Safe", "count", "draw", "element", "ends",
+    "escape", "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent",
+    "radar_points", "radar_runs", "radar_svg", "signed", "style", "text_width", "with_interval",
 ]  # fmt: skip

@@ -168,7 +168,6 @@ class Verdict:
     score: Estimate | None = None
     score_name: str = ""
     score_notes: tuple[Cell, ...] = ()
-    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -298,11 +297,11 @@ class Section:
     lang: str = "en"
 
     def __repr__(self) -> str:
-        from ragnb.markup.markdown import render_markdown
+        from ragnb.markup.rendering import render_markdown
 
         return render_markdown([self])
 
     def _repr_html_(self) -> str:
-        from ragnb.markup.html import render_fragment
+        from ragnb.markup.rendering import render_fragment
 
         return render_fragment([self])

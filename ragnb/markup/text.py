@@ -238,4 +238,19 @@ def with_interval(value: Number, low: Number, high: Number, percent: bool = Fals
     return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
 
 
+def ends(low: Number, high: Number, percent: bool = False) -> str:
+    """Write an interval alone; nothing where an end is missing.
+
+    Examples
+    --------
+    >>> ends(0.771, 0.843), ends(-0.02, 0.1), ends(0.8, 0.95, percent=True), ends(None, None)
+    ('0.771–0.843', '-0.020 – 0.100', '80.0–95.0 %', '')
+    """
+    if is_missing(low) or is_missing(high):
+        return ""
+    first, last = (_percent(end) if percent else number(end) for end in (low, high))
+    # A dash beside a minus is not seen as one.
+    return first.removesuffix(" %") + (" – " if first.startswith("-") else "–") + last
+
+
 _percent = percent

@@ -15,8 +15,7 @@ from ragnb.plots.card import (
     label_budget,
     reliability,
 )  # fmt: skip
-from ragnb.plots.comparison import differences, distribution, outcomes, weight_map, win_rates
-from ragnb.plots.marks import intervals, radar
+from ragnb.plots.charts import differences, distribution, intervals, outcomes, radar, weight_map, win_rates
 
 need_package("matplotlib", extra="notebook")
 

@@ -12,7 +12,7 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
 from ragnb.markup.text import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, estimate, grid, percents, whole_scale
+from ragnb.plots.charts import DARK, LIGHT, Dot, dot_rows, estimate, grid, percents, whole_scale
 
 # Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"

@@ -27,14 +27,13 @@ from ragnb.inputs import Inputs, scenario_of, stage_tables, with_cases
 from ragnb.inputs.stages import HOME, relative
 from ragnb.markup import one_line
 from ragnb.markup.blocks import Block, Cell, Estimate, Link, Mark, Picture, Section, Small, Table, Text
-from ragnb.markup.html import render_page
-from ragnb.markup.markdown import render_markdown
+from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import SOURCES
 from ragnb.sheet.build import run_record
-from ragnb.sheet.sections.summary import calibrated, row_name
+from ragnb.sheet.sections import GATE_TONES, calibrated, row_name
 from ragnb.texts.errors import translated
 
 Overrides = Mapping[str, Any]
@@ -430,9 +429,7 @@ def card_page(card: Any, *, title: str = "") -> str:
     return render_page([verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang)
 
 
-_TONES = {
-    "fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good", "no_gates": "none", "stopped": "none",
-}  # fmt: skip
+_TONES = GATE_TONES | {"no_gates": "none", "stopped": "none"}
 """The outcomes of a run, the worst that its gates can say first."""
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
@@ -532,7 +529,7 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
     value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
-    ends = "" if math.isnan(low) else f"{markup.number(low)}–{markup.number(high)}"
+    ends = markup.ends(low, high)
     label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
     drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
     score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""

@@ -1,8 +1,7 @@
 """Hands on the numbers in a notebook: an editor of weights, and sheets to rate answers and to review questions."""
 
 from ragnb.errors import need_package
-from ragnb.widgets.editor import WeightEditor
-from ragnb.widgets.rating import RatingSheet, ReviewSheet
+from ragnb.widgets.editors import RatingSheet, ReviewSheet, WeightEditor
 
 need_package("ipywidgets", extra="notebook")
 

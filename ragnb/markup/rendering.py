@@ -1,0 +1,390 @@
+"""Sections as HTML and as Markdown, the radar as SVG: templates whose cells are escaped where they are written.
+
+Of HTML there is one style and one script of ours: the page asks no host and opens from a file. In Markdown equal
+sections give equal text, and nothing of a reader's data becomes markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from ragnb import texts
+from ragnb.errors import RagnbError
+from ragnb.markup import blocks
+from ragnb.markup.blocks import Block, Estimate, Picture, Samples, Section, Verdict
+from ragnb.markup.text import MISSING, TONES, Safe, element, escape, is_missing, md_cell, one_line, text_width
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_HERE = Path(__file__).parent
+_DARK = {
+    False: "@media screen and (prefers-color-scheme: dark) { .ragnb { %s } }",
+    True: '[data-jp-theme-light="false"] .ragnb, .vscode-dark .ragnb, html[theme="dark"] .ragnb { %s }',
+}
+_NOT_IN_SCRIPT = re.compile("[<\u2028\u2029\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+LANGUAGES = {"en": "en", "zh": "zh-CN"}
+
+
+@cache
+def style(*, notebook: bool = False) -> Safe:
+    """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
+
+    Parameters
+    ----------
+    notebook : bool
+        Follow the theme of the notebook (JupyterLab's, or what surrounds the output) instead of the browser's.
+
+    Examples
+    --------
+    >>> "--jp-" in style(notebook=True), "--jp-" in style()
+    (True, False)
+    """
+    return Safe(f"<style>{_style(notebook)}</style>")
+
+
+@cache
+def _style(notebook: bool) -> str:
+    return "\n".join([_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook])
+
+
+def fragment(html: str, *, lang: str = "en") -> Safe:
+    """Wrap HTML of ours for the output of a notebook cell, with a style that follows its theme.
+
+    Examples
+    --------
+    >>> fragment("<p>fine</p>").endswith("<p>fine</p></div>")
+    True
+    """
+    return element("div", style(notebook=True), Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
+
+
+def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en") -> Safe:
+    """Return a whole page: contents beside the sections, one under the other.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        The first one has the heading of the page.
+    title : str
+        What the run is called.
+    facts : sequence of str
+        What stands beside the title: a date, how many questions.
+    lang : {"en", "zh"}
+
+    Raises
+    ------
+    RagnbError
+        For a language that ragnb does not speak.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in render_page([Section("a", "A", "<b>")], title="Run")
+    True
+    """
+    blocks = [block for section in sections for block in section.blocks]
+    script = _text("page.js") if any(isinstance(block, Samples) for block in blocks) else ""
+    sheet = _style(False)
+    # The charts of matplotlib have their colours in attributes, which no hash can name.
+    inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
+    allowed = "'unsafe-inline'" if inline else _digest(sheet)
+    policy = f"default-src 'none'; style-src {allowed}"
+    policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
+    return render(
+        "page.html", sections=sections, title=title, facts=facts, style=Safe(sheet), script=Safe(script),
+        say=texts.entry(lang, "page"), lang=LANGUAGES[lang], policy=Safe(policy),
+        headed=any(isinstance(block, Verdict) for block in blocks),
+    )  # fmt: skip
+
+
+def render_fragment(sections: Sequence[Section]) -> Safe:
+    """Return sections for the output of a notebook cell, in the colours of its theme.
+
+    Examples
+    --------
+    >>> render_fragment([Section("a", "A", "<b>")]).count("&lt;b&gt;")
+    1
+    """
+    lang = sections[0].lang if sections else "en"
+    return fragment(render("fragment.html", sections=sections, say=texts.entry(lang, "page")), lang=lang)
+
+
+@cache
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8").strip()
+
+
+def _digest(text: str) -> str:
+    """Return what a content security policy names to allow this text and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def draw(value: Any, lang: str = "en", *, width: int = 0) -> Safe:
+    """Return a cell or a block as HTML; an estimate with a width has the ends of its scale below it.
+
+    Examples
+    --------
+    >>> from ragnb.markup.blocks import Estimate
+    >>> 'aria-label="0.812, 0.771–0.843"' in draw(Estimate("0.812", "0.771–0.843", 0.812, 0.771, 0.843))
+    True
+    """
+    macros = _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
+    if width and isinstance(value, Estimate):
+        return Safe(macros.scale(value, width, 22, True))
+    return Safe(macros.block(value) if isinstance(value, get_args(Block)) else macros.cell(value))
+
+
+def render(template: str, **values: Any) -> Safe:
+    """Return a template of ours filled; every value is escaped where it is not `Safe`."""
+    return Safe(_templates().get_template(template).render(**values))
+
+
+@cache
+def _templates(markdown: bool = False) -> Any:
+    from jinja2 import Environment, FileSystemLoader
+    from markupsafe import Markup
+
+    def as_html(value: Any) -> Any:
+        """Escape here, so that a control character never reaches the page; nothing is written for None."""
+        return "" if value is None else value if hasattr(value, "__html__") else escape(value)
+
+    def as_markdown(value: Any) -> Markup:
+        return value if isinstance(value, Markup) else Markup(cell(value))
+
+    made = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        finalize=as_markdown if markdown else as_html,
+    )  # fmt: skip
+    made.filters |= {"kind": lambda value: type(value).__name__, "cell": as_markdown, "read": read}
+    made.filters |= {"json": _json, "lines": one_line, "anchor": anchor}
+    made.globals |= {"TONES": TONES}
+    return made
+
+
+def anchor(text: object) -> str:
+    """Return a name for a place, without the white space that no name may hold."""
+    return re.sub(r"\s+", "_", str(text))
+
+
+def _json(value: Any) -> Safe:
+    """Write data that a script of the page reads; no text can close the element that it stands in."""
+    held = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Safe(_NOT_IN_SCRIPT.sub(lambda char: f"\\u{ord(char[0]):04x}", held))
+
+
+def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> str:
+    """Return sections as one Markdown text.
+
+    Examples
+    --------
+    >>> print(render_markdown([blocks.Section("g", "Gates", blocks=(blocks.Text(("a | b",)),))], title="Run"))
+    # Run
+    <BLANKLINE>
+    ## Gates
+    <BLANKLINE>
+    a \\| b
+    <BLANKLINE>
+    """
+    text = _templates(markdown=True).get_template("page.md").render(sections=list(sections), title=title)
+    return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
+
+
+def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
+    """Return a cell on one line, its texts through `write`."""
+    match value:
+        case tuple():
+            return " · ".join(text for part in value if (text := cell(part, write)))
+        case blocks.Mark(tone, text):
+            return f"{TONES[tone]} {write(text)}".strip()
+        case blocks.Small(text) | blocks.Code(text):
+            return write(text)
+        case blocks.Link(text, target):
+            return write(text) if target.startswith("#") else f"[{write(text)}](<{target}>)"
+        case blocks.Estimate():
+            return value.written + (f" ({value.interval})" if value.interval else "")
+        case blocks.Histogram() | blocks.Coverage():
+            return ""
+        case blocks.Stack(parts):
+            return ", ".join(f"{write(label)} {n}" for _, label, n in parts if n)
+    return MISSING if is_missing(value) or value == "" else write(value)
+
+
+def read(table: blocks.Table) -> tuple[list[str], list[list[Any]]]:
+    """Return the heads and rows of a table without the columns that are only drawn."""
+    drawn = [k for k in range(len(table.heads)) if any(isinstance(row[k], blocks.Estimate) for row in table.rows)]
+    kept = [k for k in range(len(table.heads)) if k not in drawn]
+    return [table.heads[k] for k in kept], [[row[k] for k in kept] for row in table.rows]
+
+
+INK = "#1f2328"
+"""The colour of text and axes where ``currentColor`` cannot be said."""
+
+SYSTEM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
+"""Okabe and Ito's colours that stand 3 : 1 out from white; black is drawn in the colour of the text."""
+
+DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4))
+"""One dash pattern a system, in pixels, so that grey print keeps them apart."""
+
+Ranges = Mapping[str, tuple[float, float]]
+
+
+def check_span(span: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a scale, or refuse a scale that is empty or endless."""
+    low, high = float(span[0]), float(span[1])
+    if not (low < high and high - low < float("inf")):
+        raise RagnbError(f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first")
+    return low, high
+
+
+def radar_points(
+    values: Sequence[Any], *, ranges: Sequence[tuple[float, float]] | None = None, lower: Sequence[bool] = ()
+) -> np.ndarray:
+    """Place one value an axis on a radar of radius 1 whose rim is the good end of each range.
+
+    The first axis points up, the others follow clockwise. A value where lower is better enters as
+    low + high - value, so that outside is better on every axis.
+
+    Parameters
+    ----------
+    values : sequence of float or None, length k
+        One value an axis, in the units of its metric.
+    ranges : sequence of (low, high), length k, optional
+        The range of each axis; 0 to 1 by default.
+    lower : sequence of bool, length k, optional
+        Whether lower is better.
+
+    Returns
+    -------
+    ndarray, shape (k, 2)
+        x to the right, y upwards; NaN where the value is missing.
+
+    Raises
+    ------
+    RagnbError
+        For a range without finite ends.
+
+    Examples
+    --------
+    >>> (radar_points([1.0, 0.5, None, 0.0]).round(3) + 0.0).tolist()
+    [[0.0, 1.0], [0.5, 0.0], [nan, nan], [0.0, 0.0]]
+    """
+    import numpy as np
+
+    size = len(values)
+    ends = np.array([check_span(span) for span in (ranges or [(0.0, 1.0)] * size)]).reshape(size, 2)
+    raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
+    share = np.clip((raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0)  # the centre, of a cosine below 0
+    share = np.where(np.array(lower or [False] * size, dtype=bool), 1.0 - share, share)
+    angle = 2 * np.pi * np.arange(size) / max(size, 1)
+    return np.column_stack([share * np.sin(angle), share * np.cos(angle)])
+
+
+def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
+    """Cut the outline of a radar at its gaps: runs of neighbouring axes, and whether the run closes.
+
+    Examples
+    --------
+    >>> radar_runs(radar_points([1, 1, 1])), radar_runs(radar_points([1, 1, None, 1]))
+    ([([0, 1, 2], True)], [([3, 0, 1], False)])
+    """
+    import numpy as np
+
+    there = ~np.isnan(points).any(axis=1)
+    size = len(there)
+    if there.all():
+        return [(list(range(size)), True)] if size else []
+    order = np.roll(np.arange(size), -int(np.argmin(there)))  # begins with a gap, and so does each of its parts
+    parts = np.split(order, np.flatnonzero(~there[order]))
+    return [(part[1:].tolist(), False) for part in parts if len(part) > 1]
+
+
+def axis_names(
+    metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, ranges: Ranges, better: Mapping[str, str],
+    lang: str,
+) -> list[str]:  # fmt: skip
+    """Name the axes: the metric, ``↓`` where lower is better, its range where ranges differ, and its gaps."""
+    missing = str(texts.entry(lang, "word.missing"))
+    spans = [check_span(ranges.get(metric, (0, 1))) for metric in metrics]
+    mixed, names = len(set(spans)) > 1, []
+    for place, (metric, (low, high)) in enumerate(zip(metrics, spans, strict=True)):
+        gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
+        whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
+        words = [one_line(metric, 40)]
+        words += ["↓"] if better.get(metric) == "lower" else []
+        words += [f"({low:g}–{high:g})"] if mixed else []
+        words += [f"({missing}{one_line(whose, 40)})" if whose else f"({missing})"] if gaps else []
+        names.append(" ".join(words))
+    return names
+
+
+def check_systems(systems: Collection[str]) -> None:
+    """Refuse more systems than there are colours that can be told apart."""
+    if len(systems) > len(SYSTEM_COLOURS):
+        raise RagnbError(
+            f"a chart shows at most {len(SYSTEM_COLOURS)} systems and is given {len(systems)}; choose some"
+        )
+
+
+def radar_svg(
+    metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, label: str, ranges: Ranges | None = None,
+    better: Mapping[str, str] | None = None, radius: int = 130, lang: str = "en",
+) -> Safe:  # fmt: skip
+    """Draw systems as closed polygons over their metrics; of two metrics as lines, of one as points.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        The axes, the first one up.
+    systems : mapping of system to values
+        One value a metric, raw, in its own units; None or NaN leaves a gap that the axis names.
+    label : str
+        The finding, in words, for those who cannot see the picture.
+    ranges : mapping of metric to (low, high), optional
+        As the columns ``range_low, range_high`` of means; 0 to 1 where none is given. The rim is the good end.
+    better : mapping of metric to {"higher", "lower"}, optional
+        As the column ``better`` of means. Where lower is better the axis is turned and marked ``↓``.
+    radius : int
+        Pixels.
+    lang : {"en", "zh"}
+        The language of the word for a gap.
+
+    Returns
+    -------
+    Safe
+        An ``<svg role="img">``.
+
+    Raises
+    ------
+    RagnbError
+        For more than five systems, and for a metric without a finite range.
+
+    Examples
+    --------
+    >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
+    True
+    """
+    check_systems(systems)
+    spans, senses = ranges or {}, better or {}
+    names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
+    shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
+    lower = [senses.get(metric) == "lower" for metric in metrics]
+    middle, top = max(*map(text_width, names), 6.0) + 14 + radius, radius + 24.0
+    outlines = []
+    for values in systems.values():
+        points = radar_points(values, ranges=shown, lower=lower) * [1, -1] * radius + [middle, top]
+        outlines.append([(points[run].tolist(), closed) for run, closed in radar_runs(points)])
+    keys = [one_line(system, 40) for system in systems]
+    styles = zip(SYSTEM_COLOURS, (" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES), strict=True)
+    return render(
+        "radar.svg", label=one_line(label), x=middle, y=top, radius=radius, styles=list(styles),
+        axes=list(zip(names, radar_points([1.0] * len(names)).tolist(), strict=True)), outlines=outlines,
+        ends=shown[0] if len(set(shown)) == 1 else None, keys=keys if len(keys) > 1 else [],
+        left=middle - (max(map(text_width, keys), default=0) + 40) / 2,
+    )  # fmt: skip
