@@ -31,8 +31,17 @@ from ragnb.markup.blocks import Section
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
-from ragnb.schema import DEFAULT_GATES, METRICS, STOPPED_EARLY, Gate, Metric, records, undeclared_columns
-from ragnb.schema.frames import note_frame, note_row
+from ragnb.schema import (
+    DEFAULT_GATES,
+    METRICS,
+    STOPPED_EARLY,
+    Gate,
+    Metric,
+    note_frame,
+    note_row,
+    records,
+    undeclared_columns,
+)
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.traces import count_unanswerable, outcome_counts
