@@ -2,11 +2,11 @@
 
     python benchmarks/scale.py [--rows 1000000 …] [--ways polars …] [--keep FOLDER]
 
-Made scores (6 metrics in hundredths, 10 % gaps, two systems, 500 documents, 30 days) are written as Parquet, a
+Made scores (6 metrics in hundredths, 10 % gaps, two systems, 500 documents) are written as Parquet, a
 million rows a file. Each way reduces them in a process of its own to the means with intervals by system: from a
-Polars scan, from DuckDB, from Spark (`local[2]`, where PySpark and Java are installed), and day by day into files
-of moments that are merged. All must give the same numbers. Printed are wall time, processor time and peak memory
-of the Python process (of Spark the driver's alone), and the exponent between the two largest sizes.
+Polars scan, from DuckDB, from Spark (`local[2]`, where PySpark and Java are installed), and file by file into
+moments that are merged, as days are. All must give the same numbers. Printed are wall time, processor time and
+peak memory of the Python process (of Spark the driver's alone), and the exponent between the two largest sizes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ METRICS = [
     "faithfulness", "answer_relevancy", "context_recall", "context_precision", "answer_correctness",
     "noise_sensitivity",
 ]  # fmt: skip
-PART, DAYS = 1_000_000, 30
+PART = 1_000_000
 
 
 def write(folder: Path, rows: int) -> None:
@@ -47,7 +47,6 @@ def write(folder: Path, rows: int) -> None:
             "sample_id": pl.Series(np.arange(n) + part * PART).cast(pl.String),
             "doc_name": pl.Series(rng.integers(0, 500, n)).cast(pl.String) + pl.lit(".pdf"),
             "system": pl.Series(rng.integers(0, 2, n)).replace_strict({0: "old", 1: "new"}),
-            "day": pl.Series(rng.integers(0, DAYS, n)),
         }
         for name in METRICS:
             values = rng.integers(0, 101, n) / 100
@@ -68,12 +67,10 @@ def duckdb_way(folder: Path) -> pd.DataFrame:
 
 
 def daily_way(folder: Path) -> pd.DataFrame:
-    """A file of moments a day, then all of them merged: what a year of traffic is kept as."""
-    rows = pl.scan_parquet(folder / "*.parquet")
+    """A file of moments for each file of rows, as for each day, then all of them merged."""
     with tempfile.TemporaryDirectory() as days:
-        for day in range(DAYS):
-            of_day = rn.moments(rows.filter(pl.col("day") == day), metrics=METRICS, by="system")
-            of_day.to_parquet(f"{days}/{day:03}.parquet")
+        for rows in sorted(folder.glob("*.parquet")):
+            rn.moments(pl.scan_parquet(rows), metrics=METRICS, by="system").to_parquet(f"{days}/{rows.name}")
         files = sorted(Path(days).iterdir())
         size, begun = sum(file.stat().st_size for file in files), time.perf_counter()
         means = reduce(rn.Moments.merge, map(rn.Moments.from_parquet, files)).means()

@@ -45,7 +45,7 @@ def on_terminal(folder: Path) -> str:
 def test_a_terminal_sees_one_named_bar_and_no_colours(cases):
     shown = on_terminal(cases)
     bars = {line.partition(":")[0] for line in shown.replace("\n", "\r").split("\r") if "%|" in line}
-    assert bars == {"number_support"}
+    assert bars == {"evaluate"}
     assert "\x1b" not in shown
 
 

@@ -226,10 +226,11 @@ def judge(
         return are_settled(so_far, asked, shown, gates, rubric, {"doc": doc, "doc_weights": doc_weights})
 
     with opened(store) as kept:
-        probed = run_cells(probes, work, kept, name="probes", **how).frame if probes else pd.DataFrame()
+        asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
+        probed = run_cells(probes, work, kept, **asked_first).frame if probes else pd.DataFrame()
         planned = kept.plan(cells, name=name, about=about)
         rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
-        run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, **how)
+        run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, label="judge", **how)
         spent = spent_on(kept.frame(run.id, attempts="all"))
         saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
@@ -666,7 +667,7 @@ def _answers(
     async def work(cell: Cell) -> Outcome:
         return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
 
-    return run_cells(cells, work, store, name="answers", clients=clients, progress=progress)
+    return run_cells(cells, work, store, name="answers", label="answer", clients=clients, progress=progress)
 
 
 async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:

@@ -52,7 +52,7 @@ def execute(
     RuntimeError
         When the kernel dies.
     """
-    bar = {"desc": "Executing", "unit": "cell", "disable": None if progress else True, "leave": False}
+    bar = {"desc": "report", "unit": "cell", "disable": None if progress else True, "leave": False}
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
         process = _start(Path(folder), target.parent, env)
         try:

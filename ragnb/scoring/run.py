@@ -305,7 +305,7 @@ def evaluate(
     with opened(store) as kept:
         about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         clients = [*dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))]
-        how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress}
+        how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress, "label": "evaluate"}
         return _scores(plan, run_cells(plan.cells(), plan.work(), kept, name=name, **how))
 
 
@@ -441,7 +441,7 @@ def answer_cases(
     ]
     with opened(store) as kept:
         how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
-        run = run_cells(cells, work, kept, name=system, **how).frame
+        run = run_cells(cells, work, kept, name=system, label="answer", **how).frame
     values = pd.DataFrame([value or {} for value in run["value"]], frame.index, dtype=object)
     done = frame.assign(**values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None}))
     done["answer__status"] = run["status"].replace("pending", "missing").tolist()

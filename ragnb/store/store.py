@@ -802,7 +802,7 @@ class Run:
 def run_cells(
     cells: Sequence[Cell], work: Work, store: Store, *, clients: Sequence[Client] = (), name: str = "",
     concurrency: int | None = None, about: Mapping[str, Any] | None = None, progress: bool | None = None,
-    rounds: Iterable[Iterable[Cell]] | None = None,
+    rounds: Iterable[Iterable[Cell]] | None = None, label: str = "",
 ) -> Run:  # fmt: skip
     """Run the pending cells, save each outcome durably, and return the run.
 
@@ -828,10 +828,12 @@ def run_cells(
     name, about
         Of the run, for `Store.runs`.
     progress : bool, optional
-        A progress bar, labelled with what the cells hold; by default in a terminal and in a notebook.
+        A progress bar; by default in a terminal and in a notebook.
     rounds : iterable of cells, optional
         The cells in the order of the work, a round at a time; by default all, as they come. A round is asked for
         when the one before has its outcomes in the store; cells of a round that never comes stay pending.
+    label : str
+        Of the progress bar, such as the stage of a scenario; by default the name.
 
     Returns
     -------
@@ -868,8 +870,7 @@ def run_cells(
     job = _Job(cells, work, store, clients, most, rounds)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
     interrupts = 0
-    label = kinds.pop() if len(kinds := {cell.what for cell in cells}) == 1 else f"{len(kinds)} metrics"
-    bar = tqdm(total=job.total, desc=label, disable=hidden, unit="cell", dynamic_ncols=True)
+    bar = tqdm(total=job.total, desc=label or name or None, disable=hidden, unit="cell", dynamic_ncols=True)
     with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
         while not ending.done():
