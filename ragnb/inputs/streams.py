@@ -167,8 +167,12 @@ def worst_rows(rows: Any, diagnoses: pd.DataFrame) -> pd.DataFrame:
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal.
     ranked = frame.with_columns(nw.col("weighted_score").round(DIGITS).alias("__score"), rank.alias("__rank"))
     keys = ["__score", "__rank", *order]
-    worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
+    if order == [_ROW]:  # sorted without their texts, which are fetched of the rows that are shown
+        first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))[_ROW].to_list()
+        shown = nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named])
+        ranked = collected(ranked.filter(shown)).lazy()
+    worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
     if named and "sample_id" in have:
         others = ranked.filter(nw.col("sample_id").is_in([*named])).sort(order).head(MOST_SHOWN)
         worst = pl.concat([worst, collected(others).to_polars().join(worst, on=order, how="anti")])
