@@ -130,7 +130,8 @@ def commands(words: Mapping[str, Any]) -> str:
     parts = [f"# {say['commands']}", say["commands_intro"], f"## {say['exit_codes']}", say["exit_intro"]]
     parts.append(table([say["code"], say["help"]], codes))
     for name, command in COMMANDS.items():
-        context = click.Context(command, info_name=f"ragnb {name}")
+        # With the settings of the group: a command keeps the first help option that it is asked for.
+        context = click.Context(command, info_name=f"ragnb {name}", **cli.context_settings)
         usage = f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```"
         about, examples, exits = help_of(command)
         own = words.get("commands", {}).get(name)
