@@ -147,6 +147,20 @@ def test_rows_that_change_between_two_passes_are_refused(table):
         rn.assess(query)
 
 
+def test_scores_in_a_stream_are_not_joined_to_traces(table, tmp_path):
+    parquet_of(table, tmp_path, 1)
+    pd.DataFrame({"question": ["x"], "answer": ["Yes."]}).to_json(
+        tmp_path / "traces.jsonl", orient="records", lines=True
+    )
+    pd.DataFrame({"question": ["x"], "answerable": [True], "gold_ids": [["a"]]}).to_json(
+        tmp_path / "gold.jsonl", orient="records", lines=True
+    )
+    names = {"scores": "part-0.parquet", "traces": "traces.jsonl", "gold": "gold.jsonl"}
+    scenario = rn.Scenario(**{role: tmp_path / name for role, name in names.items()})
+    with pytest.raises(RagnbError, match="scores and traces are joined in memory, and one of them is too large"):
+        rn.assess(scenario)
+
+
 def test_the_page_of_a_stream_says_that_it_shows_a_part(table, tmp_path):
     sheet = rn.assess(parquet_of(table, tmp_path, 3), lang="zh")
     page = sheet.to_html()

@@ -200,11 +200,11 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         split=scenario.split, containment=scenario.containment, join=scenario.join,
     )  # fmt: skip
     inputs.labelled, inputs.with_gold = True, gold is not None or "answerable" in column_names(traces)
-    if inputs.stream is None:
-        inputs.join = frame.attrs["join"]
-    else:  # every number is read off these rows, which are labelled once
+    if inputs.stream is not None and on_spark(frame):  # every number is read off these rows: labelled once
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
+    else:
+        inputs.join = frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)
     return frame
 
