@@ -252,3 +252,11 @@ if importlib.util.find_spec("pyspark"):  # the extra `spark`, and Java
             rn.assess(frame.withColumn("faithfulness", frame["qid"]))
         with pytest.raises(RagnbError, match="traces have no column 'answer'"):
             rn.label_traces(frame.select("qid"))
+
+    def test_gold_in_the_traces_is_that_of_all_rows_not_of_a_batch(spark):
+        rows = {"sample_id": ["a", "b"], "question": ["x", "y"], "answer": ["Yes. citations: [d]", "Yes."]}
+        traces = pd.DataFrame(rows | {"answerable": True, "gold_ids": [["d"], None]})
+        shape = "sample_id string, question string, answer string, answerable boolean, gold_ids array<string>"
+        frame = spark.createDataFrame(traces, schema=shape).repartition(2, "sample_id")
+        got = rn.label_traces(frame).toPandas().sort_values("sample_id")["label"]
+        assert got.tolist() == rn.label_traces(traces)["label"].tolist() == ["OK", "ANS_NO_HIT"]

@@ -150,8 +150,21 @@ def warn_of_repeats(met: Match) -> None:
             warnings.warn(f"{found}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3)
 
 
-def expectations(gold: Any) -> pl.DataFrame:
-    """Return what gold expects, one row per question.
+def _kinds_of(ids: pl.Series, answerable: pl.Series) -> tuple[bool, ...]:
+    """Return whether some ids are named, some lists are there, and some questions are answerable."""
+    return bool(ids.list.len().sum() > 0), bool(ids.is_not_null().any()), bool((answerable == 1).any())
+
+
+def _kinds_in(frame: Any) -> tuple[bool, ...]:
+    return _kinds_of(columns.id_lists(frame, "gold_ids"), columns.answerable(frame))
+
+
+def _names_ids(kinds: tuple[bool, ...]) -> bool:
+    return kinds[0] or (kinds[1] and not kinds[2])
+
+
+def expectations(gold: Any, named: bool | None = None) -> pl.DataFrame:
+    """Return what gold expects, one row per question; `named` says whether other rows too name ids.
 
     Returns
     -------
@@ -166,7 +179,7 @@ def expectations(gold: Any) -> pl.DataFrame:
     [(1.0, ['a'], '30 days', True)]
     """
     ids, answerable = columns.distinct(columns.id_lists(gold, "gold_ids")), columns.answerable(gold)
-    named = ids.list.len().sum() > 0 or (ids.is_not_null().any() and not (answerable == 1).any())
+    named = _names_ids(_kinds_of(ids, answerable)) if named is None else named
     ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype)) if named else ids.clear(len(ids))
     claims = trimmed_and_lowered(columns.texts(gold, "gold_claim"))[1]
     expected = pl.DataFrame({"answerable": answerable, "gold_ids": ids, "claim": claims})
@@ -325,10 +338,14 @@ def label_traces(
     words = [_words(refusal), _words(patterns), _words(partial)]
     how: dict[str, Any] = {"words": words, "split": split, "whole": containment == "auto"}
     if on_spark(named):
-        by = _join_on_spark(named, gold, join)
+        by, own = _join_on_spark(named, gold, join), None
+        if gold is None:  # of all rows, not of each batch
+            asked = named.select(*([n for n in ("answerable", "gold_ids") if n in have] or have[:1]))
+            own = _names_ids(reduced(asked, _kinds_in, lambda kinds: tuple(map(any, zip(*kinds, strict=True)))))
 
         def label(part: pl.DataFrame) -> Any:
-            return _labelled(part, gold, None if gold is None else match(part, gold, by), **how)[0]
+            met = None if gold is None else match(part, gold, by)
+            return _labelled(part, gold, met, named=own, **how)[0]
 
         made: Any = mapped(named, label)
     else:
@@ -342,12 +359,13 @@ def label_traces(
 
 
 def _labelled(
-    frame: Any, gold: Any, met: Match | None, *, words: Sequence[Sequence[str]], split: Split, whole: bool
+    frame: Any, gold: Any, met: Match | None, *, words: Sequence[Sequence[str]], split: Split, whole: bool,
+    named: bool | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Return the labelled rows of pandas or Polars, and the join report with what became of the answers."""
     with collector_paused(), ThreadPoolExecutor() as pool:
         if met is None:
-            expected = expectations(frame)
+            expected = expectations(frame, named)
         else:
             frame = columns.with_gold(frame, gold, met.rows)
             expected = expectations(gold).select(pl.all().gather(met.rows))
