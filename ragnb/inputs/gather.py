@@ -61,6 +61,8 @@ class Inputs:
         Where the rows came from.
     ratings : DataFrame or None
         What people and the judge gave, all of it: `where` keeps rows of a run, and a judge is one for all runs.
+    tools : dict of str to dict
+        Metric → range, direction and threshold that a tool's layout brings.
     stages : list of dict
         Notes on tables of `ragnb evaluate` and `ragnb judge` that were not used, and on a sample of the traces.
     """
@@ -79,12 +81,14 @@ class Inputs:
     repeated: dict[str, int] = field(default_factory=dict)
     steps: list[tuple[str, int]] = field(default_factory=list)
     ratings: pd.DataFrame | None = None
+    tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     stages: list[dict[str, str]] = field(default_factory=list)
 
     def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
         """Read one input and note what became of it."""
         frame = reader(source, **options)
         self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
+        self.tools |= {row["metric"]: row for row in frame.attrs.get("metrics", ())}
         return frame
 
     def read_rated(self, scenario: Scenario, **how: Any) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -290,16 +291,21 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
 
 def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
     """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
-    metrics = metrics_of(scenario, inputs.frame)
+    metrics = metrics_of(scenario, inputs.frame, inputs.tools)
     inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
     return metrics
 
 
-def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
-    """The scenario's metrics, then the rates of the traces."""
+def metrics_of(
+    scenario: Scenario, frame: Any, tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> list[Metric]:
+    """The scenario's metrics, else those that METRICS or a tool's layout declares; then the rates of the traces."""
     columns, own, given = column_names(frame), scenario.declared, scenario.metrics
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
+    elif given is None:
+        of_tools = (Metric(n, row["low"], row["high"], row["better"]) for n, row in tools.items() if n in columns)
+        given = tuple(m for m in of_tools if m.scale != METRICS.get(m.name, m).scale or m.name not in METRICS) or None
     chosen = resolve_metrics(given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns)
     named = {metric.name for metric in chosen}
     metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]

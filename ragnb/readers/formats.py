@@ -15,6 +15,7 @@ import io
 import json
 import os
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -60,6 +61,7 @@ LONGEST_CELL = 1 << 27
 # The most characters that Excel keeps of a cell.
 _EXCEL_CELL = 32_767
 _HEAD = 1 << 16
+_ZSTD = 93  # of the methods of zip archives
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
 _SEPARATOR_LINE = re.compile(r"sep=([,;|\t])(?=[\r\n])")
 _SAMPLE = {"question", "answer"}
@@ -668,6 +670,8 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, Valu
         if isinstance(value.get("schema"), dict):
             index = value["schema"].get("primaryKey")
             value = [{k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r for r in rows]
+    if isinstance(value, dict) and isinstance(value.get("eval"), dict) and isinstance(value.get("samples"), list):
+        value = _of_inspect(value, value["samples"], report)
     if isinstance(value, dict):
         value = _records_in(document, value, report) or value
     if isinstance(value, list):
@@ -723,6 +727,64 @@ def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
     return Raw(columns, "parquet", str(document.path))
 
 
+def _read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
+    """Read the summaries of a log of inspect, a zip archive: the samples without their transcripts."""
+    path = document.path
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+            parts = [name for name in names if name == "summaries.json"] or sorted(
+                (name for name in names if name.startswith("_journal/summaries/")), key=lambda n: (len(n), n)
+            )
+            records = [row for name in parts for row in json.loads(_member(packed, name), parse_constant=float)]
+            head = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
+            about = json.loads(_member(packed, head), parse_constant=float) if head else {}
+    except (*_DAMAGED, ValueError, TypeError) as error:
+        raise RagnbError(f"{place(path)}is not a readable log of inspect ({error}); take another copy") from error
+    return Raw(from_records(_of_inspect(about, records, report)), "eval", str(path))
+
+
+def _of_inspect(about: dict[str, Any], records: list[dict[str, Any]], report: Lossy) -> list[dict[str, Any]]:
+    """Return the samples of a log of inspect with their model, and count those that an unfinished run lacks."""
+    run: dict[str, Any] = about.get("eval") or {}
+    ids, config = (run.get("dataset") or {}).get("sample_ids") or (), run.get("config") or {}
+    asked = (about.get("results") or {}).get("total_samples") or len(ids) * (config.get("epochs") or 1)
+    if about.get("status") not in (None, "success") and asked <= len(records):
+        asked = len(records) + 1  # nobody knows how many
+    report.expect(max(asked, len(records)), max(asked - len(records), 0))
+    report.add("bad_line", None, f"samples that the run (status {about.get('status')}) lacks", asked - len(records))
+    return [{"system": run["model"], **row} if run.get("model") else row for row in records]
+
+
+def _member(packed: zipfile.ZipFile, name: str) -> bytes:
+    """Return an unpacked member; zipfile knows method 93, zstd, from Python 3.14 on only."""
+    info = packed.getinfo(name)
+    if info.compress_type != _ZSTD:
+        return packed.read(name)
+    zstandard, stream = require("zstandard", extra="readers"), packed.fp
+    assert stream is not None
+    stream.seek(info.header_offset + 26)
+    stream.seek(sum(struct.unpack("<2H", stream.read(4))), os.SEEK_CUR)
+    data: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
+    if zlib.crc32(data) != info.CRC:
+        raise zipfile.BadZipFile(f"{name} has a wrong checksum")
+    return data
+
+
+def _read_qrels(document: Document, report: Lossy, strict: bool) -> Raw:
+    """Read relevance judgements as TREC writes them: query, iteration, passage, relevance."""
+    rows = [(line, text.split()) for line, text in enumerate(document.text().splitlines(), 1) if text.strip()]
+    for line, row in rows:
+        if len(row) != 4 or not re.fullmatch(r"-?\d+", row[3]):
+            raise RagnbError(
+                f"{place(document.path, line)}found {' '.join(row)[:80]!r}, expected query, iteration, passage and "
+                "relevance, as TREC writes qrels; name another format: format='csv'"
+            )
+    lists = [list(cells) for cells in zip(*(row for _, row in rows), strict=True)] or [[]] * 4
+    columns = dict(zip(("query_id", "iteration", "passage_id", "relevance"), lists, strict=True))
+    return Raw(columns, "qrels", str(document.path), [line for line, _ in rows], typed=False)
+
+
 @dataclass(frozen=True)
 class Format:
     """A file format: its name, the extensions it is known by, and its reader.
@@ -730,7 +792,7 @@ class Format:
     Examples
     --------
     >>> [format.name for format in FORMATS]
-    ['csv', 'tsv', 'excel', 'json', 'jsonl', 'parquet']
+    ['csv', 'tsv', 'excel', 'json', 'jsonl', 'parquet', 'eval', 'qrels']
     """
 
     name: str
@@ -745,6 +807,8 @@ FORMATS: tuple[Format, ...] = (
     Format("json", (".json",), _read_json),
     Format("jsonl", (".jsonl", ".ndjson"), _read_lines),
     Format("parquet", (".parquet", ".pq"), _read_parquet),
+    Format("eval", (".eval",), _read_eval),
+    Format("qrels", (".qrels", ".qrel", ".txt"), _read_qrels),
 )
 
 # A path (also a pattern or a folder of files of one format), a frame of any engine, an object with

@@ -6,6 +6,7 @@ A layout knows a tool's columns (`sniff`), calls them by our `names`, and lays t
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
+_RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
+_SIDES = {"inputs", "outputs", "reference", "feedback"}
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -49,6 +53,7 @@ class Layout:
     name: str
     known_by: Sequence[Sequence[str]]
     names: Mapping[str, str] = field(default_factory=dict)
+    metrics: Sequence[Mapping[str, Any]] = ()
     read: Callable[[Raw, Lossy], None] | None = None
     fits: Callable[[Set[str]], bool] = bool
 
@@ -77,17 +82,32 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
 
 
 def check_samples(raw: Raw) -> None:
-    """Refuse totals, one row per system or setting, and rows that do not fit the header."""
+    """Refuse totals, one row per system or setting, and rows that do not fit the header.
+
+    A sample is told by a column of cases, by lists in cells, and by texts as long as sentences; the names of
+    result files are no documents.
+    """
     known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
+    if known == {"doc_name"} and all(_RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]):
+        known = set()
     texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
-    if texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
+    if texts and (raw.uneven or raw.distinct(*texts) == len(raw)) and not any(_has_sentences(raw.columns[n]) for n in texts):
         raise RagnbError(
-            f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
-            f"{listing(raw.columns)}), with no question and no sample id; read the table they were "
-            "computed from, one row per sample; or, if these are samples, name the column with the question: "
-            "columns={'…': 'question'}"
+            f"{place(raw.file)}is a table of totals, one row per system or setting: {listing(texts, most=3)} "
+            f"differs from row to row, and no column (of {listing(raw.columns)}) is a question or a sample id, "
+            "or has lists or sentences; read the table they were computed from, one row per sample; or, if these "
+            "are samples, name the column with the question: columns={'…': 'question'}"
         )
     raw.check_even()
+
+
+def _has_sentences(cells: Values) -> bool:
+    """Whether cells are lists, or half of the texts are questions or long; a Chinese character counts as a word."""
+    given = [cell for cell in cells if not absent(cell) and cell != ""]
+    lists = [cell for cell in given if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))]
+    long = [cell for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")
+            and (cell.rstrip().endswith(("?", "？")) or len(re.findall(r"[\w'’-]+?(?=\W|$)|[㐀-鿿]", cell)) >= 9)]
+    return len(given) <= 2 * max(len(lists), len(long)) > 0
 
 
 def _is_text(cells: Values) -> bool:
@@ -106,8 +126,32 @@ def scored(
     for end, cells in (("status", list(status)), ("reason", list(reasons))):
         if not all(map(absent, cells)):
             raw.columns[f"{name}__{end}"] = cells
-    if scale:
-        raw.scales[name] = _UNIT | scale
+    if scale is not None:
+        raw.scales[name] = {key: scale.get(key, default) for key, default in _UNIT.items()}
+
+
+def declare_scales(raw: Raw, layout: str) -> None:
+    """Declare the scales of the columns that a layout knows by the names of its metrics."""
+    for row in LAYOUTS[layout].metrics if layout in LAYOUTS else ():
+        for name in raw.columns:
+            if name not in raw.scales and _matches(name, row):
+                raw.scales[name] = {key: row.get(key, default) for key, default in _UNIT.items()}
+
+
+def _matches(name: str, row: Mapping[str, Any]) -> bool:
+    return any(fnmatchcase(name, sign) for sign in row["match"])
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column counts or times something, so that it is no candidate for a metric.
+
+    Examples
+    --------
+    >>> is_measure("total_tokens"), is_measure("runDuration"), is_measure("top_k"), is_measure("helpfulness")
+    (True, True, True, False)
+    """
+    words = re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
+    return bool({*words} & {*WORDS["measures"]["words"]}) or any(sign in name for sign in WORDS["measures"]["signs"])
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
@@ -278,6 +322,66 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         report.add("mapped", name, why, status.count("failed"))
 
 
+def _read_inspect(raw: Raw, report: Lossy) -> None:
+    """Take letters for the numbers that inspect makes of them, and the text out of the model's output."""
+    scores = [cell if isinstance(cell, dict) else {} for cell in raw.columns.pop("scores")]
+    raw.columns["answer"] = [
+        _completion(output) or next((score["answer"] for score in row.values() if score.get("answer")), None)
+        for output, row in zip(raw.columns.pop("answer", [None] * len(raw)), scores, strict=True)
+    ]
+    spread = [
+        {f"{scorer}.{key}" if key else scorer: (cell, score.get("explanation"))
+         for scorer, score in row.items() for key, cell in _values(score.get("value"))}
+        for row in scores
+    ]  # fmt: skip
+    for name, cells in from_records(spread).items():
+        pairs = [cell or (None, None) for cell in cells]
+        lost = [cell is not None and absent(cell[0]) for cell in cells]  # NaN is a sample that was not scored
+        failed = [gone or (pair[0] is None and bool(error)) for gone, pair, error in zip(
+            lost, pairs, raw.cells("error"), strict=True)]  # fmt: skip
+        status = ["failed" if gone else None for gone in failed]
+        scored(raw, name, [_GRADES.get(str(v), v) for v, _ in pairs], status, [why for _, why in pairs])
+        report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
+
+
+def _values(value: Any) -> Iterable[tuple[str, Any]]:
+    return value.items() if isinstance(value, dict) else [("", value)]
+
+
+def _completion(output: Any) -> Any:
+    """Return the text of a model's output."""
+    for choice in output.get("choices") or () if isinstance(output, dict) else ():
+        content = choice["message"].get("content")
+        parts = content if isinstance(content, list) else [{"text": content}]
+        return "\n".join(part["text"] for part in parts if part.get("text"))
+    return output if isinstance(output, str) else None
+
+
+def _read_flattened(raw: Raw, report: Lossy) -> None:
+    """Take prefixes off the columns of LangSmith and Azure, and the thresholds and reasons of their metrics."""
+    columns, scores = raw.columns, []
+    references = [name for name in columns if name.startswith("reference.")]
+    for name in list(columns):
+        side, _, rest = name.partition(".")
+        evaluator, _, short = rest.rpartition(".")
+        if name in references and (len(references) == 1 or "answer" in meanings([rest])):
+            short = "ground_truth_answer"
+        if side in _SIDES and short and short not in columns:
+            raw.rename({name: short}, report)
+            scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
+    limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
+    for name in scores:
+        if name.removeprefix("gpt_") in scores and name.startswith("gpt_") or name.endswith("_result"):
+            report.add("left_out", name, "said by another column of the metric too", len(columns.pop(name, ())))
+        raw.rename({f"{name}_reason": f"{name}__reason"}, report)
+    for name in (name for name in scores if name in columns and not is_measure(name)):
+        failed = [not absent(e) and bool(e) and _empty(c) for e, c in zip(raw.cells("error"), columns[name], strict=True)]
+        known = {cell for cell in limits[name] if not absent(cell)}
+        row = next((row for row in TOOLS["flattened"]["metrics"] if _matches(name, row)), {})
+        scale = {**row, "threshold": known.pop()} if len(known) == 1 else row
+        scored(raw, name, columns[name], ["failed" if bad else None for bad in failed], (), scale)
+
+
 def _read_annotations(raw: Raw, report: Lossy) -> None:
     """Say what was scored, and who by, a person or a judge; leave out scores that are not numbers."""
     if "traceId" in raw.columns:
@@ -353,6 +457,7 @@ def _read_long(raw: Raw, report: Lossy) -> None:
 _READ = {
     "haystack": _read_haystack, "trulens": _read_trulens, "mlflow": _read_mlflow, "deepeval": _read_deepeval,
     "promptfoo": _read_promptfoo, "langfuse": _read_annotations, "phoenix": _read_annotations, "long": _read_long,
+    "inspect": _read_inspect, "flattened": _read_flattened,
 }  # fmt: skip
 _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": _is_long}
 # The layouts of tools, in the order in which they are looked for.

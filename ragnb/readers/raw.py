@@ -56,7 +56,7 @@ class Lossy:
 
     def add(self, what: str, column: object, detail: str, n: int = 1) -> None:
         """Add a row; `n` counts the cells, rows or lines it is about, and nothing is added for none."""
-        if n:
+        if n > 0:
             self.rows.append(
                 {"what": what, "column": None if column is None else str(column), "detail": detail, "n": n}
             )

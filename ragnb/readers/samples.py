@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import MISSING_WORDS, as_id, as_text, case_cells, declared, each, parse_list, to_frame
+from ragnb.readers.cells import MISSING_WORDS, as_id, as_text, case_cells, declared, each, metric_values, parse_list, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
-from ragnb.readers.layouts import check_samples, judged, lay_out, spread_results
-from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
+from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
+from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
 from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
@@ -128,9 +130,11 @@ def _read(
     if origin["layout"] in ("langfuse", "phoenix"):
         judged(raw, report)
     spread_results(raw, report)
+    declare_scales(raw, origin["layout"])
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
-    names = name_columns(raw, report, picks=columns, metrics=own)
+    tools = _of_tool(raw, own)
+    names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
     check_samples(raw)
     fold(raw, before, report, scores=not cases)
     name_system(raw, report)
@@ -146,16 +150,44 @@ def _read(
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
         raw.need("question")
-    frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)))
+    tools = [metric for metric in tools if metric.name in raw.columns and _fits(raw, metric, report)]
+    frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)) | {m.name: m for m in tools})
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
     for name, scale in raw.scales.items():
         metric = names.get(name, name)
+        if metric not in (*METRICS, *(tool.name for tool in tools)):
+            continue
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
         frame.attrs.setdefault("metrics", []).append({"metric": metric, **scale, "n_failed": int(failed.sum())})
     return frame
+
+
+def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
+    """Return the metrics that a tool's layout declares, but for those of the caller and of METRICS.
+
+    On another scale than the metric of METRICS that its name means, a tool's metric keeps its own name.
+    """
+    made, taken = [], {metric.name for metric in own}
+    for name, scale in raw.scales.items():
+        known = METRICS.get(next(iter(meanings([name])), ""))
+        if name in taken or (known and (known.low, known.high) == (scale["low"], scale["high"])):
+            continue
+        with suppress(ValidationError):  # a name that no metric can have
+            made.append(Metric(name, scale["low"], scale["high"], scale["better"]))
+    return made
+
+
+def _fits(raw: Raw, metric: Metric, report: Lossy) -> bool:
+    """Whether all cells of a metric are numbers in the range that the tool's layout declares."""
+    try:
+        metric_values(raw, metric, Lossy())
+    except RagnbError as error:
+        report.add("kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {error}", len(raw))
+        return False
+    return True
 
 
 def made_ids(raw: Raw) -> Values:

@@ -266,6 +266,10 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     found = [_under(policy, gate) for gate in DEFAULT_GATES if gate.metric in there]
     quality = [metric for metric in metrics if metric.role == "quality"]
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
+    # Somebody named these in the tool that scored, so they block.
+    named = {n: row["threshold"] for n, row in inputs.tools.items() if n in ops and row["threshold"] is not None}
+    found += [_under(policy, Gate(name, name, ops[name], at)) for name, at in named.items()]
+    quality = [metric for metric in quality if metric.name not in named]
     # Nobody named these thresholds, so they are shown and never block.
     bars = diagnostics.warning_bars(RULES, quality)
     found += [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
