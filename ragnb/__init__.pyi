@@ -17,6 +17,8 @@ from ragnb.diagnostics import RULES as RULES
 from ragnb.diagnostics import check_gates as check_gates
 from ragnb.diagnostics import diagnose as diagnose
 from ragnb.diagnostics import failure_modes as failure_modes
+from ragnb.inputs import FileCard as FileCard
+from ragnb.inputs import inspect_file as inspect_file
 from ragnb.judging import arena as arena
 from ragnb.judging import improve as improve
 from ragnb.judging import judge as judge

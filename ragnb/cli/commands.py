@@ -123,6 +123,57 @@ def check_command(
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 
 
+@command("inspect")
+def inspect_command(files: Sequence[Path], lang: str | None, encoding: str | None) -> int:
+    """Say what each FILE is, and print the line that reads it.
+
+    Shows what the file is taken for, its columns and their meaning, the columns that may be metrics with
+    their ranges, and what is missing for more. Nothing is scored or written.
+
+    \b
+    Examples
+      ragnb inspect results.csv
+      ragnb inspect .deepeval/.latest_run_full.json logs/*.eval
+
+    Exit code: 0 if every file can be read, 2 if one cannot.
+    """
+    from ragnb.inputs import inspect_file
+
+    worst = PASSED
+    for i, path in enumerate(files):
+        try:
+            card = inspect_file(path, encoding=encoding, lang=terminal.speaking())
+            click.echo(("\n" if i else "") + "\n".join(one_line(line) for line in str(card).splitlines()))
+        except (RagnbError, OSError) as error:
+            terminal.complain(error, path)
+            worst = BAD_INPUT
+    return worst
+
+
+@command("init")
+def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) -> int:
+    """Write a commented scenario for FILE.
+
+    It names the file and the settings that reading it needs, and shows the others as comments. It loads as
+    it is: ragnb check SCENARIO. A file that is there already is not replaced.
+
+    \b
+    Examples
+      ragnb init results.csv
+      ragnb init logs/answers.jsonl --out scenarios/production.yaml
+
+    Exit code: 0 written, 2 if the file cannot be read or OUT exists.
+    """
+    from ragnb.inputs import inspect_file
+
+    if out.exists():
+        raise RagnbError(f"{out} exists; name another file with --out")
+    text = inspect_file(file, encoding=encoding, lang=terminal.speaking()).to_scenario(out.absolute().parent)
+    write_whole(out, text)
+    click.echo(f"ragnb {'calibrate' if 'ratings:' in text.splitlines()[1] else 'check'} {shlex.quote(str(out))}")
+    return PASSED
+
+
 # Scoring
 
 
@@ -997,6 +1048,7 @@ def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
 
 
 COMMANDS = (
-    run_command, generate_command, answer_command, evaluate_command, judge_command, report_command, check_command,
+    inspect_command, init_command, run_command, generate_command, answer_command, evaluate_command, judge_command,
+    report_command, check_command,
     compare_command, calibrate_command, plan_command, runs_command,
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.files import slug
-from ragnb.inputs import gather, join_stages, prepared, scenario_of, streams, with_cases
+from ragnb.inputs import read_scenario, scenario_of, streams
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import Metric
 from ragnb.weights import column_names
@@ -142,11 +142,7 @@ def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
 
 
 def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
-    scenario = with_cases(scenario) if frame is None else scenario
-    inputs = gather(scenario, frame)
-    if frame is None:
-        join_stages(scenario, inputs)
-    metrics = prepared(scenario, inputs)
+    scenario, inputs, metrics = read_scenario(scenario, frame)
     made = any((row["what"], row["column"]) == ("made", "sample_id") for row in inputs.lossy)
     systems = systems_of(inputs.frame, system)
     return Run(name, scenario, inputs.frame, tuple(metrics), systems, judge_of(scenario), made)

@@ -1,10 +1,18 @@
 """A scenario, a file or a frame → one scores frame: read, filtered, labelled, joined, with a row ledger."""
 
 from ragnb.inputs import streams
+from ragnb.inputs.card import FileCard, inspect_file
 from ragnb.inputs.gather import Inputs, gather
-from ragnb.inputs.stages import join_stages, opened, prepared, scenario_of, stage_table, stage_tables, with_cases
+from ragnb.inputs.stages import (
+    read_inputs,
+    read_scenario,
+    scenario_of,
+    stage_table,
+    stage_tables,
+    with_cases,
+)
 
 __all__ = [
-    "Inputs", "gather", "join_stages", "opened", "prepared", "scenario_of", "stage_table", "stage_tables",
-    "streams", "with_cases",
+    "FileCard", "Inputs", "gather", "inspect_file", "read_inputs", "read_scenario", "scenario_of", "stage_table",
+    "stage_tables", "streams", "with_cases",
 ]  # fmt: skip

@@ -17,7 +17,8 @@ from ragnb import texts
 from ragnb.calibration import looks_like_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
-from ragnb.inputs.gather import Inputs, labelled, not_in
+from ragnb.inputs.card import card_of
+from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
 from ragnb.readers import read_scores
 from ragnb.scenario import Scenario, load_scenario
@@ -273,7 +274,40 @@ def _gaps(frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTabl
     return here.isna() & there.notna() & (words != "not_applicable")
 
 
-def opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
+def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Inputs, list[Metric]]:
+    """Read what a caller hands over: the scenario that it makes, its rows and its metrics.
+
+    A file or frame alone with answers and no score is read as a log. The refusal of a file has its card behind it.
+    """
+    scenario, frame = _opened(source, overrides)
+    alone = not isinstance(source, Scenario) and scenario.path is None and scenario.gold is None
+    try:
+        return read_scenario(scenario, frame)
+    except RagnbError as error:
+        path = scenario.scores if alone else None
+        if not alone or (frame is None and path is None):
+            raise
+        try:
+            card = card_of(path or frame, columns=scenario.columns, encoding=scenario.encoding, lang=scenario.lang)
+        except (RagnbError, ValueError, OSError):
+            raise error from None
+        if card.kind == "traces" and scenario.metrics is None and {*card.told} <= {*scenario.columns}:
+            return read_scenario(scenario_of(path, overrides, "traces") if path else scenario, frame, log=True)
+        raise RagnbError(f"{error}\n\n{card}" if path else str(error)) from None
+
+
+def read_scenario(
+    scenario: Scenario, frame: Any = None, *, log: bool = False
+) -> tuple[Scenario, Inputs, list[Metric]]:
+    """Read the files of a scenario, or a frame in their place, and the tables of its stages."""
+    scenario = with_cases(scenario) if frame is None else scenario
+    inputs = gather(scenario, frame, log=log)
+    if frame is None:
+        join_stages(scenario, inputs)
+    return scenario, inputs, prepared(scenario, inputs)
+
+
+def _opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):

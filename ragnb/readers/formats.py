@@ -748,8 +748,8 @@ def _of_inspect(about: dict[str, Any], records: list[dict[str, Any]], report: Lo
     """Return the samples of a log of inspect with their model, and count those that an unfinished run lacks."""
     run: dict[str, Any] = about.get("eval") or {}
     ids, config = (run.get("dataset") or {}).get("sample_ids") or (), run.get("config") or {}
-    asked = (about.get("results") or {}).get("total_samples") or len(ids) * (config.get("epochs") or 1)
-    if about.get("status") not in (None, "success") and asked <= len(records):
+    asked = len(ids) * (config.get("epochs") or 1) or (about.get("results") or {}).get("total_samples") or 0
+    if about.get("status") not in (None, "success") and not asked:
         asked = len(records) + 1  # nobody knows how many
     report.expect(max(asked, len(records)), max(asked - len(records), 0))
     report.add("bad_line", None, f"samples that the run (status {about.get('status')}) lacks", asked - len(records))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -118,10 +119,33 @@ def read_cases(
     return _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
 
 
+def read_table(source: Source, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> pd.DataFrame:
+    """Read any table as far as it can be read, to say what it is: no metric is held to its range.
+
+    Of two columns that mean one name, the first is taken; ``attrs["source"]`` holds such ``picks``, and whether
+    the rows are ``totals``.
+
+    Examples
+    --------
+    >>> read_table([{"q": "Who?", "faithfulness": 5}])["faithfulness"].tolist()
+    [5]
+    """
+    try:
+        frame = _read(source, columns, None, loose=True, format=None, strict=False, encoding=encoding)
+    except RagnbError as error:
+        pick = re.search(r"; pick one, such as columns=(\{.*\})$", str(error))
+        picks = {**(columns or {}), **(ast.literal_eval(pick[1]) if pick else {})}
+        if picks == (columns or {}):
+            raise
+        return read_table(source, columns=picks, encoding=encoding)
+    frame.attrs["source"]["picks"] = dict(columns or {})
+    return frame
+
+
 @collector_paused()
 def _read(
     source: Source, columns: Mapping[str, str] | None, metrics: MetricLike | Iterable[MetricLike] | None,
-    cases: bool = False, **how: Any,
+    cases: bool = False, loose: bool = False, **how: Any,
 ) -> pd.DataFrame:  # fmt: skip
     report = Lossy()
     chosen = metric_list(metrics)
@@ -135,7 +159,12 @@ def _read(
     before = set(raw.columns)
     tools = _of_tool(raw, own)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
-    check_samples(raw)
+    try:
+        check_samples(raw)
+    except RagnbError:
+        if not loose or raw.uneven:
+            raise
+        origin["totals"] = True
     fold(raw, before, report, scores=not cases)
     name_system(raw, report)
     tell_repeats(raw, report)
@@ -151,7 +180,8 @@ def _read(
     if cases:
         raw.need("question")
     tools = [metric for metric in tools if metric.name in raw.columns and _fits(raw, metric, report)]
-    frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)) | {m.name: m for m in tools})
+    known = {} if loose else declared(chosen, list(raw.columns))
+    frame = to_frame(raw, report, origin, known | {metric.name: metric for metric in tools})
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"

@@ -29,7 +29,7 @@ __all__ = [
     "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
     "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
-    "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
+    "note_row", "records", "range_of", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
 ]  # fmt: skip
 
 CASE_COLUMNS = (
@@ -202,17 +202,26 @@ def declare_step(name: str, low: float, high: float) -> str:
     >>> declare_step("faithfulness", 0, 1.01)
     "declare its scale: metrics=[rn.Metric('faithfulness', low, high)]"
     """
-    fits = [
-        (a, b)
-        for a, b, narrower in _SCALES
-        if a <= low and high <= b and (low < 0) == (a < 0) and max(high, -low) > narrower
-    ]
-    if not fits:
+    if not (ends := range_of(low, high)) or ends == (0, 1):
         return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
-    (a, b), *_ = fits
+    a, b = ends
     other = "; divide by 100 if these are percent" if b == 100 else ""
     other = "; clear the cells with -1 if it means a failed score" if low == -1 else other
     return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
+
+
+def range_of(low: float, high: float) -> tuple[int, int] | None:
+    """Return the usual scale that values from low to high may be on; None where they fit none.
+
+    Examples
+    --------
+    >>> range_of(0, 0.9), range_of(1, 4), range_of(0, 1.01), range_of(-3, 70)
+    ((0, 1), (1, 5), None, None)
+    """
+    if -CLIP <= low and high <= 1 + CLIP:
+        return 0, 1
+    scales = ((a, b, a <= low and high <= b and (low < 0) == (a < 0) and max(high, -low) > n) for a, b, n in _SCALES)
+    return next(((a, b) for a, b, fits in scales if fits), None)
 
 
 def scale_of(name: str, low: float, high: float) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from ragnb.comparison.source import Run, systems_of
 from ragnb.diagnostics import RULES, fitting, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole
-from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams, with_cases
+from ragnb.inputs import Inputs, read_inputs, streams
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import MISSING, count, number, one_line, percent, with_interval
 from ragnb.markup.blocks import Section
@@ -99,20 +99,15 @@ def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
              metric  weight  n
     0  faithfulness     2.0  3
     """
-    scenario, frame = opened(source, overrides)
-    scenario = with_cases(scenario) if frame is None else scenario
-    inputs = gather(scenario, frame)
-    if frame is None:
-        join_stages(scenario, inputs)
+    scenario, inputs, metrics = read_inputs(source, overrides)
     try:
-        return _sheet(scenario, inputs)
+        return _sheet(scenario, inputs, metrics)
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
 
 
-def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
-    metrics = prepared(scenario, inputs)
+def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessment:
     frame, names = streams.systems(inputs.frame)
     _check_candidate(scenario, names, frame)
     asked = gates_of(scenario, metrics, inputs)
@@ -369,9 +364,7 @@ def weighable(source: Any, **overrides: Any) -> tuple[Scenario, Moments, tuple[G
     if isinstance(source, Moments):
         scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
         return scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())), None
-    scenario, frame = opened(source, overrides)
-    inputs = gather(scenario, frame)
-    metrics = prepared(scenario, inputs)
+    scenario, inputs, metrics = read_inputs(source, overrides)
     frame, names = streams.systems(inputs.frame)
     by = None if names == [None] else "system"
     found = weights.moments(frame, metrics=metrics, **_clustering(scenario), by=by)

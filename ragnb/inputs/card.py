@@ -1,0 +1,293 @@
+"""A file of unknown contents → a card: what it is taken for, what may be a metric, and the line that reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
+from ragnb.errors import RagnbError, listing
+from ragnb.markup import count, one_line
+from ragnb.readers import is_measure, read_table
+from ragnb.readers.names import WORDS
+from ragnb.scenario.model import block, flow
+from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, range_of
+
+Kind = Literal["scores", "cases", "traces", "gold", "ratings", "totals", "table"]
+_ROLES: dict[str, str] = {"scores": "scores", "traces": "traces", "ratings": "ratings", "cases": "cases"}
+_MAPPED = (*CASE_COLUMNS, "answerable", "gold_ids", "citations", "chunks", "ts", "ok", "repeat")
+
+
+@dataclass(frozen=True)
+class FileCard:
+    """What a file is taken for, and the line that reads it.
+
+    Attributes
+    ----------
+    path : str
+    kind : {"scores", "cases", "traces", "gold", "ratings", "totals", "table"}
+        ``traces`` are answers without a score; a ``table`` has nothing that ragnb knows.
+    format, layout : str
+        Such as ``csv``, and the tool that wrote it, else ``table``.
+    rows : int
+    columns : dict of str to str
+        Column of the file → the name that it is read under.
+    metrics : DataFrame
+        ``metric, low, high, seen_low, seen_high, n, known``: the metrics, then the columns that may be some, those
+        from 0 to 1 first, with the range to declare (nan where the values fit no usual one).
+    lossy : list of dict
+        As the readers list it.
+    settings : dict
+        What `assess` needs to be told to read the file: ``metrics``, ``columns``.
+    code, command : str
+        A line for Python and one for a shell, which work as they are.
+    lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "s.csv"
+    >>> _ = file.write_text("prompt,stars\\nWho?,4\\nWhen?,5\\n")
+    >>> card = inspect_file(file)
+    >>> card.kind, card.settings["metrics"]
+    ('scores', [{'name': 'stars', 'low': 1, 'high': 5}])
+    """
+
+    path: str
+    kind: Kind
+    format: str
+    layout: str
+    rows: int
+    columns: dict[str, str]
+    metrics: pd.DataFrame
+    lossy: list[dict[str, Any]]
+    settings: dict[str, Any] = field(default_factory=dict)
+    runs: bool = True
+    lang: str = "en"
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """What must be said of the columns."""
+        return self.settings.get("columns", {})
+
+    @property
+    def code(self) -> str:
+        """The line for Python."""
+        name, options = repr(self.path), ""
+        if metrics := self.settings.get("metrics"):
+            made = (f"rn.Metric({m['name']!r}, {m['low']:g}, {m['high']:g})" for m in metrics)
+            options = f", metrics=[{', '.join(made)}]"
+        options += "".join(f", {key}={value!r}" for key, value in self.settings.items() if key != "metrics")
+        if self.kind in ("scores", "traces"):
+            return f"rn.assess({name}{options})"
+        if self.kind == "ratings":
+            return f"rn.calibrate(rn.read_ratings({name}))" if self.runs else f"rn.read_ratings({name}{options})"
+        if self.kind in ("totals", "table"):
+            reader = {"parquet": "parquet", "excel": "excel"}.get(self.format, "csv")
+            return f"pandas.read_{reader}({name})" if self.format != "json" else f"json.load(open({name}))"
+        return f"rn.check_gold(rn.read_gold({name}{options}))" if self.kind == "gold" else f"rn.read_cases({name}{options})"
+
+    @property
+    def command(self) -> str:
+        """The line for a shell; empty where no command takes such a file alone."""
+        given = "".join(f" -p {shlex.quote(f'{key}={flow(value)}')}" for key, value in self.settings.items())
+        name = {"ratings": "calibrate" if self.runs else "", "scores": "check", "traces": "check"}.get(self.kind)
+        return f"ragnb {name} {shlex.quote(self.path)}{given}" if name else ""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        say = texts.load(self.lang)
+        tool = "" if self.layout == "table" else f", {self.layout}"
+        kind = say(f"card.{self.kind}")
+        yield say("card.what", path=self.path, kind=kind, format=self.format + tool, n=count(self.rows))
+        if self.columns:
+            yield say("card.columns", names=listing(f"{a} → {b}" if a != b else a for a, b in self.columns.items()))
+        for known, key in ((True, "card.metrics"), (False, "card.candidates")):
+            rows = self.metrics[self.metrics["known"] == known]
+            if len(rows):
+                yield say(key, names=listing(map(_shown, rows.to_dict("records")), most=20))
+        there = {*self.columns.values()}
+        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in there]
+        if lacking:
+            yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
+        losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
+        if losses:
+            told = (f"{row['column'] or ''}: {one_line(row['detail'], 80)} ({count(row['n'])})" for row in losses)
+            yield say("card.losses", names=listing((line.removeprefix(": ") for line in told), most=5))
+        yield say("card.paste", code=self.code)
+        if self.command:
+            yield say("card.shell", command=self.command)
+
+    def to_scenario(self, folder: str | os.PathLike[str] = ".") -> str:
+        """Return a commented scenario of the file, for a YAML file in a folder.
+
+        Raises
+        ------
+        RagnbError
+            For a file that no scenario can name.
+        """
+        say, role = texts.load(self.lang), _ROLES.get(self.kind)
+        if role is None:
+            raise RagnbError(f"{self.path}: no scenario can be written for it; this reads it: {self.code}")
+        path = Path(os.path.relpath(self.path, folder)).as_posix()
+        lines = [f"# {say('card.head', kind=say(f'card.{self.kind}'))}", block({role: path}).rstrip()]
+        lines += [block({key: value}).rstrip() for key, value in self.settings.items()]
+        first = next((str(name) for name in self.metrics["metric"]), "faithfulness")
+        if self.lang != "en":
+            lines.append(f"lang: {self.lang}")
+        for key in _OFFERED[role]:
+            lines += ["", *(f"# {line}" for line in say(f"card.offer.{key}", metric=flow(first)).splitlines())]
+        return "\n".join(lines) + "\n"
+
+
+_NEEDED = {
+    "scores": ("doc_name", "question", "system"),
+    "traces": ("answerable", "ts", "doc_name"),
+    "cases": ("answer", "retrieved_contexts", "ground_truth_answer"),
+    "gold": ("answer",),
+}
+_OFFERED = {
+    "scores": ("gates", "weights", "ratings"), "traces": ("refusal", "gold", "gates_of_traces"),
+    "ratings": ("labels",), "cases": ("judge",),
+}  # fmt: skip
+
+
+def _shown(row: dict[Any, Any]) -> str:
+    ends = "" if pd.isna(row["low"]) else f" {row['low']:g}..{row['high']:g}"
+    return f"{row['metric']}{ends} ({row['seen_low']:g}–{row['seen_high']:g}, n = {count(row['n'])})"
+
+
+def inspect_file(path: str | os.PathLike[str], *, encoding: str | None = None, lang: str = "en") -> FileCard:
+    """Return what a file is taken for, which of its columns may be metrics, and the line that reads it.
+
+    Parameters
+    ----------
+    path : path
+        Of any file that `read_scores` takes.
+    encoding : str, optional
+        Of text files, as for `read_scores`.
+    lang : {"en", "zh"}
+        Of the printed card.
+
+    Raises
+    ------
+    RagnbError
+        For what is no table at all; the message says what it is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "s.csv"
+    >>> _ = file.write_text("user_input,faithfulness\\nWho?,0.5\\nWhen?,1\\n")
+    >>> inspect_file(file).columns
+    {'user_input': 'question', 'faithfulness': 'faithfulness'}
+    """
+    return card_of(path, encoding=encoding, lang=lang)
+
+
+def card_of(
+    source: Any, *, columns: Mapping[str, str] | None = None, encoding: str | None = None, lang: str = "en"
+) -> FileCard:
+    """Return the card of a file or a frame, given what a caller has said of its columns."""
+    encoding = None if encoding == "utf-8" else encoding
+    frame, path = read_table(source, columns=columns, encoding=encoding), str(source)
+    source, lossy, have = frame.attrs["source"], frame.attrs["lossy"], {str(name) for name in frame.columns}
+    made = {row["column"] for row in lossy if row["what"] == "made"}
+    mapped = {row["detail"]: str(row["column"]) for row in lossy if row["what"] == "mapped"}
+    tools = {row["metric"]: row for row in frame.attrs.get("metrics", ())}
+    metrics = _metrics(frame, tools)
+    named = [name for name in have if name in _MAPPED and name not in made]
+    known = metrics.loc[metrics["known"], "metric"].tolist()
+    usable = metrics[~metrics["known"] & metrics["low"].notna()]
+    kind: Kind = "table"
+    if source.get("totals"):
+        kind, metrics = "totals", metrics[:0]
+    elif looks_like_ratings([*have]) and not known:
+        kind = "ratings"
+    elif "answerable" in have and "answer" not in have:
+        kind = "gold"
+    elif known or len(usable):
+        kind = "scores"
+    elif "answer" in have:
+        kind = "traces"
+    elif "question" in have:
+        kind = "cases"
+    settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
+    guessed = {} if kind != "table" else _guessed(frame)
+    guessed = guessed if {"question", "answer"} <= {*guessed.values()} else {}
+    kind = "traces" if guessed else kind
+    if told := dict(source["picks"]) | guessed:
+        settings["columns"] = told
+    rows = usable if kind == "scores" and not known else usable[:0]
+    wrong = metrics[metrics["known"] & metrics["metric"].isin(METRICS) & metrics["declare"]]
+    if kind == "scores" and len(rows := pd.concat([wrong, rows])):
+        declared = rows[["metric", "low", "high"]].astype({"low": float, "high": float})
+        settings["metrics"] = [
+            {"name": name, "low": _whole(low), "high": _whole(high)}
+            for name, low, high in declared.itertuples(index=False)
+        ]
+    columns = {mapped.get(name, name): name for name in frame.columns if name in {*named, *known}} | guessed
+    about = dict(format=str(source["format"]), layout=str(source.get("layout", "table")), rows=len(frame))
+    runs = True
+    if kind == "ratings":
+        try:
+            calibrate(read_ratings(path))
+        except (RagnbError, ValueError):
+            runs = False
+    metrics = metrics.drop(columns="declare")
+    return FileCard(path, kind, columns=columns, metrics=metrics, lossy=lossy, settings=settings, runs=runs,
+                    lang=lang, **about)  # type: ignore[arg-type]  # fmt: skip
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number
+
+
+def _metrics(frame: pd.DataFrame, tools: dict[str, Any]) -> pd.DataFrame:
+    """Return the metrics and the columns that may be some, with their ranges."""
+    rows = []
+    for name in map(str, frame.columns):
+        cells = frame[name]
+        if "__" in name or not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells)):
+            continue
+        numbers = pd.to_numeric(cells).astype(float).dropna()
+        known, tool = METRICS.get(name), tools.get(name)
+        if not len(numbers) or ((name in (*NOT_METRICS, *_MAPPED) or is_measure(name)) and not known and not tool):
+            continue
+        low, high = float(numbers.min()), float(numbers.max())
+        ends = (tool["low"], tool["high"]) if tool else (known.low, known.high) if known else range_of(low, high)
+        outside = known is not None and not tool and not (known.low - 1e-6 <= low and high <= known.high + 1e-6)
+        if outside:
+            ends = range_of(low, high)
+        if known is None and tool is None and len(numbers) > 2 and numbers.diff().dropna().eq(1).all():
+            continue  # it numbers the rows
+        seen = {"seen_low": low, "seen_high": high, "n": len(numbers)}
+        row = {"metric": name, "low": (ends or (float("nan"),))[0], "high": (ends or (float("nan"),))[-1], **seen}
+        rows.append({**row, "known": bool(known or tool), "declare": outside})
+    names = ["metric", "low", "high", "seen_low", "seen_high", "n", "known", "declare"]
+    table = pd.DataFrame(rows, columns=names).astype({"known": bool, "declare": bool})
+    order = pd.DataFrame({"known": ~table["known"], "unit": (table["low"] != 0) | (table["high"] != 1)})
+    return table.loc[order.sort_values(["known", "unit"], kind="stable").index].reset_index(drop=True)
+
+
+def _guessed(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the columns of texts whose names are words for a question or an answer."""
+    found: dict[str, str] = {}
+    for target, words in WORDS["hints"].items():
+        for name in map(str, frame.columns):
+            own = {*re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())}
+            if own & {*words} and target not in found.values() and frame[name].map(type).eq(str).any():
+                found[name] = target
+                break
+    return found
