@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "KNOWN_RATES", "METRICS",
+    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DRAWN", "KNOWN_RATES", "METRICS",
     "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
     "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
@@ -37,7 +37,9 @@ CASE_COLUMNS = (
     "doc_name", "system", "persona", "source_units", "generation_params",
 )  # fmt: skip
 DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
-NOT_METRICS = frozenset({*CASE_COLUMNS, *DERIVED_COLUMNS, "citations", "chunks", "ts", "ok", "repeat"})
+DRAWN = "inclusion_probability"
+"""The column of the chance with which a row was drawn: numbers are weighted by its inverse."""
+NOT_METRICS = frozenset({*CASE_COLUMNS, *DERIVED_COLUMNS, DRAWN, "citations", "chunks", "ts", "ok", "repeat"})
 STATUS_WORDS = ("ok", "not_applicable", "failed", "missing")
 RESULT_COLUMNS = (
     "metric", "weight", "value", "low", "high", "se", "n", "n_missing", "n_failed", "n_not_applicable",

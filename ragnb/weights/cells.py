@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS, Metric
+from ragnb.schema import ABOUT_COLUMNS, DRAWN, RESULT_COLUMNS, Metric
 from ragnb.stats import sums_by
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Array, Codes, Flags, Labels, MetricsArgument, column_names, scored
@@ -49,6 +49,8 @@ class Cells:
         Σxxᵀ of the cells with cluster −1, in their order.
     centre : (K,) float
         What each metric is centred on, see `centres`.
+    weight : (C,) float
+        Of each row, 1 / the chance with which it was drawn; 1 where none is recorded.
     """
 
     group: Codes
@@ -59,6 +61,11 @@ class Cells:
     sums: Array
     cross: Array
     centre: Array
+    weight: Array = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if len(self.weight) != len(self.n):
+            object.__setattr__(self, "weight", np.ones(len(self.n)))
 
     @property
     def size(self) -> int:
@@ -131,8 +138,9 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
 
 
 def reduce_rows(
-    values: Sequence[Array], metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels
-) -> Cells:
+    values: Sequence[Array], metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels,
+    weight: Array | None = None,
+) -> Cells:  # fmt: skip
     """Reduce rows, one column per metric, to cells, or keep one cell per row if that saves less than half.
 
     Examples
@@ -147,8 +155,9 @@ def reduce_rows(
     for k in range(width):
         np.subtract(values[k], centre[k], out=x[:, k])
     none, codes = np.empty((0, width, width)), (group.codes, doc.codes, cluster.codes)
-    whole = Cells(*codes, ~np.isnan(x), np.ones(rows), x, none, centre)
-    key = _keys(*codes, whole.present)
+    weight = np.ones(rows) if weight is None else weight
+    whole = Cells(*codes, ~np.isnan(x), np.ones(rows), x, none, centre, weight)
+    key = _keys(*codes, whole.present, weight)
     if len(key.row) <= rows / 2:
         return _added([whole], *codes, key)
     single = cluster.codes < 0
@@ -156,7 +165,7 @@ def reduce_rows(
     order = np.lexsort((alone, group.codes))
     there = whole.present[order]
     moved = (group.codes[order], doc.codes[order], alone[order])
-    return Cells(*moved, there, np.ones(rows), np.where(there, x[order], 0.0), none, centre)
+    return Cells(*moved, there, np.ones(rows), np.where(there, x[order], 0.0), none, centre, weight[order])
 
 
 def add_up(parts: Sequence[Cells], group: Codes, doc: Codes, cluster: Codes) -> Cells:
@@ -170,12 +179,14 @@ def add_up(parts: Sequence[Cells], group: Codes, doc: Codes, cluster: Codes) -> 
     >>> add_up([cells], zero, zero, zero).sums
     array([[0.75]])
     """
-    present = np.vstack([cells.present for cells in parts])
-    return _added(parts, group, doc, cluster, _keys(group, doc, cluster, present))
+    present, weight = (np.concatenate([getattr(cells, name) for cells in parts]) for name in ("present", "weight"))
+    return _added(parts, group, doc, cluster, _keys(group, doc, cluster, present, weight))
 
 
-def _keys(group: Codes, doc: Codes, cluster: Codes, present: Flags) -> Keys:
+def _keys(group: Codes, doc: Codes, cluster: Codes, present: Flags, weight: Array) -> Keys:
     labels = [group, cluster + 1] if doc is cluster else [group, cluster + 1, doc + 1]
+    if len(weight) and weight.min() < weight.max():
+        labels.append(np.unique(weight, return_inverse=True)[1])
     return Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], present)
 
 
@@ -189,7 +200,8 @@ def _added(parts: Sequence[Cells], group: Codes, doc: Codes, cluster: Codes, key
             both = key.sums(np.hstack([_products(cells, i, j) for cells in parts]))
             cross[:, i, j] = cross[:, j, i] = np.where(present[:, i] & present[:, j], both, 0.0)[alone]
     n = key.sums(np.hstack([cells.n for cells in parts]))
-    return Cells(group[row], doc[row], cluster[row], present, n, sums, cross, parts[0].centre)
+    weight = np.concatenate([cells.weight for cells in parts])[row]
+    return Cells(group[row], doc[row], cluster[row], present, n, sums, cross, parts[0].centre, weight)
 
 
 def _products(cells: Cells, i: int, j: int) -> Array:
@@ -391,7 +403,7 @@ class Moments:
         """
         import polars as pl
 
-        arrays = {field.name: getattr(self.cells, field.name) for field in fields(Cells)}
+        arrays = {part.name: getattr(self.cells, part.name) for part in fields(Cells)}
         arrays |= {"counts": self.counts, "rows": self.rows}
         about = {
             "ragnb": "moments", "sha256": "0" * 64, "version": VERSION,
@@ -572,6 +584,9 @@ def moments(
 
     Notes
     -----
+    Rows that were drawn with unequal chances, in the column ``inclusion_probability``, are weighted by its inverse
+    (Hájek's mean; Horvitz and Thompson 1952); those without a chance were not drawn, and have no weight.
+
     Rows are read once, batch by batch. Whether questions repeat costs a query more, which counts the distinct
     values of a column; it is not asked where every row has a document or `cluster` is named.
 
@@ -616,18 +631,23 @@ def moments_reduction(
             clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
         else:
             clusters = batch.labels(cluster)
-        size = len(group.names)
+        size, weight = len(group.names), batch.weights()
+        if corpus == "complete" and weight is not None:
+            raise RagnbError(
+                f"corpus='complete' does not take rows drawn with unequal chances; leave it out, or drop {DRAWN!r}"
+            )
         values = [batch.values(metric) for metric in metrics]
         counts = np.zeros((size, len(metrics), 2), dtype=np.int64)
         for k, metric in enumerate(metrics):
             status = batch.status(metric)
             for word in (1, 2) if status.any() else ():
                 counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
-        cells, rows = reduce_rows(values, metrics, group, docs, clusters), np.bincount(group.codes, minlength=size)
+        cells = reduce_rows(values, metrics, group, docs, clusters, weight)
+        rows = np.bincount(group.codes, minlength=size)
         names = () if by is None else group.names, docs.names, clusters.names
         return Moments(tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus)
 
-    return Reduction(kernel, _combined, (by, doc, cluster, questions), merge=_combined)
+    return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN), merge=_combined)
 
 
 def _combined(parts: Sequence[Moments]) -> Moments:
@@ -818,7 +838,8 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     cells = source.by_document().cells if complete else source.cells
     metrics, groups, width = source.metrics, len(source.rows), len(source.metrics) + 1
     columns = cell_columns(cells, total)
-    v, counts, of_cells = doc_weight[cells.doc][:, None], columns[1], _by(cells.group, groups)
+    v = (doc_weight[cells.doc] * cells.weight)[:, None]
+    counts, of_cells = columns[1], _by(cells.group, groups)
     if len(v) and v[v > 0].min(initial=np.inf) <= _VANISHING:  # their squares would vanish
         there = np.where(counts > 0, v, 0.0)
         largest = of_cells(there, np.maximum)[cells.group]

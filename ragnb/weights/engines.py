@@ -16,7 +16,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, need_columns, require
 from ragnb.readers.executors import ROWS, on_spark, reduced
 from ragnb.readers.frames import native
-from ragnb.schema import CLIP, STATUS_WORDS, Metric
+from ragnb.schema import CLIP, DRAWN, STATUS_WORDS, Metric
 from ragnb.weights.columns import Array, Labels, coded, column_names, numeric, score_of, status_codes
 
 if TYPE_CHECKING:
@@ -151,6 +151,22 @@ class Batch:
             made = coded(self.frame[column], compose=compose) if column in self.frame else none
             self._labels[column, compose] = made
         return self._labels[column, compose]
+
+    def weights(self) -> Array | None:
+        """Return 1 / the chance with which each row was drawn, 0 without one; None where all rows count alike.
+
+        Raises
+        ------
+        RagnbError
+            For a chance outside (0, 1].
+        """
+        if DRAWN not in self.frame:
+            return None
+        chances = pd.to_numeric(self.frame[DRAWN], errors="coerce").to_numpy(dtype=float)
+        odd = ~np.isnan(chances) & ~((chances > 0) & (chances <= 1))
+        if odd.any():
+            raise RagnbError(f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1")
+        return np.divide(1.0, chances, out=np.zeros(len(self)), where=~np.isnan(chances))
 
     def groups(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as groups: rows without a name are the last one; without a column all rows are one.

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.readers.frames import as_called
-from ragnb.schema import Metric
+from ragnb.schema import DRAWN, Metric
 from ragnb.weights.cells import Keys
 from ragnb.weights.clusters import document_column
 from ragnb.weights.columns import Array, Codes, Flags, MetricsArgument, column_names, scored
@@ -75,8 +75,11 @@ def gains_reduction(
         values = [batch.values(metric) for metric in metrics]
         docs = batch.labels(weighing.doc if checked else None, compose=True)
         each, kind = np.unique([*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True)
+        kinds = kind[docs.codes]
+        if (weight := batch.weights()) is not None:
+            each, kinds = np.unique(each[kinds] * weight, return_inverse=True)
         of_part = np.zeros(len(batch)) if part is None else evaluated(part, batch, metrics)
-        kinds, place = kind[docs.codes], np.asarray(of_part, dtype=np.int64)
+        place = np.asarray(of_part, dtype=np.int64)
         present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
         key = Keys.of([(kinds, len(each)), (place, parts)], present)
         lacking = np.empty((len(key.row), len(lifts)))
@@ -95,7 +98,7 @@ def gains_reduction(
         gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
         return gains[0] if part is None else gains
 
-    return Reduction(kernel, finish, [weighing.doc] if checked else [])
+    return Reduction(kernel, finish, [weighing.doc, DRAWN] if checked else [DRAWN])
 
 
 def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool = False) -> Reduction:
