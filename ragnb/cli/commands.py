@@ -91,7 +91,7 @@ def check_command(
 ) -> int:
     """Check a run against its quality gates.
 
-    SOURCE is a scenario (.yaml) or a file with results. Without it, give --traces and --gold, or --scores.
+    SOURCE is a scenario (.yaml), a file with results or a log of answers. Without it, give --traces and --gold, or --scores.
     Prints the verdict, the gates and the notes.
 
     \b
@@ -100,10 +100,12 @@ def check_command(
       ragnb check my_ragas.csv
       ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
       ragnb check scenarios/production.yaml --sample 0.01
+      ragnb check log.jsonl --to-label gold.csv
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
     from ragnb.diagnostics import gates_json
+    from ragnb.readers import to_csv_text
     from ragnb.scenario import Scenario
     from ragnb.sheet import assess
 
@@ -111,14 +113,20 @@ def check_command(
     files = {role: asked[role] for role in ("gold", "traces", "scores")}
     given: dict[str, Any] = {role: path.absolute() for role, path in files.items() if path is not None}
     if source is None and not given:
-        raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
+        raise RagnbError("nothing to check; name a scenario, a results file, a log, --traces, or --scores")
     settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
     sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
     blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
     # Without the picture of the distance, and the long words last.
     tables = [("", [[*row[1:3], *row[4:], row[0]] for row in terminal.block_rows(table)]) for table in blocks]
+    of_log: Any = () if (log := sheet.section("log")) is None else log.blocks
+    tables += [(block.caption, terminal.block_rows(block)) for block in of_log if hasattr(block, "caption")]
     click.echo("\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
+    if (path := asked["to_label"]) and sheet.log is None:
+        raise RagnbError(f"--to-label {path}: only traces without gold have questions to label; leave it out")
+    if path and sheet.log is not None:
+        write_whole(path, to_csv_text(sheet.log.to_label))
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 

@@ -19,10 +19,12 @@ from ragnb.scenario import Scenario
 from ragnb.schema import SharedPicks, note_row
 from ragnb.traces import (
     RATES,
+    Log,
     answer_counts,
     check_gold,
     join_report,
     label_traces,
+    read_log,
     repeated_answers,
     sample_traces,
 )
@@ -61,6 +63,8 @@ class Inputs:
         Where the rows came from.
     ratings : DataFrame or None
         What people and the judge gave, all of it: `where` keeps rows of a run, and a judge is one for all runs.
+    log : Log or None
+        What traces without gold say beside their rates.
     tools : dict of str to dict
         Metric → range, direction and threshold that a tool's layout brings.
     stages : list of dict
@@ -81,6 +85,7 @@ class Inputs:
     repeated: dict[str, int] = field(default_factory=dict)
     steps: list[tuple[str, int]] = field(default_factory=list)
     ratings: pd.DataFrame | None = None
+    log: Log | None = None
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     stages: list[dict[str, str]] = field(default_factory=list)
 
@@ -210,6 +215,8 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
     else:
         inputs.join = frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)
+    if not inputs.with_gold and isinstance(frame, pd.DataFrame):
+        frame, inputs.log = read_log(frame)
     return frame
 
 

@@ -49,7 +49,7 @@ _CODE = re.compile(r"[-+]?(0\d|\d{19})")
 _SETTLED = {*CASE_COLUMNS, *IDS, *LISTS, "gold_claim", "raw_answer"}
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 _TRUTH = {"true": 1.0, "false": 0.0}
-_VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
+VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
 _SAID_TRUE = "True and yes are 1, False and no 0"
 _DECIMAL_COMMA = re.compile(r"[-+]?(0,\d{1,18}|\d{1,9},(?!\d{3}(?:\s{0,3}%)?$)\d{1,18})(\s{0,3}%)?")
 _PERCENT = re.compile(r"[-+]?(\d{1,9}(\.\d{0,18})?|\.\d{1,18})\s{0,3}%")
@@ -162,6 +162,18 @@ def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
     found = parse_list(f"[{text}]") if text.lstrip().startswith("{") else None
     return found if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS} else None
+
+
+def passage_text(item: Any) -> str | None:
+    """Return the text of a passage, an object or a text; None where it has none.
+
+    Examples
+    --------
+    >>> passage_text({"id": 7, "content": "One passage."}), passage_text({"id": 7, "score": 0.5})
+    ('One passage.', None)
+    """
+    found = _passage(item)
+    return None if found is None else found[0]
 
 
 def _passage(item: Any) -> Any:
@@ -399,7 +411,7 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
         cells[i] = cells[i].replace(",", ".")
     report.add("mapped", name, "decimal commas", len(commas) * (not raw.typed))
     words = [str(cell).casefold() if isinstance(cell, str | bool) else None for cell in cells]
-    report.add("mapped", name, _SAID_TRUE, sum(w in _VERDICTS for w in words))
+    report.add("mapped", name, _SAID_TRUE, sum(w in VERDICTS for w in words))
     marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
     report.add("mapped", name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
     present = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
@@ -411,7 +423,7 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
     for i in present:
         cell, word = cells[i], words[i]
         number = isinstance(cell, Real | Decimal | np.bool_) or (word is not None and NUMBER.fullmatch(word))
-        values[i] = _VERDICTS[word] if word in _VERDICTS else float(cell) if number else math.inf
+        values[i] = VERDICTS[word] if word in VERDICTS else float(cell) if number else math.inf
         if math.isinf(values[i]):
             percent = "; write 0.87 for 87%" if str(given[i]).strip().endswith("%") else ""
             raise RagnbError(

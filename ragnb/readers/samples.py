@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import MISSING_WORDS, as_id, as_text, case_cells, declared, each, metric_values, parse_list, to_frame
+from ragnb.readers.cells import MISSING_WORDS, VERDICTS, as_id, as_text, case_cells, declared, each, metric_values, parse_list, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
@@ -405,6 +405,9 @@ def read_gold(
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
     raw.need("question")
     raw.need("answerable")
+    blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
+    if not all(blank):
+        raw.drop(blank, "answerable", "questions that are not labelled yet", report)
     each(raw, "answerable", _truth, "true or false")
     if "gold_ids" not in raw.columns:
         report.add("made", "gold_ids", "no such column, so no ids", len(raw))
@@ -433,8 +436,8 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
 
 
 def _truth(value: Any) -> bool:
-    """Return a strict truth value: true, false, 0 or 1 in any case."""
-    return {"true": True, "1": True, "false": False, "0": False}[str(value).strip().casefold().removesuffix(".0")]
+    """Return a strict truth value: true, false, yes, no, 0 or 1 in any case."""
+    return bool({"1": 1, "0": 0, **VERDICTS}[str(value).strip().casefold().removesuffix(".0")])
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:

@@ -31,8 +31,10 @@ from ragnb.markup.blocks import Section
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
+from ragnb.scenario.model import flow
 from ragnb.schema import (
     DEFAULT_GATES,
+    DRAWN,
     METRICS,
     STOPPED_EARLY,
     Gate,
@@ -44,7 +46,7 @@ from ragnb.schema import (
 )
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
-from ragnb.traces import count_unanswerable, outcome_counts
+from ragnb.traces import Log, count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing, nfc
 from ragnb.weights import notes as weight_notes
 
@@ -158,6 +160,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         calibration=card,
         comparison=comparison,
         changed=turned,
+        log=inputs.log,
     )
 
 
@@ -390,7 +393,7 @@ def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | Non
     return every[0] if len(every) == 1 else None
 
 
-_COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", "documents")
+_COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", "documents")
 _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
 
 
@@ -446,6 +449,8 @@ class Assessment:
         ``step, rows``: where the rows came from and where they went.
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
+    log : Log or None
+        Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
 
     Examples
     --------
@@ -477,6 +482,7 @@ class Assessment:
     calibration: CalibrationCard | None = None
     comparison: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
+    log: Log | None = None
 
     @cached_property
     def verdict(self) -> str:
@@ -543,7 +549,7 @@ class Assessment:
         Parameters
         ----------
         *keys : str
-            Of ``summary, fix, metrics, gates, outcomes, comparison, documents, judge, questions, run, glossary``;
+            Of ``summary, fix, metrics, gates, outcomes, log, comparison, documents, judge, questions, run, glossary``;
             by default all.
 
         Raises
@@ -635,7 +641,7 @@ class Assessment:
         dict of name to path
             ``scores.csv, means.csv, gates.json, gates.junit.xml, report.html, report.md, run.json,
             scenario.snapshot.yaml``; ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to
-            hold; with ratings also ``calibration.json, calibration.md``.
+            hold; with ratings also ``calibration.json, calibration.md``; of a log ``log_daily.csv, to_label.csv``.
 
         Examples
         --------
@@ -660,6 +666,8 @@ class Assessment:
         if self.calibration is not None:
             texts["calibration.json"] = json_text(self.calibration.to_dict())
             texts["calibration.md"] = self.calibration.to_markdown()
+        if self.log is not None:
+            texts |= {"log_daily.csv": to_csv_text(self.log.daily), "to_label.csv": to_csv_text(self.log.to_label)}
         return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
 
 
@@ -789,6 +797,8 @@ def _setting_notes(
         yield _note(say, "not_oriented", "weighted_score")
     if scenario.rescale:
         yield _note(say, "rescaled", "weighted_score")
+    if DRAWN in weights.column_names(inputs.frame):
+        yield _note(say, "drawn", DRAWN)
 
 
 def _gate_notes(
@@ -836,6 +846,11 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
     """
     if inputs.labelled and not inputs.with_gold:
         yield _note(say, "no_gold", "traces")
+    if inputs.log is not None and len(proposed := inputs.log.patterns):
+        line = f"patterns: {flow(proposed['pattern'].tolist())}"
+        yield _note(say, "refusals_proposed", "patterns", n=count(int(proposed["n"].max())), line=line)
+    if inputs.log is not None and 0 < inputs.log.checked < inputs.rows:
+        yield _note(say, "log_checked", "support_lexical", n=count(inputs.log.checked), of=count(inputs.rows))
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
         yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))

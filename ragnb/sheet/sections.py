@@ -49,7 +49,7 @@ from ragnb.markup.blocks import (
 )
 from ragnb.markup.rendering import anchor, cell
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, records, scale_of
+from ragnb.schema import DRAWN, METRICS, records, scale_of
 from ragnb.weights import why_no_total
 
 TOTAL = "weighted_score"
@@ -314,6 +314,34 @@ def outcomes(w: Formatter) -> Section | None:
         finding = w.say("outcomes.worst", group=low[1], **words)
     badge = w.say("outcomes.wrong", n=markup.count(n - right)) if right < n else ""
     return w.section("outcomes", finding, w.say("outcomes.lead"), blocks, badge)
+
+
+def log(w: Formatter) -> Section | None:
+    """Return what a log without gold says: undeclared refusals, the days, and the questions to label first."""
+    found, blocks = w.whole.log, list[Block]()
+    if found is None:
+        return None
+    if len(found.patterns):
+        rows = [(Code(one_line(row["pattern"], 80)), markup.count(row["n"]), one_line(row["example"], 120))
+                for row in records(found.patterns)]  # fmt: skip
+        blocks.append(Table(w.heads("log.pattern", ">column.n", "log.example"), tuple(rows), w.say("log.patterns")))
+    days, latency = records(found.daily), found.daily["latency_median"].notna().any()
+    names = ["latency_median", "latency_p95"] * bool(latency) + ["length_median", "length_p95"]
+    rows = [
+        (str(row["day"]) if isinstance(row["day"], str) else w.say("log.all"), markup.count(row["n"]),
+         markup.percent(row["refusal_rate"]), markup.percent(row["failed"]), *(f"{row[name]:.4g}" for name in names))
+        for row in days
+    ]  # fmt: skip
+    heads = ("log.day", ">column.n", ">log.refused", ">log.failed", *(f">log.{name}" for name in names))
+    blocks.append(Table(w.heads(*heads), tuple(rows), w.say("log.daily")))
+    wanted = records(found.to_label.head(_MOST_KINDS))
+    rows = [(one_line(row["question"], 120), w.say(f"log.reasons.{row['reason']}"), markup.percent(row[DRAWN]))
+            for row in wanted]  # fmt: skip
+    blocks.append(Table(w.heads("column.question", "log.reason", ">log.chance"), tuple(rows), w.say("log.to_label")))
+    blocks.append(Text((w.say("log.next", n=markup.count(len(found.to_label))),), "note"))
+    n = int(found.patterns["n"].max()) if len(found.patterns) else 0
+    finding = w.say("log.finding" if n else "log.no_finding", n=markup.count(n))
+    return w.section("log", finding, w.say("log.lead"), blocks)
 
 
 def _right(stack: Stack) -> int:
@@ -792,7 +820,7 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
         return "bad", "incomplete", w.list(lost) + w.say("headline.end"), w.say("headline.incomplete")
     blocking = sorted((row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail")
     if not gates:
-        return "none", "no_gates", *_without_gates(w)
+        return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
     if blocking:
         systems = list(dict.fromkeys(row["system"] for row in blocking if row["system"] is not None))
         if len({row["system"] for row in gates}) > 1:
@@ -1427,7 +1455,7 @@ def matched(answer: str, passages: Sequence[str]) -> Safe:
 
 
 SECTIONS = {
-    "summary": summary, "fix": fix_first, "metrics": metrics, "gates": gates, "outcomes": outcomes,
+    "summary": summary, "fix": fix_first, "metrics": metrics, "gates": gates, "outcomes": outcomes, "log": log,
     "comparison": comparison, "documents": documents, "judge": judge, "questions": questions, "run": details,
     "glossary": glossary,
 }  # fmt: skip

@@ -16,8 +16,10 @@ from ragnb.traces.label import (
     repeated_answers,
     sample_traces,
 )
+from ragnb.traces.log import Log, read_log
 
 __all__ = [
+    "Log", "read_log",
     "RATES", "answer_counts", "check_gold", "count_unanswerable", "join_report", "label_traces",
     "mark_unanswerable", "outcome_counts", "refusal_metrics", "repeated_answers", "sample_traces",
 ]  # fmt: skip

@@ -593,7 +593,7 @@ def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
 LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
 UNANSWERABLE = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
 ANSWERABLE = ("true", "1", "1.0", "是", "yes", "y", "t", "answerable", "可回答", "", "nan", "none", "null")
-RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate" and metric.family != "wording")
+RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate" and metric.family not in ("wording", "log"))
 """The rates, in the order of METRICS."""
 
 
