@@ -91,8 +91,8 @@ def check_command(
 ) -> int:
     """Check a run against its quality gates.
 
-    SOURCE is a scenario (.yaml), a file with results or a log of answers. Without it, give --traces and --gold, or --scores.
-    Prints the verdict, the gates and the notes.
+    SOURCE is a scenario (.yaml), a file with results or a log of answers. Without it, give --traces and
+    --gold, or --scores. Prints the verdict, the gates and the notes.
 
     \b
     Examples

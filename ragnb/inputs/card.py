@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import count, one_line
 from ragnb.readers import is_measure, read_table
-from ragnb.readers.names import WORDS
+from ragnb.readers.names import WORDS, words_in
 from ragnb.scenario.model import block, flow
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, range_of
 
@@ -77,7 +76,8 @@ class FileCard:
     @property
     def told(self) -> Mapping[str, str]:
         """What must be said of the columns."""
-        return self.settings.get("columns", {})
+        told: Mapping[str, str] = self.settings.get("columns", {})
+        return told
 
     @property
     def code(self) -> str:
@@ -92,9 +92,11 @@ class FileCard:
         if self.kind == "ratings":
             return f"rn.calibrate(rn.read_ratings({name}))" if self.runs else f"rn.read_ratings({name}{options})"
         if self.kind in ("totals", "table"):
-            reader = {"parquet": "parquet", "excel": "excel"}.get(self.format, "csv")
-            return f"pandas.read_{reader}({name})" if self.format != "json" else f"json.load(open({name}))"
-        return f"rn.check_gold(rn.read_gold({name}{options}))" if self.kind == "gold" else f"rn.read_cases({name}{options})"
+            if self.format in ("json", "jsonl"):
+                return f"open({name}).read()"
+            return f"pandas.read_{self.format if self.format in ('parquet', 'excel') else 'csv'}({name})"
+        read = f"rn.read_{self.kind}({name}{options})"
+        return f"rn.check_gold({read})" if self.kind == "gold" else read
 
     @property
     def command(self) -> str:
@@ -112,7 +114,8 @@ class FileCard:
         kind = say(f"card.{self.kind}")
         yield say("card.what", path=self.path, kind=kind, format=self.format + tool, n=count(self.rows))
         if self.columns:
-            yield say("card.columns", names=listing(f"{a} → {b}" if a != b else a for a, b in self.columns.items()))
+            pairs = (name if name == ours else f"{name} → {ours}" for name, ours in self.columns.items())
+            yield say("card.columns", names=listing(pairs))
         for known, key in ((True, "card.metrics"), (False, "card.candidates")):
             rows = self.metrics[self.metrics["known"] == known]
             if len(rows):
@@ -238,16 +241,16 @@ def card_of(
             for name, low, high in declared.itertuples(index=False)
         ]
     columns = {mapped.get(name, name): name for name in frame.columns if name in {*named, *known}} | guessed
-    about = dict(format=str(source["format"]), layout=str(source.get("layout", "table")), rows=len(frame))
     runs = True
     if kind == "ratings":
         try:
             calibrate(read_ratings(path))
         except (RagnbError, ValueError):
             runs = False
-    metrics = metrics.drop(columns="declare")
-    return FileCard(path, kind, columns=columns, metrics=metrics, lossy=lossy, settings=settings, runs=runs,
-                    lang=lang, **about)  # type: ignore[arg-type]  # fmt: skip
+    return FileCard(
+        path, kind, str(source["format"]), str(source["layout"]), len(frame), columns,
+        metrics.drop(columns="declare"), lossy, settings, runs, lang,
+    )  # fmt: skip
 
 
 def _whole(number: float) -> int | float:
@@ -285,9 +288,7 @@ def _guessed(frame: pd.DataFrame) -> dict[str, str]:
     """Return the columns of texts whose names are words for a question or an answer."""
     found: dict[str, str] = {}
     for target, words in WORDS["hints"].items():
-        for name in map(str, frame.columns):
-            own = {*re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())}
-            if own & {*words} and target not in found.values() and frame[name].map(type).eq(str).any():
-                found[name] = target
-                break
+        named = (str(name) for name in frame.columns if words_in(str(name)) & {*words})
+        texts = (name for name in named if name not in found and pd.api.types.is_string_dtype(frame[name].dropna()))
+        found |= {name: target for name in islice(texts, 1)}
     return found

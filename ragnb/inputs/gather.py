@@ -119,13 +119,14 @@ class Inputs:
 
 
 def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inputs:
-    """Read the files of a scenario, or use the frame `source` instead of its file; with gold, or as a `log`, traces."""
+    """Read the files of a scenario, or use the frame `source` in place of one: traces with gold, or as a `log`."""
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
     encoding = None if scenario.encoding == "utf-8" else scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
     named = (scenario.traces, scenario.scores)
-    traces, scores = named if source is None else (source, None) if log or scenario.gold is not None else (None, source)
+    of_traces = log or scenario.gold is not None
+    traces, scores = named if source is None else (source, None) if of_traces else (None, source)
     frames: list[Any] = []
     if scores is not None:
         frames.append(_scores(inputs, scenario, scores, options))

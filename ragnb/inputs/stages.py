@@ -333,13 +333,13 @@ def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
 def metrics_of(
     scenario: Scenario, frame: Any, tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Metric]:
-    """The scenario's metrics, else those that METRICS or a tool's layout declares; then the rates of the traces."""
+    """The scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces."""
     columns, own, given = column_names(frame), scenario.declared, scenario.metrics
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
     elif given is None:
-        of_tools = (Metric(n, row["low"], row["high"], row["better"]) for n, row in tools.items() if n in columns)
-        given = tuple(m for m in of_tools if m.scale != METRICS.get(m.name, m).scale or m.name not in METRICS) or None
+        made = (Metric(n, row["low"], row["high"], row["better"]) for n, row in tools.items() if n in columns)
+        given = tuple(m for m in made if m.name not in METRICS or m.scale != METRICS[m.name].scale) or None
     chosen = resolve_metrics(given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns)
     named = {metric.name for metric in chosen}
     metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]

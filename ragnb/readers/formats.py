@@ -752,7 +752,8 @@ def _of_inspect(about: dict[str, Any], records: list[dict[str, Any]], report: Lo
     if about.get("status") not in (None, "success") and not asked:
         asked = len(records) + 1  # nobody knows how many
     report.expect(max(asked, len(records)), max(asked - len(records), 0))
-    report.add("bad_line", None, f"samples that the run (status {about.get('status')}) lacks", asked - len(records))
+    why = f"samples that the run (status {about.get('status')}) lacks"
+    report.add("bad_line", None, why, asked - len(records))
     return [{"system": run["model"], **row} if run.get("model") else row for row in records]
 
 
@@ -777,8 +778,8 @@ def _read_qrels(document: Document, report: Lossy, strict: bool) -> Raw:
     for line, row in rows:
         if len(row) != 4 or not re.fullmatch(r"-?\d+", row[3]):
             raise RagnbError(
-                f"{place(document.path, line)}found {' '.join(row)[:80]!r}, expected query, iteration, passage and "
-                "relevance, as TREC writes qrels; name another format: format='csv'"
+                f"{place(document.path, line)}found {' '.join(row)[:80]!r}, expected query, iteration, passage "
+                "and relevance, as TREC writes qrels; name another format: format='csv'"
             )
     lists = [list(cells) for cells in zip(*(row for _, row in rows), strict=True)] or [[]] * 4
     columns = dict(zip(("query_id", "iteration", "passage_id", "relevance"), lists, strict=True))

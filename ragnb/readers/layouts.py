@@ -18,7 +18,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
-from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings
+from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings, words_in
 from ragnb.readers.raw import Lossy, Raw, Values, absent, clean_text, from_records, is_text, unpacked
 from ragnb.schema import CASE_COLUMNS, METRICS
 
@@ -91,7 +91,8 @@ def check_samples(raw: Raw) -> None:
     if known == {"doc_name"} and all(_RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]):
         known = set()
     texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
-    if texts and (raw.uneven or raw.distinct(*texts) == len(raw)) and not any(_has_sentences(raw.columns[n]) for n in texts):
+    alone = texts and (raw.uneven or raw.distinct(*texts) == len(raw))
+    if alone and not any(_has_sentences(raw.columns[name]) for name in texts):
         raise RagnbError(
             f"{place(raw.file)}is a table of totals, one row per system or setting: {listing(texts, most=3)} "
             f"differs from row to row, and no column (of {listing(raw.columns)}) is a question or a sample id, "
@@ -102,7 +103,7 @@ def check_samples(raw: Raw) -> None:
 
 
 def _has_sentences(cells: Values) -> bool:
-    """Whether cells are lists, or half of the texts are questions or long; a Chinese character counts as a word."""
+    """Whether half of the cells are lists, questions or texts of nine words; a Chinese character is a word."""
     given = [cell for cell in cells if not absent(cell) and cell != ""]
     lists = [cell for cell in given if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))]
     long = [cell for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")
@@ -150,8 +151,8 @@ def is_measure(name: str) -> bool:
     >>> is_measure("total_tokens"), is_measure("runDuration"), is_measure("top_k"), is_measure("helpfulness")
     (True, True, True, False)
     """
-    words = re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
-    return bool({*words} & {*WORDS["measures"]["words"]}) or any(sign in name for sign in WORDS["measures"]["signs"])
+    known = WORDS["measures"]
+    return bool(words_in(name) & {*known["words"]}) or any(sign in name for sign in known["signs"])
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
@@ -371,13 +372,14 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
-        if name.removeprefix("gpt_") in scores and name.startswith("gpt_") or name.endswith("_result"):
+        if (name.startswith("gpt_") and name[4:] in scores) or name.endswith("_result"):
             report.add("left_out", name, "said by another column of the metric too", len(columns.pop(name, ())))
         raw.rename({f"{name}_reason": f"{name}__reason"}, report)
     for name in (name for name in scores if name in columns and not is_measure(name)):
-        failed = [not absent(e) and bool(e) and _empty(c) for e, c in zip(raw.cells("error"), columns[name], strict=True)]
+        pairs = zip(raw.cells("error"), columns[name], strict=True)
+        failed = [not _empty(error) and _empty(cell) for error, cell in pairs]
         known = {cell for cell in limits[name] if not absent(cell)}
-        row = next((row for row in TOOLS["flattened"]["metrics"] if _matches(name, row)), {})
+        row: dict[str, Any] = next((r for r in TOOLS["flattened"]["metrics"] if _matches(name, r)), {})
         scale = {**row, "threshold": known.pop()} if len(known) == 1 else row
         scored(raw, name, columns[name], ["failed" if bad else None for bad in failed], (), scale)
 

@@ -48,6 +48,17 @@ def spaced(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip()).casefold()
 
 
+def words_in(name: str) -> set[str]:
+    """Return the words of a column's name, in lower case.
+
+    Examples
+    --------
+    >>> words_in("runDuration") == {"run", "duration"}, words_in("回答_长度") == {"回答", "长度"}
+    (True, True)
+    """
+    return {*re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())}
+
+
 def rename_map(
     columns: Sequence[str],
     *,

@@ -15,7 +15,18 @@ import pandas as pd
 from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import MISSING_WORDS, VERDICTS, as_id, as_text, case_cells, declared, each, metric_values, parse_list, to_frame
+from ragnb.readers.cells import (
+    MISSING_WORDS,
+    VERDICTS,
+    as_id,
+    as_text,
+    case_cells,
+    declared,
+    each,
+    metric_values,
+    parse_list,
+    to_frame,
+)
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
@@ -119,7 +130,9 @@ def read_cases(
     return _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
 
 
-def read_table(source: Source, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> pd.DataFrame:
+def read_table(
+    source: Source, *, columns: Mapping[str, str] | None = None, encoding: str | None = None
+) -> pd.DataFrame:
     """Read any table as far as it can be read, to say what it is: no metric is held to its range.
 
     Of two columns that mean one name, the first is taken; ``attrs["source"]`` holds such ``picks``, and whether
@@ -154,7 +167,7 @@ def _read(
     if origin["layout"] in ("langfuse", "phoenix"):
         judged(raw, report)
     spread_results(raw, report)
-    declare_scales(raw, origin["layout"])
+    declare_scales(raw, str(origin["layout"]))
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     tools = _of_tool(raw, own)

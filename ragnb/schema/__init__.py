@@ -25,11 +25,43 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DRAWN", "KNOWN_RATES", "METRICS",
-    "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
-    "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
-    "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
-    "note_row", "records", "range_of", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
+    "ABOUT_COLUMNS",
+    "CASE_COLUMNS",
+    "CLIP",
+    "DEFAULT_GATES",
+    "DRAWN",
+    "KNOWN_RATES",
+    "METRICS",
+    "NOTE_COLUMNS",
+    "NOT_METRICS",
+    "RESULT_COLUMNS",
+    "STATUS_WORDS",
+    "STOPPED_EARLY",
+    "Anchor",
+    "Dimension",
+    "EvalCase",
+    "Gate",
+    "Metric",
+    "MetricLike",
+    "Profile",
+    "Rubric",
+    "Rule",
+    "SharedPicks",
+    "declare_step",
+    "holds_secret",
+    "is_secret_name",
+    "masked",
+    "metric_list",
+    "missing_fields",
+    "note_frame",
+    "note_row",
+    "range_of",
+    "records",
+    "refuse",
+    "refuse_secrets",
+    "resolve_metrics",
+    "scale_of",
+    "undeclared_columns",
 ]  # fmt: skip
 
 CASE_COLUMNS = (
@@ -220,10 +252,10 @@ def range_of(low: float, high: float) -> tuple[int, int] | None:
     >>> range_of(0, 0.9), range_of(1, 4), range_of(0, 1.01), range_of(-3, 70)
     ((0, 1), (1, 5), None, None)
     """
-    if -CLIP <= low and high <= 1 + CLIP:
+    if low >= -CLIP and high <= 1 + CLIP:
         return 0, 1
-    scales = ((a, b, a <= low and high <= b and (low < 0) == (a < 0) and max(high, -low) > n) for a, b, n in _SCALES)
-    return next(((a, b) for a, b, fits in scales if fits), None)
+    fit = (row for row in _SCALES if row[0] <= low and high <= row[1] and (low < 0) == (row[0] < 0))
+    return next(((a, b) for a, b, narrower in fit if max(high, -low) > narrower), None)
 
 
 def scale_of(name: str, low: float, high: float) -> tuple[float, float]:

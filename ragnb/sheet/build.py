@@ -549,8 +549,8 @@ class Assessment:
         Parameters
         ----------
         *keys : str
-            Of ``summary, fix, metrics, gates, outcomes, log, comparison, documents, judge, questions, run, glossary``;
-            by default all.
+            Of ``summary, fix, metrics, gates, outcomes, log, comparison, documents, judge, questions, run,
+            glossary``; by default all.
 
         Raises
         ------

@@ -318,26 +318,32 @@ def outcomes(w: Formatter) -> Section | None:
 
 def log(w: Formatter) -> Section | None:
     """Return what a log without gold says: undeclared refusals, the days, and the questions to label first."""
-    found, blocks = w.whole.log, list[Block]()
+    found = w.whole.log
     if found is None:
         return None
+    blocks: list[Block] = []
     if len(found.patterns):
-        rows = [(Code(one_line(row["pattern"], 80)), markup.count(row["n"]), one_line(row["example"], 120))
-                for row in records(found.patterns)]  # fmt: skip
-        blocks.append(Table(w.heads("log.pattern", ">column.n", "log.example"), tuple(rows), w.say("log.patterns")))
-    days, latency = records(found.daily), found.daily["latency_median"].notna().any()
-    names = ["latency_median", "latency_p95"] * bool(latency) + ["length_median", "length_p95"]
+        rows: list[tuple[object, ...]] = [
+            (Code(one_line(pattern, 80)), markup.count(n), one_line(example, 120))
+            for pattern, n, example in found.patterns.itertuples(index=False)
+        ]
+        heads = w.heads("log.pattern", ">column.n", "log.example")
+        blocks.append(Table(heads, tuple(rows), w.say("log.patterns")))
+    shares, sizes = ["refusal_rate", "failed"], ["latency_median", "latency_p95", "length_median", "length_p95"]
+    sizes = sizes if found.daily["latency_median"].notna().any() else sizes[2:]
     rows = [
-        (str(row["day"]) if isinstance(row["day"], str) else w.say("log.all"), markup.count(row["n"]),
-         markup.percent(row["refusal_rate"]), markup.percent(row["failed"]), *(f"{row[name]:.4g}" for name in names))
-        for row in days
+        (w.say("log.all") if is_missing(row["day"]) else row["day"], markup.count(row["n"]),
+         *(markup.percent(row[name]) for name in shares), *(f"{row[name]:.4g}" for name in sizes))
+        for row in records(found.daily)
     ]  # fmt: skip
-    heads = ("log.day", ">column.n", ">log.refused", ">log.failed", *(f">log.{name}" for name in names))
-    blocks.append(Table(w.heads(*heads), tuple(rows), w.say("log.daily")))
-    wanted = records(found.to_label.head(_MOST_KINDS))
-    rows = [(one_line(row["question"], 120), w.say(f"log.reasons.{row['reason']}"), markup.percent(row[DRAWN]))
-            for row in wanted]  # fmt: skip
-    blocks.append(Table(w.heads("column.question", "log.reason", ">log.chance"), tuple(rows), w.say("log.to_label")))
+    heads = w.heads("log.day", ">column.n", *(f">log.{name}" for name in [*shares, *sizes]))
+    blocks.append(Table(heads, tuple(rows), w.say("log.daily")))
+    rows = [
+        (one_line(row["question"], 120), w.say(f"log.reasons.{row['reason']}"), markup.percent(row[DRAWN]))
+        for row in records(found.to_label.head(_MOST_KINDS))
+    ]
+    heads = w.heads("column.question", "log.reason", ">log.chance")
+    blocks.append(Table(heads, tuple(rows), w.say("log.to_label")))
     blocks.append(Text((w.say("log.next", n=markup.count(len(found.to_label))),), "note"))
     n = int(found.patterns["n"].max()) if len(found.patterns) else 0
     finding = w.say("log.finding" if n else "log.no_finding", n=markup.count(n))

@@ -19,7 +19,7 @@ from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
 from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import absent, collector_paused
-from ragnb.schema import METRICS, Metric, metric_list
+from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
 from ragnb.traces import answers, columns
 from ragnb.traces.answers import Split, trimmed_and_lowered
 from ragnb.weights import MetricsArgument, as_pandas, collected, column_names, moments, opened, plain_sums
@@ -593,7 +593,8 @@ def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
 LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
 UNANSWERABLE = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
 ANSWERABLE = ("true", "1", "1.0", "是", "yes", "y", "t", "answerable", "可回答", "", "nan", "none", "null")
-RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate" and metric.family not in ("wording", "log"))
+_OTHER_RATES = ("wording", "log")
+RATES = tuple(name for name in METRICS if name in KNOWN_RATES and METRICS[name].family not in _OTHER_RATES)
 """The rates, in the order of METRICS."""
 
 

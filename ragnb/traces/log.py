@@ -1,11 +1,10 @@
-"""Logs without gold: the rates that need no labels, refusal patterns to propose, the answers to label first."""
+"""Logs without gold: the rates that need no labels, refusal patterns to propose, the questions to label first."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,13 @@ import pandas as pd
 
 from ragnb.polars import pl
 from ragnb.readers.cells import passage_text
-from ragnb.readers.raw import absent
 from ragnb.schema import DRAWN
 from ragnb.scoring.lexical import name_support, number_support, support_lexical
-from ragnb.traces import answers
+from ragnb.traces import answers, columns
 
 WORDS = tomllib.loads(Path(__file__).with_name("log.toml").read_text(encoding="utf-8"))
-LOG_RATES = ("refusal_rate", "refusal_rate_proposed", "repeated_answer", "empty_retrieval")
 REASONS = ("repeated", "empty", "unsupported", "refused", "other")
+SUPPORT = ("support_lexical", "number_support", "name_support")
 _OFTEN, _CHECKED, _TO_LABEL, _FEW, _MOST_DOCS, _MOST_DAYS = 3, 5000, 60, 5, 12, 31
 
 
@@ -33,12 +31,13 @@ class Log:
     Attributes
     ----------
     patterns : DataFrame
-        ``pattern, n, example``: what refusals look like and how many answers that count as answers match it.
+        ``pattern, n, example``: what refusals look like, and how many answers that count as answers match it.
     daily : DataFrame
-        ``day`` (or week or month), ``n, refusal_rate, failed, latency_median, latency_p95, length_median, length_p95``; one row without
-        times.
+        ``day`` (of many days the week or month; missing without times), ``n, refusal_rate, failed,
+        latency_median, latency_p95, length_median, length_p95``.
     to_label : DataFrame
-        A gold file to fill in: ``question, answerable, gold_ids, doc_name, reason, inclusion_probability``.
+        A gold file to fill in, in random order: ``question, answerable, gold_ids, doc_name, reason,
+        inclusion_probability``.
     checked : int
         How many answers the lexical checks looked at.
     """
@@ -55,11 +54,14 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     Parameters
     ----------
     labelled : DataFrame
-        What `label_traces` returns, with ``question``.
+        What `label_traces` returns, with ``question`` or ``sample_id``.
 
-    Notes
-    -----
-    The lexical checks look at 5,000 answers at most, those whose question hashes lowest; the others have no value.
+    Returns
+    -------
+    DataFrame, Log
+        The rows with ``refusal_rate, refusal_rate_proposed, repeated_answer, empty_retrieval`` and, where the
+        texts of passages are there, ``support_lexical, number_support, name_support`` (of 5,000 answers at most,
+        drawn by a hash of their question), nan where a rate does not apply.
 
     Examples
     --------
@@ -67,139 +69,125 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     >>> said = pd.DataFrame({"question": ["a", "b"], "answer": ["Sorry, I cannot answer this.", "Yes."]})
     >>> rows, log = read_log(label_traces(said))
     >>> rows["refusal_rate_proposed"].tolist(), log.patterns["n"].tolist()
-    ([1.0, 0.0], [1])
+    ([1.0, 0.0], [1, 1])
     """
     frame = labelled.reset_index(drop=True)
-    answered = frame["answered"].astype("boolean").fillna(False).to_numpy(dtype=bool)
     known = frame["answered"].notna().to_numpy()
-    texts = frame["answer"].astype(object)
-    matched = _matches(texts.where(answered, None))
-    hits = pd.DataFrame(matched, index=WORDS["refusals"]).T
-    counts = hits.sum().sort_values(ascending=False, kind="stable")
-    counts = counts[counts > 0]
-    examples = [texts[hits[name].to_numpy()].iloc[0] for name in counts.index]
-    patterns = pd.DataFrame({"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples})
-    proposed = hits.any(axis=1).to_numpy()
-    question = frame.get("question", frame.get("sample_id")).astype(str)
-    word = texts.map(lambda cell: cell.strip() if isinstance(cell, str) else "")
-    said_to = question.groupby(word).transform("nunique").to_numpy()
+    answered = frame["answered"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    texts = frame["answer"].map(lambda cell: cell.strip() if isinstance(cell, str) else "")
+    hits = _refusals(texts.where(answered))
+    proposed = hits.any(axis=1).to_numpy(dtype=bool)
+    question = frame["question" if "question" in frame else "sample_id"].astype(str)
+    asked = question.groupby(texts).transform("nunique").to_numpy()
     passages = _passages(frame)
-    empty = np.array([math.nan if found is None else float(not found) for found in passages])
     rates: dict[str, Any] = {
         "refusal_rate": np.where(known, ~answered, np.nan),
         "refusal_rate_proposed": np.where(known, ~answered | proposed, np.nan),
-        "repeated_answer": np.where(known, answered & ~proposed & (word != "").to_numpy() & (said_to >= _OFTEN), np.nan),
-        "empty_retrieval": empty,
+        "repeated_answer": np.where(known, answered & ~proposed & (texts != "") & (asked >= _OFTEN), np.nan),
+        "empty_retrieval": [math.nan if cells is None else float(not cells) for cells in passages],
     }
-    order = pd.Series([_hash(one) for one in question])
-    chosen = set(order[answered].nsmallest(_CHECKED).index)
-    texts_of = _texts(frame)
-    if any(texts_of):
-        checks = {"support_lexical": lambda *given: (support_lexical(*given), []),
-                  "number_support": number_support, "name_support": name_support}  # fmt: skip
-        for name, check in checks.items():
-            found = [check(texts[i], texts_of[i]) if i in chosen and texts_of[i] else (math.nan, [])
-                     for i in range(len(frame))]  # fmt: skip
-            rates[name] = [value for value, _ in found]
-            rates[f"{name}__reason"] = [", ".join(lost) or None for _, lost in found]
-    rows = frame.assign(**{name: cells for name, cells in rates.items() if name not in frame})
+    order = pd.Series([hashlib.blake2b(one.encode("utf-8"), digest_size=8).hexdigest() for one in question])
+    bare = "retrieved_contexts" not in frame  # a chunk that is a text is an id
+    checked = 0
+    support: dict[str, list[Any]] = {name: [math.nan] * len(frame) for name in SUPPORT}
+    support |= {f"{name}__reason": [None] * len(frame) for name in SUPPORT[1:]}
+    for i in order[answered & ~proposed].sort_values().index[:_CHECKED]:
+        found = [passage_text(one) for one in passages[i] or () if not (bare and isinstance(one, str))]
+        if held := [text for text in found if text]:
+            checked += 1
+            support["support_lexical"][i] = support_lexical(texts[i], held)
+            for name, check in (("number_support", number_support), ("name_support", name_support)):
+                support[name][i], lost = check(texts[i], held)
+                support[f"{name}__reason"][i] = ", ".join(lost) or None
+    made = rates | (support if checked else {})
+    rows = frame.assign(**{name: cells for name, cells in made.items() if name not in frame})
     rows.attrs = labelled.attrs
-    log = Log(patterns, _daily(rows), _to_label(rows, question, order), len(chosen) if any(texts_of) else 0)
-    return rows, log
+    counts = hits.sum().sort_values(ascending=False, kind="stable")
+    counts = counts[counts > 0]
+    examples = [texts[hits[name]].iloc[0] for name in counts.index]
+    patterns = pd.DataFrame({"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples})
+    return rows, Log(patterns, _daily(rows), _to_label(rows, question, order), checked)
 
 
-def _matches(texts: pd.Series[Any]) -> list[np.ndarray[Any, Any]]:
-    rows = pl.DataFrame({"answer": pl.Series(texts.tolist(), dtype=pl.String)})
-    found = rows.select(answers.matches([word], "patterns").fill_null(False).alias(str(i))
-                        for i, word in enumerate(WORDS["refusals"]))  # fmt: skip
-    return [found[name].to_numpy() for name in found.columns]
+def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
+    """Return which answers each of the known forms of refusals is found in."""
+    words = WORDS["refusals"]
+    rows = pl.DataFrame({"answer": pl.Series([t if isinstance(t, str) else None for t in texts], dtype=pl.String)})
+    found = rows.select(answers.matches([w], "patterns").fill_null(False).alias(w) for w in words)
+    return pd.DataFrame({word: found[word].to_numpy() for word in words})
 
 
 def _passages(frame: pd.DataFrame) -> list[Any]:
     """Return what was retrieved for each answer, None where nobody says."""
-    for name in ("retrieved_contexts", "chunks"):
-        if name in frame:
-            return [None if absent(cell) else list(cell) for cell in frame[name].map(_listed)]
-    return [None] * len(frame)
-
-
-def _listed(cell: Any) -> Any:
-    return cell if isinstance(cell, list | tuple | np.ndarray) else None
-
-
-def _texts(frame: pd.DataFrame) -> list[list[str]]:
-    """Return the texts of the passages of each answer, where they are there."""
-    found = [[passage_text(one) for one in cells or ()] for cells in _passages(frame)]
-    bare = "retrieved_contexts" not in frame  # a chunk that is a text is an id
-    return [[t for t, one in zip(row, cells or (), strict=True) if t and not (bare and isinstance(one, str))]
-            for row, cells in zip(found, _passages(frame), strict=True)]  # fmt: skip
+    name = next((name for name in ("retrieved_contexts", "chunks") if name in frame), None)
+    cells = columns.cells(frame, name) if name else [None] * len(frame)
+    return [list(cell) if isinstance(cell, list | tuple | np.ndarray) else None for cell in cells]
 
 
 def _daily(rows: pd.DataFrame) -> pd.DataFrame:
-    days = _days(rows.get("ts"))
-    latency = next((pd.to_numeric(rows[name], errors="coerce") for name in WORDS["latency"] if name in rows), None)
-    length = rows["answer"].map(lambda cell: len(cell) if isinstance(cell, str) else math.nan).astype(float)
-    failed = ~rows["ok"].astype("boolean").fillna(True).astype(bool) if "ok" in rows else pd.Series(False, rows.index)
-    nothing = pd.Series(math.nan, index=rows.index)
-    parts = {"latency": nothing if latency is None else latency, "length": length}
-    table = pd.DataFrame({"day": days, "refusal_rate": rows["refusal_rate"], "failed": failed.astype(float), **parts})
+    table = pd.DataFrame({"day": _days(rows.get("ts")), "refusal_rate": rows["refusal_rate"], "failed": 0.0})
+    if "ok" in rows:
+        table["failed"] = 1.0 - rows["ok"].astype("boolean").fillna(True).astype(float)
+    named = next((name for name in WORDS["latency"] if name in rows), None)
+    table["latency"] = pd.to_numeric(rows[named], errors="coerce") if named else math.nan
+    table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in rows["answer"]]
     by = table.groupby("day", dropna=False, sort=True)
     made = by.agg(n=("failed", "size"), refusal_rate=("refusal_rate", "mean"), failed=("failed", "mean"))
-    for name in parts:
+    for name in ("latency", "length"):
         made[f"{name}_median"], made[f"{name}_p95"] = by[name].median(), by[name].quantile(0.95)
     return made.reset_index()
 
 
-def _days(times: pd.Series[Any] | None) -> Any:
-    """Return the day of each time in UTC, of many days the week or month; numbers are (milli)seconds since 1970."""
+def _days(times: Any) -> Any:
+    """Return the day of each time, in UTC; numbers are seconds or milliseconds since 1970."""
     if times is None:
         return None
     numbers = pd.to_numeric(times, errors="coerce")
     if numbers.notna().any():
-        large = numbers.abs().max() > 1e11
-        found = pd.to_datetime(numbers, unit="ms" if large else "s", utc=True, errors="coerce")
+        unit: Any = "ms" if numbers.abs().max() > 1e11 else "s"
+        found = pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce")
     else:
         found = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")
     spans = [found.dt.strftime(form) for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m")]
     return next((span for span in spans if span.nunique() <= _MOST_DAYS), spans[-1])
 
 
-def _hash(question: str) -> int:
-    return int.from_bytes(hashlib.blake2b(question.encode("utf-8"), digest_size=8).digest(), "big")
-
-
 def _to_label(rows: pd.DataFrame, question: pd.Series[Any], order: pd.Series[Any]) -> pd.DataFrame:
-    """Return the questions to label: drawn by hash from strata of document and reason, with their chances.
+    """Return the questions to label, drawn by hash from strata of document and reason, with their chances.
 
-    An answer that may be wrong is drawn three times as often as others, one that may be a refusal twice.
+    `WORDS` says how often a question of each reason is drawn, compared with others; small strata are one.
     """
-    support = pd.concat([rows[n] for n in ("support_lexical", "number_support", "name_support") if n in rows] or
-                        [pd.Series(math.nan, rows.index)], axis=1)  # fmt: skip
-    low = support.iloc[:, 0] < support.iloc[:, 0].quantile(0.25)
-    conditions = [rows["repeated_answer"] == 1, rows["empty_retrieval"] == 1, low | (support.iloc[:, 1:] < 1).any(axis=1),
-                  rows["refusal_rate_proposed"] == 1]  # fmt: skip
-    reason = pd.Series(np.select([one.to_numpy(bool) for one in conditions], REASONS[:-1], REASONS[-1]))
-    table = pd.DataFrame({"question": question, "reason": reason, "order": order, "doc_name": _documents(rows)})
+    nothing = pd.Series(math.nan, rows.index)
+    support = pd.DataFrame({name: rows.get(name, nothing) for name in SUPPORT})
+    low = support["support_lexical"] < support["support_lexical"].quantile(0.25)
+    reasons = {
+        "repeated": rows["repeated_answer"] == 1, "empty": rows["empty_retrieval"] == 1,
+        "unsupported": low | (support[[*SUPPORT[1:]]] < 1).any(axis=1),
+        "refused": rows["refusal_rate_proposed"] == 1,
+    }  # fmt: skip
+    reason = np.select([found.to_numpy(dtype=bool) for found in reasons.values()], [*reasons], "other")
+    table = pd.DataFrame({"question": question, "reason": reason, "order": order, "document": _documents(rows)})
     table["rank"] = table["reason"].map(REASONS.index)
-    table = table.sort_values(["rank", "order"], kind="stable").drop_duplicates("question")
-    few = table["doc_name"].nunique() <= _MOST_DOCS
-    named = table["doc_name"].fillna("") if few else pd.Series("", table.index)
-    size = table.groupby([named, "reason"])["question"].transform("size")
-    stratum = table["reason"] + "\0" + named.where(size >= _FEW, "")
-    wanted = table["reason"].map(WORDS["effort"])
-    share = _TO_LABEL * wanted / wanted.sum()
-    size = table.groupby(stratum)["question"].transform("size")
-    n = share.groupby(stratum).transform("sum").round().clip(lower=2).clip(upper=size)
-    place = table.groupby(stratum)["order"].rank(method="first")
-    drawn = table.assign(**{DRAWN: n / size})[place <= n].sort_values("order")
-    drawn = drawn.assign(answerable="", gold_ids="", doc_name=drawn["doc_name"] if "doc_name" in rows else "")
-    return drawn[["question", "answerable", "gold_ids", "doc_name", "reason", DRAWN]].reset_index(drop=True)
+    table = table.sort_values(["rank", "order"], kind="stable").drop_duplicates("question", ignore_index=True)
+    if table["document"].nunique() > _MOST_DOCS:
+        table["document"] = ""
+    small = table.groupby(["document", "reason"])["question"].transform("size") < _FEW
+    strata = table.groupby([table["document"].mask(small, ""), "reason"])
+    effort = table["reason"].map(WORDS["effort"])
+    size = strata["question"].transform("size")
+    wanted = _TO_LABEL * effort * size / effort.sum()
+    n = wanted.round().clip(lower=2).clip(upper=size)
+    table[DRAWN] = n / size
+    drawn = table[strata["order"].rank(method="first") <= n].sort_values("order", ignore_index=True)
+    named = drawn["document"] if "doc_name" in rows else ""
+    drawn = drawn.assign(answerable="", gold_ids="", doc_name=named)
+    return drawn[["question", "answerable", "gold_ids", "doc_name", "reason", DRAWN]]
 
 
-def _documents(rows: pd.DataFrame) -> list[str | None]:
+def _documents(rows: pd.DataFrame) -> list[str]:
     """Return the document of each answer, else that of the passage that was ranked first, by its id."""
     if "doc_name" in rows:
-        return [None if absent(cell) else str(cell) for cell in rows["doc_name"]]
-    firsts: Sequence[Any] = [cells[0] if cells else None for cells in _passages(rows)] if "chunks" in rows else []
-    ids = [one.get("id") if isinstance(one, dict) else one for one in firsts] or [None] * len(rows)
-    return [one.partition("#")[0] if isinstance(one, str) and "#" in one else None for one in ids]
+        return columns.texts(rows, "doc_name").fill_null("").to_list()
+    firsts = [cells[0] if cells else None for cells in _passages(rows)]
+    ids = [one.get("id") if isinstance(one, dict) else one for one in firsts]
+    return [one.partition("#")[0] if isinstance(one, str) and "#" in one[:200] else "" for one in ids]

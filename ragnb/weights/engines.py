@@ -166,7 +166,8 @@ class Batch:
         odd = ~np.isnan(chances) & ~((chances > 0) & (chances <= 1))
         if odd.any():
             raise RagnbError(f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1")
-        return np.divide(1.0, chances, out=np.zeros(len(self)), where=~np.isnan(chances))
+        drawn: Array = np.divide(1.0, chances, out=np.zeros(len(self)), where=~np.isnan(chances))
+        return drawn
 
     def groups(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as groups: rows without a name are the last one; without a column all rows are one.
