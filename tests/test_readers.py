@@ -915,14 +915,14 @@ def test_traces_come_back_from_csv(tmp_path):
     assert again[list(frame.columns)].to_dict("records") == frame.to_dict("records")
 
 
-@pytest.mark.parametrize("value", [True, "true", "TRUE", 1, "1", False, "False", 0, "0", 1.0])
+@pytest.mark.parametrize("value", [True, "true", "TRUE", 1, "1", False, "False", 0, "0", 1.0, "yes", "否"])
 def test_answerable_is_true_or_false(value):
     frame = read_gold([{"q": "a", "answerable": value}])
     assert frame["answerable"].dtype == bool
-    assert frame["answerable"].tolist() == [str(value).lower() in ("true", "1", "1.0")]
+    assert frame["answerable"].tolist() == [str(value).lower() in ("true", "1", "1.0", "yes")]
 
 
-@pytest.mark.parametrize("value", ["yes", None, 2, "", [], 0.5])
+@pytest.mark.parametrize("value", ["maybe", None, 2, "", [], 0.5])
 def test_answerable_that_is_neither_is_refused(value):
     refused(
         lambda: read_gold([{"q": "a", "answerable": True}, {"q": "b", "answerable": value}]),

@@ -30,7 +30,8 @@ def test_the_nine_metrics_need_what_the_design_says():
     assert {name: set(rn.METRICS[name].needs) for name in NEEDS} == NEEDS
     assert [name for name in NEEDS if rn.METRICS[name].better == "lower"] == ["noise_sensitivity"]
     rates = [m for m in rn.METRICS.values() if m.role == "rate"]
-    assert {m.name for m in rates if m.better == "lower"} == {"over_refusal", "under_refusal"}
+    of_logs = {m.name for m in rates if m.family == "log"}
+    assert {m.name for m in rates if m.better == "lower"} == {"over_refusal", "under_refusal", *of_logs}
     assert all((m.low, m.high) == (0, 1) for m in rates)
 
 

@@ -288,7 +288,7 @@ def _guessed(frame: pd.DataFrame) -> dict[str, str]:
     """Return the columns of texts whose names are words for a question or an answer."""
     found: dict[str, str] = {}
     for target, words in WORDS["hints"].items():
-        named = (str(name) for name in frame.columns if words_in(str(name)) & {*words})
-        texts = (name for name in named if name not in found and pd.api.types.is_string_dtype(frame[name].dropna()))
-        found |= {name: target for name in islice(texts, 1)}
+        named = (str(name) for name in frame.columns if words_in(str(name)) & {*words} and name not in found)
+        texts = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
+        found |= dict.fromkeys(islice(texts, 1), target)
     return found

@@ -793,7 +793,7 @@ class Format:
     Examples
     --------
     >>> [format.name for format in FORMATS]
-    ['csv', 'tsv', 'excel', 'json', 'jsonl', 'parquet', 'eval', 'qrels']
+    ['csv', 'tsv', 'excel', 'json', 'jsonl', 'parquet']
     """
 
     name: str
@@ -808,6 +808,10 @@ FORMATS: tuple[Format, ...] = (
     Format("json", (".json",), _read_json),
     Format("jsonl", (".jsonl", ".ndjson"), _read_lines),
     Format("parquet", (".parquet", ".pq"), _read_parquet),
+)
+# What single tools write, in a form of their own.
+_FORMATS = (
+    *FORMATS,
     Format("eval", (".eval",), _read_eval),
     Format("qrels", (".qrels", ".qrel", ".txt"), _read_qrels),
 )
@@ -849,14 +853,14 @@ def load(
 
 def format_of(documents: list[Document], name: str | None) -> Format:
     """Return the format of some documents, which must all be of one."""
-    if name not in (None, *(row.name for row in FORMATS)):
-        raise unknown("format", name, [row.name for row in FORMATS])
+    if name not in (None, *(row.name for row in _FORMATS)):
+        raise unknown("format", name, [row.name for row in _FORMATS])
     formats: dict[Format, Document] = {}
     for document in documents:
-        rows = [row for row in FORMATS if row.name == name or (name is None and document.suffix in row.suffixes)]
+        rows = [row for row in _FORMATS if row.name == name or (name is None and document.suffix in row.suffixes)]
         if not rows:
             with document.open():  # tells a workbook or a database by its first bytes
-                known = listing(suffix for row in FORMATS for suffix in row.suffixes)
+                known = listing(suffix for row in _FORMATS for suffix in row.suffixes)
             raise RagnbError(
                 f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb "
                 f"reads {known} (each also .gz), or name the format: format='csv'"

@@ -94,10 +94,10 @@ def check_samples(raw: Raw) -> None:
     alone = texts and (raw.uneven or raw.distinct(*texts) == len(raw))
     if alone and not any(_has_sentences(raw.columns[name]) for name in texts):
         raise RagnbError(
-            f"{place(raw.file)}is a table of totals, one row per system or setting: {listing(texts, most=3)} "
-            f"differs from row to row, and no column (of {listing(raw.columns)}) is a question or a sample id, "
-            "or has lists or sentences; read the table they were computed from, one row per sample; or, if these "
-            "are samples, name the column with the question: columns={'…': 'question'}"
+            f"{place(raw.file)}is a table of totals, one row per system or setting (columns {listing(raw.columns)}): "
+            f"its rows differ in {listing(texts, most=3)}, with no question and no sample id, no lists and no "
+            "sentences; read the table they were computed from, one row per sample; or, if these are samples, name "
+            "the column with the question: columns={'…': 'question'}"
         )
     raw.check_even()
 

@@ -32,7 +32,7 @@ from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
-from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
+from ragnb.schema import DRAWN, METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
@@ -174,8 +174,8 @@ def _read(
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
     try:
         check_samples(raw)
-    except RagnbError:
-        if not loose or raw.uneven:
+    except RagnbError as error:
+        if not loose or error is raw.uneven:
             raise
         origin["totals"] = True
     fold(raw, before, report, scores=not cases)
@@ -419,7 +419,7 @@ def read_gold(
     raw.need("question")
     raw.need("answerable")
     blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
-    if not all(blank):
+    if DRAWN in raw.columns and not all(blank):  # those of ragnb check --to-label, in random order
         raw.drop(blank, "answerable", "questions that are not labelled yet", report)
     each(raw, "answerable", _truth, "true or false")
     if "gold_ids" not in raw.columns:
