@@ -16,7 +16,7 @@ from ragnb import texts
 from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import count, one_line
-from ragnb.readers import is_measure, read_table
+from ragnb.readers import is_measure, qrels_columns, read_table
 from ragnb.readers.names import WORDS, words_in
 from ragnb.scenario.model import block, flow
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, range_of
@@ -218,8 +218,8 @@ def card_of(
         kind, metrics = "totals", metrics[:0]
     elif looks_like_ratings([*have]) and not known:
         kind = "ratings"
-    elif "answerable" in have and "answer" not in have:
-        kind = "gold"
+    elif ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
+        kind, metrics = "gold", metrics[:0]
     elif known or len(usable):
         kind = "scores"
     elif "answer" in have:

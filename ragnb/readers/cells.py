@@ -78,23 +78,38 @@ def parse_list(text: str) -> list[Any] | None:
 
 
 def _plain_texts(text: str) -> list[str] | None:
-    """Return the texts of a list without escapes, as JSON and ``repr`` write it; None for any other list.
-
-    Without a backslash a quote ends the text that it opened, so that a search for it finds the end.
-    """
-    if "\\" in text or "\n" in text or "\r" in text or "\0" in text:
+    """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
+    escaped = "\\" in text
+    if "\n" in text or "\r" in text or "\0" in text:
+        return None
+    if escaped and (text.startswith('["') or _ODD_ESCAPE.search(text.replace("\\\\", ""))):
         return None
     items: list[str] = []
     start, last = 1, len(text) - 1
     while (quote := text[start]) == "'" or quote == '"':
         end = text.find(quote, start + 1)
-        items.append(text[start + 1 : end])
+        while escaped and end > 0 and _is_escaped(text, end):
+            end = text.find(quote, end + 1)
+        word = text[start + 1 : end]
+        items.append(_unescaped(word) if escaped and "\\" in word else word)
         if end + 1 == last:
             return items
         if end < 0 or text[end + 1 : end + 3] != ", ":
             return None
         start = end + 3
     return None
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Whether an odd number of backslashes is before a character."""
+    before = at
+    while text[before - 1] == "\\":
+        before -= 1
+    return (at - before) % 2 == 1
+
+
+def _unescaped(text: str) -> str:
+    return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
 
 
 def _parse_python(text: str) -> Any:

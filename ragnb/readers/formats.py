@@ -68,6 +68,12 @@ _SAMPLE = {"question", "answer"}
 _MEANS = {"average", "mean", "avg", "overall", "total", "平均", "平均值", "均值", "总计", "合计", "合計"}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
+# Files of tools without results, by a key of theirs: what they are, and where the results are.
+NO_RESULTS = {
+    "testRunLink": ("the link of DeepEval to a page", "the results are in .deepeval/.latest_run_full.json"),
+    "test_cases_lookup_map": ("the cache of DeepEval", "the results are in .deepeval/.latest_run_full.json"),
+}
+
 # A file before it is parsed
 
 
@@ -670,6 +676,9 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, Valu
         if isinstance(value.get("schema"), dict):
             index = value["schema"].get("primaryKey")
             value = [{k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r for r in rows]
+    for sign, (what, step) in NO_RESULTS.items():
+        if isinstance(value, dict) and sign in value and "testRunData" not in value:
+            raise RagnbError(f"{place(document.path)}is {what} and has no samples; {step}")
     if isinstance(value, dict) and isinstance(value.get("eval"), dict) and isinstance(value.get("samples"), list):
         value = _of_inspect(value, value["samples"], report)
     if isinstance(value, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -30,9 +30,26 @@ from ragnb.readers.cells import (
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
-from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
+from ragnb.readers.names import (
+    REPEAT_NAMES,
+    SYSTEM_NAMES,
+    WORDS,
+    meanings,
+    name_columns,
+    name_system,
+    tell_repeats,
+)
 from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
-from ragnb.schema import DRAWN, METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
+from ragnb.schema import (
+    DRAWN,
+    METRICS,
+    EvalCase,
+    Metric,
+    MetricLike,
+    metric_list,
+    missing_fields,
+    undeclared_columns,
+)
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
@@ -404,6 +421,9 @@ def read_gold(
         texts, empty where there are none), ``gold_claim`` (where there is one) and every other field. Repeated
         questions and ids stay; ``attrs["lossy"]`` counts them.
 
+    Relevance judgements (qrels of TREC or BEIR: a query, a passage and its relevance a row) have no question: a
+    query is joined by its id, and is answerable if a passage is relevant.
+
     Raises
     ------
     RagnbError
@@ -416,7 +436,9 @@ def read_gold(
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    raw.need("question")
+    _of_qrels(raw, report)
+    if "sample_id" not in raw.columns:
+        raw.need("question")
     raw.need("answerable")
     blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
     if DRAWN in raw.columns and not all(blank):  # those of ragnb check --to-label, in random order
@@ -437,6 +459,34 @@ def read_gold(
     frame = to_frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
+
+
+def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
+    """Return the columns of relevance judgements: query, passage and relevance; none where they are none.
+
+    Examples
+    --------
+    >>> qrels_columns(["sample_id", "corpus-id", "score"]), qrels_columns(["question", "answer", "score"])
+    (('sample_id', 'corpus-id', 'score'), ())
+    """
+    word = {role: next((name for name in names if name in columns), "") for role, names in WORDS["qrels"].items()}
+    query = "sample_id" if "sample_id" in columns else "question" if word["judged"] else ""
+    relevance = word["judged"] or word["score"]
+    found = query and query in columns and word["passage"] and relevance
+    return (query, word["passage"], relevance) if found and not {"answer", "answerable"} & {*columns} else ()
+
+
+def _of_qrels(raw: Raw, report: Lossy) -> None:
+    """Make gold of relevance judgements (a row a query and passage): relevant passages are the gold ids."""
+    if not (names := qrels_columns(raw.columns)):
+        return
+    ids: dict[str, list[str]] = {}
+    for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
+        relevant = ids.setdefault(str(as_id(query)), [])
+        relevant += [str(as_id(passage))] if float(relevance) > 0 else []
+    report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
+    raw.columns = {names[0]: [*ids], "answerable": [*map(bool, ids.values())], "gold_ids": [*ids.values()]}
+    raw.lines = raw.files = None
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
