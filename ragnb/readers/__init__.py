@@ -14,6 +14,6 @@ from ragnb.readers.samples import (
 )
 
 __all__ = [
-    "FORMATS", "LAYOUTS", "Format", "applicable_metrics", "is_measure", "qrels_columns", "read_cases", "read_gold", "read_scores",
-    "read_table", "read_traces", "to_csv_text",
+    "FORMATS", "LAYOUTS", "Format", "applicable_metrics", "is_measure", "qrels_columns", "read_cases", "read_gold",
+    "read_scores", "read_table", "read_traces", "to_csv_text",
 ]  # fmt: skip

@@ -743,6 +743,8 @@ def _records_in(
         return [value]
     lists = {k: v for k, v in value.items() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)}
     keys = [key for key, rows in lists.items() if len(lists) == 1 or _SAMPLE & meanings(rows[0]).keys()]
+    if len(keys) > 1 and all("score" in row for key in keys for row in lists[key]):  # a list a metric
+        return [{**row, "metric": key} for key in keys for row in lists[key]]
     if len(keys) > 1:
         raise RagnbError(f"{place(document.path)}contains records under {listing(keys)}; keep one of these lists")
     if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:

@@ -32,6 +32,8 @@ _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 _RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
 _SIDES = {"inputs", "outputs", "reference", "feedback"}
+_OF_AZURE = {"result", "score", "passed", "properties", "status", "details"}
+_BROKEN = re.compile(r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE)
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
@@ -92,12 +94,13 @@ def check_samples(raw: Raw) -> None:
         known = set()
     texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
     alone = texts and (raw.uneven or raw.distinct(*texts) == len(raw))
-    if alone and not any(_has_sentences(raw.columns[name]) for name in texts):
+    spread = any(name.endswith(("_stderr", "_std")) for name in raw.columns)
+    if alone and (spread or not any(_has_sentences(raw.columns[name]) for name in texts)):
         raise RagnbError(
-            f"{place(raw.file)}is a table of totals, one row per system or setting (columns {listing(raw.columns)}): "
-            f"its rows differ in {listing(texts, most=3)}, with no question and no sample id, no lists and no "
-            "sentences; read the table they were computed from, one row per sample; or, if these are samples, name "
-            "the column with the question: columns={'…': 'question'}"
+            f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
+            f"{listing(raw.columns)}): its rows differ in {listing(texts, most=3)}, with no question and no "
+            "sample id, no lists and no sentences; read the table they were computed from, one row per sample; or, "
+            "if these are samples, name the column with the question: columns={'…': 'question'}"
         )
     raw.check_even()
 
@@ -152,7 +155,8 @@ def is_measure(name: str) -> bool:
     (True, True, True, False)
     """
     known = WORDS["measures"]
-    return bool(words_in(name) & {*known["words"]}) or any(sign in name for sign in known["signs"])
+    signs = (sign in name for sign in known["signs"])
+    return bool(words_in(name) & {*known["words"]}) or name.casefold() in known["names"] or any(signs)
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
@@ -229,11 +233,15 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
         columns["system"] = versions
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
-        status = ["failed" if str(cell).strip() in ("-1", "-1.0") else None for cell in columns[name]]
+        calls = (len(str(cell)) > 2 and not absent(cell) for cell in columns[f"{name}_calls"])  # made, and no score
+        status = [
+            "failed" if str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called) else None
+            for cell, called in zip(columns[name], calls, strict=True)
+        ]
         better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {"none", "nan"}
         scale = {"better": "lower" if better == {"false"} else "higher"}
         scored(raw, name, _emptied(columns[name], status), status, scale=scale)
-        report.add("mapped", name, "-1 is failed", status.count("failed"))
+        report.add("mapped", name, "-1 and calls without a score are failed", status.count("failed"))
 
 
 def _emptied(scores: Values, status: Sequence[Any]) -> Values:
@@ -244,8 +252,8 @@ def _emptied(scores: Values, status: Sequence[Any]) -> Values:
 def _read_mlflow(raw: Raw, report: Lossy) -> None:
     """Name the scorers' columns after them, yes is 1 and no is 0, and take texts out of inputs and outputs."""
     raw.rename(_MLFLOW_SIDES, report, _text_of_a_side)
-    for name in [name for name in raw.columns if name.endswith(("/value", "/v1/score"))]:
-        scorer = name.removesuffix("/value").removesuffix("/v1/score")
+    for name in [name for name in raw.columns if name.endswith(("/value", "/score"))]:
+        scorer = name.removesuffix("/value").removesuffix("/score").removesuffix("/v1")
         cells = [_YES.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
         report.add("mapped", name, scorer, len(cells))
         raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")}, report)
@@ -316,11 +324,44 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         named = {f"{name}.{key}" if key in columns else key: cells for key, cells in spread.items()}
         columns |= named
         metrics += named if name == "namedScores" else []
+    graded = [_assertions(cell) for cell in raw.cells("gradingResult")]
     for name in metrics:
-        reasons = [word and error for word, error in zip(status, errors, strict=True)]
-        scored(raw, name, _emptied(columns[name], status), status, reasons)
-        why = "the answer was not made or not scored (failureReason 2): failed"
-        report.add("mapped", name, why, status.count("failed"))
+        own = [row.get(name, {}) for row in graded]
+        # A row's score counts an assertion that broke as 0.
+        broken = [any(c.get("broken") for c in (row.values() if name == "score" else [cell]))
+                  for row, cell in zip(graded, own, strict=True)]  # fmt: skip
+        words = ["failed" if bad else word for bad, word in zip(broken, status, strict=True)]
+        cells = [cell.get("score", given) for cell, given in zip(own, columns[name], strict=True)]
+        whys = zip(words, errors, own, strict=True)
+        reasons = [word and (error or cell.get("reason")) for word, error, cell in whys]
+        limits = {cell["threshold"] for cell in own if cell.get("threshold") is not None}
+        scale = {"threshold": limits.pop() if len(limits) == 1 else None}
+        scored(raw, name, _emptied(cells, words), words, reasons, scale)
+        why = "the answer was not made or not scored (failureReason 2, or an error): failed"
+        report.add("mapped", name, why, words.count("failed"))
+
+
+def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
+    """Take the metrics and the answer of the one provider of a CSV export, whose scores have two decimals."""
+    columns = raw.columns
+    status = ["failed" if str(word) == "ERROR" else None for word in columns["Status"]]
+    for name in list(columns):
+        if name.startswith("Metric: "):
+            scored(raw, name.removeprefix("Metric: "), _emptied(columns.pop(name), status), status)
+            report.add("mapped", name, "a metric; the status ERROR is failed", len(status))
+    raw.rename(dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report)
+
+
+def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
+    """Return the result of each metric that one assertion gives; its named score leaves out a weight of 0."""
+    made: dict[str, list[dict[str, Any]]] = {}
+    for part in (grading or {}).get("componentResults") or () if isinstance(grading, dict) else ():
+        about = part.get("assertion") or {}
+        made.setdefault(str(about.get("metric")), []).append({
+            "score": part.get("score"), "reason": part.get("reason"), "threshold": about.get("threshold"),
+            "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
+        })  # fmt: skip
+    return {name: parts[0] for name, parts in made.items() if len(parts) == 1}
 
 
 def _read_inspect(raw: Raw, report: Lossy) -> None:
@@ -337,10 +378,8 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
     ]  # fmt: skip
     for name, cells in from_records(spread).items():
         pairs = [cell or (None, None) for cell in cells]
-        lost = [cell is not None and absent(cell[0]) for cell in cells]  # NaN is a sample that was not scored
-        failed = [gone or (pair[0] is None and bool(error)) for gone, pair, error in zip(
-            lost, pairs, raw.cells("error"), strict=True)]  # fmt: skip
-        status = ["failed" if gone else None for gone in failed]
+        errors = zip(raw.cells("error"), cells, strict=True)  # NaN without an error was not to be scored
+        status = ["failed" if cell is None and not _empty(error) else None for error, cell in errors]
         scored(raw, name, [_GRADES.get(str(v), v) for v, _ in pairs], status, [why for _, why in pairs])
         report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
 
@@ -365,6 +404,7 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
     for name in list(columns):
         side, _, rest = name.partition(".")
         evaluator, _, short = rest.rpartition(".")
+        short = evaluator if short == "output" and evaluator else short
         if name in references and (len(references) == 1 or "answer" in meanings([rest])):
             short = "ground_truth_answer"
         if side in _SIDES and short and short not in columns:
@@ -372,7 +412,8 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
-        if (name.startswith("gpt_") and name[4:] in scores) or name.endswith("_result"):
+        base, _, end = name.rpartition("_")
+        if (name.startswith("gpt_") and name[4:] in scores) or (base in scores and end in _OF_AZURE):
             report.add("left_out", name, "said by another column of the metric too", len(columns.pop(name, ())))
         raw.rename({f"{name}_reason": f"{name}__reason"}, report)
     for name in (name for name in scores if name in columns and not is_measure(name)):
@@ -382,6 +423,25 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
         row: dict[str, Any] = next((r for r in TOOLS["flattened"]["metrics"] if _matches(name, r)), {})
         scale = {**row, "threshold": known.pop()} if len(known) == 1 else row
         scored(raw, name, columns[name], ["failed" if bad else None for bad in failed], (), scale)
+
+
+def _read_phoenix(raw: Raw, report: Lossy) -> None:
+    """Take the scores out of the objects of `evaluate_dataframe`, with their direction and how they ended."""
+    for name in [name for name in raw.columns if name.endswith("_execution_details")]:
+        metric = name.removesuffix("_execution_details")
+        ends = [_object_of(cell).get("status") for cell in raw.columns.pop(name)]
+        scores = [_object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))]
+        status = ["failed" if end == "FAILED" else None for end in ends]
+        lower = any(score.get("direction") == "minimize" for score in scores)
+        reasons = [score.get("explanation") for score in scores]
+        scale = {"better": "lower" if lower else "higher"}
+        scored(raw, metric, [score.get("score") for score in scores], status, reasons, scale)
+        report.add("mapped", f"{metric}_score", "the score of an object, and its reason", len(ends))
+
+
+def _object_of(cell: Any) -> Mapping[str, Any]:
+    found = parse_list(f"[{cell}]") if isinstance(cell, str) else [cell]
+    return found[0] if found and isinstance(found[0], Mapping) else {}
 
 
 def _read_annotations(raw: Raw, report: Lossy) -> None:
@@ -459,7 +519,8 @@ def _read_long(raw: Raw, report: Lossy) -> None:
 _READ = {
     "haystack": _read_haystack, "trulens": _read_trulens, "mlflow": _read_mlflow, "deepeval": _read_deepeval,
     "promptfoo": _read_promptfoo, "langfuse": _read_annotations, "phoenix": _read_annotations, "long": _read_long,
-    "inspect": _read_inspect, "flattened": _read_flattened,
+    "inspect": _read_inspect, "flattened": _read_flattened, "phoenix_evals": _read_phoenix,
+    "promptfoo_csv": _read_promptfoo_csv,
 }  # fmt: skip
 _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": _is_long}
 # The layouts of tools, in the order in which they are looked for.
