@@ -99,8 +99,8 @@ def check_samples(raw: Raw) -> None:
         raise RagnbError(
             f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
             f"{listing(raw.columns)}): its rows differ in {listing(texts, most=3)}, with no question and no "
-            "sample id, no lists and no sentences; read the table they were computed from, one row per sample; or, "
-            "if these are samples, name the column with the question: columns={'…': 'question'}"
+            "sample id, no lists and no sentences; read the table they were computed from, one row per sample; "
+            "or, if these are samples, name the column with the question: columns={'…': 'question'}"
         )
     raw.check_even()
 
@@ -233,7 +233,7 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
         columns["system"] = versions
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
-        calls = (len(str(cell)) > 2 and not absent(cell) for cell in columns[f"{name}_calls"])  # made, and no score
+        calls = (not absent(cell) and len(str(cell)) > 2 for cell in columns[f"{name}_calls"])  # no empty list
         status = [
             "failed" if str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called) else None
             for cell, called in zip(columns[name], calls, strict=True)
