@@ -50,9 +50,10 @@ HEAVY = [
     "seaborn",
 ]  # fmt: skip
 DOOR = {
-    "Client", "Profile", "answer_cases", "check_gold", "draw_labels", "generate_cases",
-    "Assessment", "CalibrationCard", "DEFAULT_GATES", "EvalCase", "Gate", "METRICS", "Metric", "Moments",
-    "RULES", "Rubric", "Rule", "Scenario", "agreement", "applicable_metrics", "arena", "assess", "calibrate",
+    "Client", "Profile", "answer_cases", "check_gold", "draw_labels", "generate_cases", "inspect_file",
+    "Assessment", "CalibrationCard", "DEFAULT_GATES", "EvalCase", "FileCard", "Gate", "METRICS", "Metric",
+    "Moments", "RULES", "Rubric", "Rule", "Scenario",
+    "agreement", "applicable_metrics", "arena", "assess", "calibrate",
     "changed_questions", "check_gates", "compare", "corrected_mean", "diagnose", "evaluate", "failure_modes",
     "improve", "judge", "label_traces", "load_scenario", "moments", "patch_scenario", "plan", "read_cases",
     "read_gold", "read_ratings", "read_scores", "read_traces", "refusal_metrics", "sample_traces", "standings",

@@ -336,7 +336,8 @@ def log(w: Formatter) -> Section | None:
          *(markup.percent(row[name]) for name in shares), *(f"{row[name]:.4g}" for name in sizes))
         for row in records(found.daily)
     ]  # fmt: skip
-    heads = w.heads("log.day", ">column.n", *(f">log.{name}" for name in [*shares, *sizes]))
+    heads = w.heads("log.day", ">column.n")
+    heads += tuple(">" + w.say(f"log.column.{name}") for name in [*shares, *sizes])
     blocks.append(Table(heads, tuple(rows), w.say("log.daily")))
     rows = [
         (one_line(row["question"], 120), w.say(f"log.reasons.{row['reason']}"), markup.percent(row[DRAWN]))
