@@ -92,9 +92,8 @@ class FileCard:
         if self.kind == "ratings":
             return f"rn.calibrate(rn.read_ratings({name}))" if self.runs else f"rn.read_ratings({name}{options})"
         if self.kind in ("totals", "table"):
-            if self.format in ("json", "jsonl"):
-                return f"open({name}).read()"
-            return f"pandas.read_{self.format if self.format in ('parquet', 'excel') else 'csv'}({name})"
+            reader = "json" if self.format == "jsonl" else self.format if self.format in ("parquet", "excel", "json") else "csv"
+            return f"pandas.read_{reader}({name}{', lines=True' if self.format == 'jsonl' else ''})"
         read = f"rn.read_{self.kind}({name}{options})"
         return f"rn.check_gold({read})" if self.kind == "gold" else read
 
@@ -288,7 +287,8 @@ def _guessed(frame: pd.DataFrame) -> dict[str, str]:
     """Return the columns of texts whose names are words for a question or an answer."""
     found: dict[str, str] = {}
     for target, words in WORDS["hints"].items():
-        named = (str(name) for name in frame.columns if words_in(str(name)) & {*words} and name not in found)
-        texts = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
+        signs = [word for word in words if not word.isascii()]
+        named = [name for name in map(str, frame.columns) if words_in(name) & {*words} or any(s in name for s in signs)]
+        texts = (name for name in named if name not in found and pd.api.types.is_string_dtype(frame[name].dropna()))
         found |= dict.fromkeys(islice(texts, 1), target)
     return found

@@ -25,7 +25,8 @@ from ragnb.schema import CASE_COLUMNS, METRICS
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
-_MLFLOW_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
+_MLFLOW_WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
+_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
 _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
@@ -110,7 +111,7 @@ def _has_sentences(cells: Values) -> bool:
     given = [cell for cell in cells if not absent(cell) and cell != ""]
     lists = [cell for cell in given if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))]
     long = [cell for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")
-            and (cell.rstrip().endswith(("?", "？")) or len(re.findall(r"[\w'’-]+?(?=\W|$)|[㐀-鿿]", cell)) >= 9)]
+            and (cell.rstrip().endswith(("?", "？")) or len(_WORD.findall(cell)) >= 9)]  # fmt: skip
     return len(given) <= 2 * max(len(lists), len(long)) > 0
 
 
