@@ -38,7 +38,7 @@ def repeated(row, n=6, **columns):
 FILES = {
     "scores": (repeated(SCORED), "scores"),
     "scores on another scale": (repeated(SCORED, faithfulness=[1, 3, 5]), "scores"),
-    "unknown scores": (repeated({"q": "W", "answer": "Ann."}, helpful=[0.5, 1.0], stars=[2, 5, 4]), "scores"),
+    "other scores": (repeated({"q": "W", "answer": "A."}, helpful=[0.5, 1], stars=[2, 5]), "scores"),
     "verdicts": (repeated({"q": "Who", "answer": "Ann."}, correct=[True, False]), "scores"),
     "gold": (repeated(GOLD), "gold"),
     "gold in Chinese": (repeated({"问题": "谁？", "可回答": "是"}), "gold"),
@@ -106,7 +106,7 @@ def test_init_refuses_what_no_scenario_names(tmp_path, name, capsys):
     assert not (tmp_path / "s.yaml").exists()
 
 
-@pytest.mark.parametrize("name", ["scores on another scale", "unknown scores", "totals", "numbers alone"])
+@pytest.mark.parametrize("name", ["scores on another scale", "other scores", "totals", "numbers alone"])
 def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
     path = write(tmp_path, FILES[name][0])
     with pytest.raises(RagnbError) as error:

@@ -92,8 +92,9 @@ class FileCard:
         if self.kind == "ratings":
             return f"rn.calibrate(rn.read_ratings({name}))" if self.runs else f"rn.read_ratings({name}{options})"
         if self.kind in ("totals", "table"):
-            reader = "json" if self.format == "jsonl" else self.format if self.format in ("parquet", "excel", "json") else "csv"
-            return f"pandas.read_{reader}({name}{', lines=True' if self.format == 'jsonl' else ''})"
+            reader = self.format if self.format in ("parquet", "excel", "json", "jsonl") else "csv"
+            lines = ", lines=True" if reader == "jsonl" else ""
+            return f"pandas.read_{reader.replace('jsonl', 'json')}({name}{lines})"
         read = f"rn.read_{self.kind}({name}{options})"
         return f"rn.check_gold({read})" if self.kind == "gold" else read
 
@@ -288,7 +289,8 @@ def _guessed(frame: pd.DataFrame) -> dict[str, str]:
     found: dict[str, str] = {}
     for target, words in WORDS["hints"].items():
         signs = [word for word in words if not word.isascii()]
-        named = [name for name in map(str, frame.columns) if words_in(name) & {*words} or any(s in name for s in signs)]
-        texts = (name for name in named if name not in found and pd.api.types.is_string_dtype(frame[name].dropna()))
+        names = (name for name in map(str, frame.columns) if name not in found)
+        named = (name for name in names if words_in(name) & {*words} or any(sign in name for sign in signs))
+        texts = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
         found |= dict.fromkeys(islice(texts, 1), target)
     return found

@@ -25,8 +25,8 @@ from ragnb.schema import CASE_COLUMNS, METRICS
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
-_MLFLOW_WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
-_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
+_WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
+_MLFLOW_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
 _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
