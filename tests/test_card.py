@@ -32,7 +32,8 @@ def write(folder, rows, name="file.jsonl"):
 
 def repeated(row, n=6, **columns):
     made = [{**row, **{name: cells[i % len(cells)] for name, cells in columns.items()}} for i in range(n)]
-    return [{k: f"{v} {i}?" if k in ("q", "user_input") else v for k, v in row.items()} for i, row in enumerate(made)]
+    asked = ("q", "user_input")
+    return [{k: f"{v} {i}?" if k in asked else v for k, v in row.items()} for i, row in enumerate(made)]
 
 
 FILES = {
@@ -184,7 +185,7 @@ def test_a_file_of_another_encoding_is_read_as_told(tmp_path):
     [
         (["What is covered?", "Who pays?", "When?"], "scores"),  # questions under an unknown name
         ([f"the parts of the pump are covered for {n} full years" for n in ("one", "two", "three")], "scores"),
-        (["保修期内的零件更换由谁来承担费用呢", "发票丢失以后还能不能申请报销", "实验室的门禁卡应该去哪里办理"], "scores"),
+        (["保修期内的零件更换由谁来承担费用呢", "发票丢失以后还能不能申请报销", "门禁卡应该去哪里办理"], "scores"),
         (["baseline", "reranker", "large chunks"], "totals"),
         (["{'top_k': 3, 'model': 'a', 'chunk': 200, 'overlap': 20, 'x': 1}", "{'top_k': 5}", "{}"], "totals"),
     ],

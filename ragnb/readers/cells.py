@@ -384,6 +384,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     """
     cells = raw.columns[metric.name]
     whole = column(cells)
+    cells = cells.tolist() if is_text(cells) else cells
     if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
         values = whole.to_numpy(dtype=float, copy=True)
         report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))
