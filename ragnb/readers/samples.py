@@ -436,8 +436,9 @@ def read_gold(
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    _of_qrels(raw, report)
-    if "sample_id" not in raw.columns:
+    if names := qrels_columns(raw.columns):
+        _of_qrels(raw, names, report)
+    else:
         raw.need("question")
     raw.need("answerable")
     blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
@@ -476,10 +477,8 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
     return (query, word["passage"], relevance) if found and not {"answer", "answerable"} & {*columns} else ()
 
 
-def _of_qrels(raw: Raw, report: Lossy) -> None:
+def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
     """Make gold of relevance judgements (a row a query and passage): relevant passages are the gold ids."""
-    if not (names := qrels_columns(raw.columns)):
-        return
     ids: dict[str, list[str]] = {}
     for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
         relevant = ids.setdefault(str(as_id(query)), [])
