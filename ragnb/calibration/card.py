@@ -362,8 +362,7 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
     """Return the whole numbers around the observed scores; refuse a judge on 0–1 with humans on a longer scale."""
     judge, *others = named.values()
     top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
-    inner = judge[(judge > 0) & (judge < 1)]
-    if len(inner) and np.nanmax(judge) <= 1 and top > 1:
+    if ((judge > 0) & (judge < 1)).any() and np.nanmax(judge) <= 1 and top > 1:
         raise RagnbError(
             f"the judge's scores lie in 0..1 and the human scores go up to {top:g}: rescale both to one scale "
             "first (low + (high − low)·score), or give scale= if they already are"
@@ -716,11 +715,12 @@ def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
     rows = complete_rows([cells.judge - cells.human], **cells.how)
     sides = [rows.weights * side for side in (inside, ~inside)]
     parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
-
-    def gap(sums: Array) -> Array:
-        return ratio(sums[..., :2]) - ratio(sums[..., 2:])
-
     return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=level)
+
+
+def gap(sums: Array) -> Array:
+    """Return the difference of two means, of the sums of the weights and the weighted values of each."""
+    return ratio(sums[..., :2]) - ratio(sums[..., 2:])
 
 
 def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
@@ -887,14 +887,13 @@ def corrected_mean(
         raise RagnbError(
             "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
-    rows, head = [], dict[str, Any]()
-    for head, part in blocks(table, opened):
-        rows.append(head | corrected_row(part, _ends(part) if scale is None else opened.ends, asked))
+    found = [*blocks(table, opened)]
+    rows = [head | corrected_row(of, _ends(of) if scale is None else opened.ends, asked) for head, of in found]
     for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
         row["draw_p"] = float(p)
         if not_random(p):
             row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
-    return pd.DataFrame(rows, columns=[*head, *COLUMNS])
+    return pd.DataFrame(rows, columns=[*found[0][0], *COLUMNS])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -915,9 +914,8 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     frames = []
     for way, prefix in WAYS.items():
         names = {f"{prefix}{name}": name for name in _ESTIMATE}
-        part = means[[*heads, *names, "weight", "n", "n_judged", "n_clusters"]].rename(columns=names)
-        part.insert(len(heads), "way", way)
-        frames.append(part)
+        columns = [*heads, "way", *names, "weight", "n", "n_judged", "n_clusters"]
+        frames.append(means.assign(way=way)[columns].rename(columns=names))
     return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
 
 
@@ -1217,10 +1215,9 @@ def _measures(card: CalibrationCard) -> pd.DataFrame:
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
         share, value = row["measure"] in LAYOUT["shares"], row["value"]
-        if np.isfinite(row["low"]):
-            text = with_interval(value, row["low"], row["high"], percent=share)
-        else:
-            text = count(value) if row["measure"] == "n_missing" else (percent if share else number)(value)
+        alone = count if row["measure"] == "n_missing" else percent if share else number
+        whole = np.isfinite(row["low"])
+        text = with_interval(value, row["low"], row["high"], percent=share) if whole else alone(value)
         row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
     return pd.DataFrame(rows)
 

@@ -282,8 +282,7 @@ def _open(
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
     if origin["layout"] != "table":
-        neither = [kind is None for kind in raw.columns["rater_kind"]]
-        raw.drop(neither, "annotator_kind", _NEITHER, report)
+        raw.drop([kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report)
     for name in ("annotator_kind", "source", "source_type"):  # which say whether a person gave a score
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
@@ -425,8 +424,7 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
-    several = names.nunique() > 1
-    columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if several else "judge"
+    columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if names.nunique() > 1 else "judge"
     scores = judged[keys].assign(score=judged["human"], judge=columns)
     means = scores.groupby([*keys, "judge"], dropna=False, sort=False)["score"].mean().unstack("judge")
     about = judged.drop(columns=["human", "rater", "comment", "timestamp"], errors="ignore").drop_duplicates(keys)

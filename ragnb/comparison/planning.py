@@ -105,10 +105,9 @@ def plan(
     else:
         target = {"comparison": 0.0, "calibration": 0.8}.get(kind, target) if target is None else target
         rows = [_assumed(kind, expected, target, questions, sd, icc, per_document, level)]
-    whole: dict[str, Any] = dict.fromkeys(("n", "needed", "more", "documents"), "Int64")
     table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object)
-    numbers = dict.fromkeys(("expected", "target", "detectable", "design_effect"), float)
-    return table.astype(whole | numbers)
+    table = table.astype(dict.fromkeys(("n", "needed", "more", "documents"), "Int64"))
+    return table.astype(dict.fromkeys(("expected", "target", "detectable", "design_effect"), "float"))
 
 
 def _assumed(
@@ -169,8 +168,7 @@ def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
     one = run.scenario
     names = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
     how: dict[str, Any] = {name: getattr(one, name) for name in names}
-    by = "system" if len(run.systems) > 1 else None
-    means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
+    means = weighted_means(run.frame, metrics=run.metrics, by="system" if len(run.systems) > 1 else None, **how)
     gates = one.gates if one.gates is not None else DEFAULT_GATES
     there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
     if not there:

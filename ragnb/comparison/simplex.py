@@ -180,8 +180,7 @@ class WeightMap:
 
     def _other(self, w: Array) -> npt.NDArray[np.bool_]:
         """Return whether at some weights the other system leads than does today."""
-        now = np.sign(self._value(self.today[None])[0])
-        return np.asarray(self._value(w) * now < -TIE)
+        return np.asarray(self._value(w) * np.sign(self._value(self.today[None])[0]) < -TIE)
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -218,8 +217,7 @@ class WeightMap:
                 self._forms[key] = self._form(used)
             form = self._forms[key]
             for some in np.array_split(rows, -(-len(rows) * len(form) // _BLOCK)):
-                shares = w[some][:, None, :] * present[used] / scale[some][:, used, None]
-                omega = shares.reshape(len(some), -1)
+                omega = (w[some][:, None, :] * present[used] / scale[some][:, used, None]).reshape(len(some), -1)
                 half[some] = np.sqrt(np.maximum(np.einsum("mi,mi->m", omega @ form, omega), 0.0))
         return pd.DataFrame({"value": value, "low": value - half, "high": value + half})
 
@@ -258,21 +256,18 @@ class WeightMap:
         flips = np.isfinite(away).any(axis=1)
         flip = np.full(k, np.nan)
         flip[flips] = self._border(ways[flips, away[flips].argmin(axis=1)])[:, flips].diagonal()
-        ends = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
+        without, alone = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
         table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
-        table["distance"] = (table["flip"] - table["today"]).abs()
-        table["without"], table["alone"] = ends
-        moved = -(table["alone"] - table["without"]).abs()
-        order = table.assign(moved=moved).sort_values(["distance", "moved"], kind="stable").index
-        return table.loc[order].reset_index(drop=True)
+        table = table.assign(distance=np.abs(flip - self.today), without=without, alone=alone)
+        return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(drop=True)
 
     def strip(self, metric: str, *, points: int = 101) -> pd.DataFrame:
         """Return the difference while one metric's share goes from 0 to 1: ``share, value, low, high``."""
         if metric not in self.metrics:
             raise unknown("metric", metric, list(self.metrics))
         share = np.linspace(0, 1, points)
-        found = self.at(self._moved(self.metrics.index(metric), share)).assign(share=share)
-        return found[["share", "value", "low", "high"]]
+        found = self.at(self._moved(self.metrics.index(metric), share))
+        return pd.concat([pd.DataFrame({"share": share}), found], axis=1)
 
     def _moved(self, k: int, share: Array) -> Array:
         others = np.arange(len(self.today)) != k
@@ -303,8 +298,7 @@ class WeightMap:
         beyond = points[self._other(points)]
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
         alone = np.eye(len(names))
-        transfers = self.today + self.today[:, None, None] * (alone - alone[:, None])
-        ends = np.vstack([beyond, alone, *transfers])
+        ends = np.vstack([beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))])
         ends = ends[self._other(ends)]
         if not len(ends):
             return None
@@ -319,6 +313,6 @@ class WeightMap:
         leader, name = ("candidate", self.candidate) if shares["candidate"] >= 0.5 else ("baseline", self.baseline)
         words = f"{name} leads for {shares[leader]:.0%} of all weightings, conclusively for "
         words += f"{shares[f'{leader}_conclusive']:.0%}"
-        flip = self.nearest_flip
-        flips = f"; flips when {flip['distance']:.0%} of the weight moves" if flip else ""
-        return f"WeightMap({words}{flips})"
+        if flip := self.nearest_flip:
+            words += f"; flips when {flip['distance']:.0%} of the weight moves"
+        return f"WeightMap({words})"

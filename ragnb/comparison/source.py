@@ -78,8 +78,7 @@ def run_of(
         return _gathered(source.name, source.replace(**settings), None, system)
     scenario = Scenario.without_files().replace(**settings)
     found = _gathered("", scenario, pd.DataFrame(source) if isinstance(source, list) else source, system)
-    alone = found.systems[0] if len(found.systems) == 1 else ""
-    return replace(found, name=alone or name)
+    return replace(found, name=(found.systems[0] if len(found.systems) == 1 else "") or name)
 
 
 def located(path: str) -> str | None:

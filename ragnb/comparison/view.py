@@ -57,10 +57,8 @@ def compare_view(
     head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
     shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
     if slices is not None:
-        decided = slices[slices["primary"]] if head else slices
-        for metric, rows in decided.groupby("metric", sort=False):
-            title = say("compare.by", by=by, metric=metric)
-            shown.append((title, difference_table(rows, scenario.lang, by=by)))
+        for metric, rows in (slices[slices["primary"]] if head else slices).groupby("metric", sort=False):
+            shown.append((say("compare.by", by=by, metric=metric), difference_table(rows, scenario.lang, by=by)))
     said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
     view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
     return view, table, slices
@@ -165,9 +163,8 @@ def _notes(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any) -> Iterator[st
     if not table["primary"].any():
         yield say("compare.no_primary")
     for one in pairs:
-        about = f"{one.candidate}: " if len(pairs) > 1 else ""
         rows = table[table["candidate"] == one.candidate].to_dict("records")
-        yield from (about + text for text in _notes_of(rows, say))
+        yield from (f"{one.candidate}: " * (len(pairs) > 1) + text for text in _notes_of(rows, say))
 
 
 def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:

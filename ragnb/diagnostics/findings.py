@@ -108,8 +108,7 @@ def findings(
 ) -> pd.DataFrame:
     """Return the table of `diagnose` from the reduced rows."""
     means = {row["metric"]: row for row in records(weighing.means(reduced))}
-    metrics: list[Metric] = []
-    rows: list[dict[str, Any]] = []
+    rows, metrics = list[dict[str, Any]](), list[Metric]()
     for (rule, metric), gain in zip(pairs, gains, strict=True):
         mean, better = means[metric.name], metric.better
         severities = (("critical", rule.critical), ("warning", rule.warning))
@@ -126,13 +125,11 @@ def findings(
             row["causes"], row["actions"] = rule_texts(rule, lang)
             rows.append(row)
             metrics.append(metric)
-    for row, samples in zip(rows, worst_samples(frame, metrics, top), strict=True):
-        row["worst"] = samples
     doc_weights = weights.check_weights(weighing.doc_weights, "doc_weights")
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values(
-        ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
-    )
-    return table.assign(weighted=any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs))
+    weighted = any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs)
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = table.assign(worst=pd.Series(worst_samples(frame, metrics, top), dtype=object), weighted=weighted)
+    return table.sort_values(["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
@@ -202,8 +199,7 @@ def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> li
         rows, order = nw.from_native(rows.to_native().with_row_index("__row")), ["__v0", "__row"]
     rows = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
     downwards = [metric.better == "lower", False][: len(order)]
-    worst = rows.sort(*order, descending=downwards, nulls_last=True).head(top)
-    return weights.collected(worst).rows(named=True)
+    return weights.collected(rows.sort(*order, descending=downwards, nulls_last=True).head(top)).rows(named=True)
 
 
 Rows = TypeVar("Rows")
@@ -253,8 +249,7 @@ def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rule
     ['fine', 'off_the_point', 'not_enough_scores']
     """
     frame, chosen = weights.scored(scores, metrics)
-    thresholds = warning_bars(rules, chosen)
-    mode = mode_of(chosen, thresholds, MODES)
+    mode = mode_of(chosen, warning_bars(rules, chosen), MODES)
     return cast(Rows, as_called(weights.add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 

@@ -8,6 +8,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -128,11 +129,9 @@ def check_gates(
             near = did_you_mean(gate.metric, there)
             text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
             warnings.warn(text, RagnbWarning, stacklevel=outside())
-    systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
     return gate_frame(
         _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail) | {"system": system}
-        for system in systems
-        for gate in asked
+        for system, gate in product(dict.fromkeys(system for system, _ in rows) or [None], asked)
     )
 
 
@@ -165,20 +164,18 @@ def check_differences(
     0  >=      -0.02    pass   False
     """
     table = [] if compared is None else records(compared)
-    systems = list(dict.fromkeys(row["candidate"] for row in table)) or [None]
-    out = []
-    for system in systems:
-        own = {row["metric"]: row for row in table if row["candidate"] == system}
-        for gate in gates:
-            row = own.get(gate.metric, {})
-            lower = row.get("better") == "lower"
-            width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
-            bound = gate.by if lower else -gate.by or 0.0
-            op: Any = "<=" if lower else ">="
-            plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
-            ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
-            found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
-            out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
+    rows = {(row["candidate"], row["metric"]): row for row in table}
+    systems, out = list(dict.fromkeys(system for system, _ in rows)) or [None], []
+    for system, gate in product(systems, gates):
+        row = rows.get((system, gate.metric), {})
+        lower = row.get("better") == "lower"
+        width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
+        bound = gate.by if lower else -gate.by or 0.0
+        op: Any = "<=" if lower else ">="
+        plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
+        ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
+        found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
+        out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
     return gate_frame(out)
 
 
@@ -316,9 +313,8 @@ def completeness(
         damaged, total = max(counted, key=itemgetter(0))
         row = _gate_row(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), 1 - damaged, total)
         rows.append(row | {"reason": "incomplete" if row["blocks"] else ""})
-    for system, (traced, wanted) in (coverage or {}).items():
-        if wanted:
-            rows.append(_gate_row(GOLD_COVERAGE, traced / wanted, wanted, system=system))
+    wanted = [(system, traced, n) for system, (traced, n) in (coverage or {}).items() if n]
+    rows += [_gate_row(GOLD_COVERAGE, traced / n, n, system=system) for system, traced, n in wanted]
     cells: dict[Any, dict[str, tuple[int, int]]] = {}
     for row in records(means):
         if row["role"] in ("quality", "rate"):
@@ -363,9 +359,8 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     >>> json.loads(gates_json(gates))["blocked"]
     True
     """
-    rows = plain_records(gates[list(COLUMNS)])
     more = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | more)
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": plain_records(gates[list(COLUMNS)])} | more)
 
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

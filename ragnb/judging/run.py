@@ -389,9 +389,8 @@ def rounds_of(
     asked = np.array([not cell.missing for cell in cells[::repeats]], bool)
     codes, samples = pd.factorize(frame["sample_id"][asked].map(str))
     docs = frame.get(doc, frame["sample_id"].isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
-    order = stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED)
     turns = np.full(len(frame), -1)
-    turns[asked] = np.argsort(order)[codes]
+    turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
     rows, n, start = np.argsort(turns, kind="stable"), len(samples), -1
     for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
         if settled and 0 < start < end and settled(asked, turns < start):
@@ -574,8 +573,7 @@ def probe_notes(
     if truth and values.nunique() == 1 and values.count() > 2:
         notes += [note("constant", score=number(values.max(), 1), n=values.count(), metric=metric)]
     elif mixed:
-        code = "not_separated" if truth else "not_about_truth"
-        notes += [note(code, n=mixed, of=len(known), metric=metric)]
+        notes += [note("not_separated" if truth else "not_about_truth", n=mixed, of=len(known), metric=metric)]
     notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))] if obeyed else []
     if len(failed):
         why = str(failed["reason"].iloc[0] or failed["status"].iloc[0])

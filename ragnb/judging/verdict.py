@@ -391,7 +391,6 @@ class _Reading:
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
-        totals = (self.rubric.high, self.rubric.high * len(scores))
         for key, value in _members_of(chosen, without="beside"):
             name, scale = self._dimension(key)
             if name and isinstance(value, str):
@@ -403,7 +402,7 @@ class _Reading:
                 if self._other_value(text, scores, "own_mention" if note else "mention"):
                     raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
-                if of and float(of[1]) not in totals:
+                if of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores)):
                     raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
 
     def _words_agree(
@@ -770,8 +769,7 @@ class _Reader:
         self._skip()
         apart = start < self.place
         if commas := self._take("commas"):
-            alone = pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer
-            self.mended = self.mended or not alone
+            self.mended = self.mended or not (pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer)
         elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
             self.mended = True
             if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
@@ -805,8 +803,7 @@ class _Reader:
 def _string_ends(text: str, closers: str) -> list[int]:
     """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
     marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
-    ends = (mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end()))
-    return [*ends, len(text)]
+    return [*(mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end())), len(text)]
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -908,8 +905,8 @@ def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
     """Return an anchor in the very forms of the material and of the reply."""
     contexts = {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
     given = {"question": anchor.question, **contexts, "answer": anchor.answer}
-    known = {name: anchor.scores[name] for name in names if name in anchor.scores}
-    scores = {name: int(score) if score == int(score) else score for name, score in known.items()}
+    known = ((name, anchor.scores[name]) for name in names if name in anchor.scores)
+    scores = {name: int(score) if score == int(score) else score for name, score in known}
     reply = {"analysis": anchor.analysis, **scores, "reason": anchor.reason, "suggestion": anchor.suggestion}
     return f"{_json(given)}\n→ {_json(reply)}"
 

@@ -220,11 +220,9 @@ def legend_below(ax: Axes, points: float = 34) -> None:
     """Put the legend under the Axes, `points` below them whatever their height."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure: Any = ax.figure
-    where = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
-    columns = _columns(ax, ax.get_legend_handles_labels()[1])
+    where = ax.transAxes + ScaledTranslation(0, -points / 72, cast(Any, ax.figure).dpi_scale_trans)
     place: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": where, "borderaxespad": 0}
-    ax.legend(ncols=columns, handlelength=4, **place)
+    ax.legend(ncols=_columns(ax, ax.get_legend_handles_labels()[1]), handlelength=4, **place)
 
 
 def _columns(ax: Axes, names: Sequence[str]) -> int:

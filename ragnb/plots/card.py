@@ -138,8 +138,7 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
         written = [[""] * table.shape[1]] * len(table)
     with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
-        shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
-        grid(ax, shades, written, 8.0)
+        grid(ax, np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan), written, 8.0)
         _outline(ax, np.abs(middles[0][:, None] - middles[1]) <= width + 1e-9)
         few = high - low <= 12 and float(high - low).is_integer()
         marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
@@ -555,8 +554,7 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         ax.plot(x, curve["probability"], color=ORANGE, linewidth=1.8, label=say("chart.chance"))
         if "cautious" in curve:
             ax.plot(x, curve["cautious"], color=ORANGE, linewidth=1.4, linestyle="--", label=say("chart.cautious"))
-        name = say("chart.target", target=percent(target))
-        ax.axhline(target, color=INK, linewidth=1, linestyle="--", label=name)
+        ax.axhline(target, color=INK, lw=1, ls="--", label=say("chart.target", target=percent(target)))
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             now = say("chart.labels_now", n=count(n))

@@ -51,9 +51,8 @@ def dot_rows(
                 if not is_missing(low) and not is_missing(high):
                     line: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
                     ax.plot([float(low), float(high)], [y, y], color=dot.colour, **line)
-                at = ([], []) if is_missing(value) else ([float(value)], [y])
-                mark: Any = {"marker": dot.mark, "markersize": 6, "linestyle": "none", "zorder": 3}
-                ax.plot(*at, color=dot.colour, label=(not place and dot.label) or "_row", **mark)
+                at: Any = ([], []) if is_missing(value) else ([float(value)], [y])
+                ax.plot(*at, dot.mark, color=dot.colour, ms=6, zorder=3, label=(not place and dot.label) or "_row")
                 ax.text(1.02, y, dot.words, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
                 values.append(f"{name}{dot.label and ', '}{dot.label}: {dot.words.replace('  ', ', ')}")
         ax.set_yticks([place * space + (many - 1) / 2 for place in range(len(rows))], [name for name, _ in rows])
@@ -213,10 +212,9 @@ class Means:
             return self.say("chart.total_is", values=values)
         if not ranked or ranked[0][1] == TOTAL:
             return self.say("chart.nothing")
-        best = max(ranked, key=lambda key: self.place(*key))
         weak, strong = (
             f"{self.head(metric)}{f' ({fitted(name)})' * (len(self.systems) > 1)} {self.written(name, metric)}"
-            for name, metric in (ranked[0], best)
+            for name, metric in (ranked[0], max(ranked, key=lambda key: self.place(*key)))
         )
         if totals:
             return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
@@ -286,19 +284,18 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     table = Means(means, **look)
     check_systems(table.systems)
     own, (low, high) = table.common is None, table.common or (0.0, 1.0)
-    colours = SYSTEM_COLOURS if len(table.systems) > 1 else [INK]
     rows = []
     for metric in table.metrics:
         ends = " ({:g}–{:g})".format(*table.ranges[metric]) if own else ""
         rows.append((table.head(metric) + ends, list[Dot]()))
-        for name, colour in zip(table.systems, colours, strict=False):
+        for name, colour in zip(table.systems, SYSTEM_COLOURS if len(table.systems) > 1 else [INK], strict=False):
             at, words = _shown(table, metric, *table.at(name, metric)), table.written(name, metric, n=True)
             rows[-1][1].append(Dot(at, words, colour, label=fitted(name)))
     notes = [table.say("chart.shares") if own else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
     lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
-    span = min([low, *lows]), high  # a cosine may lie below the others' 0
     labels = ["; ".join([*notes, *table.notes("chart.lower")])]
-    with dot_rows(look, rows, finding=table.finding(), labels=labels, span=span) as ax:
+    # A cosine may lie below the others' 0.
+    with dot_rows(look, rows, finding=table.finding(), labels=labels, span=(min([low, *lows]), high)) as ax:
         _thresholds(ax, table, bars)
     return ax
 
@@ -311,10 +308,9 @@ def _shown(table: Means, metric: str, *numbers: Any) -> list[Any]:
 
 def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
     """Draw each metric's thresholds in its rows, named by a legend."""
-    by_metric = bars if isinstance(bars, Mapping) else dict.fromkeys(table.metrics, bars)
     half, drawn = (len(table.systems) - 1) / 2 + _STEP, list[str]()
     for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
-        for name, at in by_metric.get(metric, ()):
+        for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
             label = "_bar" if name in drawn else fitted(name)
             drawn += [name] * (name not in drawn)
             style: Any = {"linewidth": 1.2, "linestyle": _LINES[drawn.index(name) % len(_LINES)], "zorder": 1}
@@ -438,8 +434,7 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
     say, rows = speaker(look), []
     for row in compared.to_dict("records"):
         width = row["range_high"] - row["range_low"]
-        unit = width if math.isfinite(width) else 1.0
-        at = [row[name] / unit for name in ("value", "low", "high")]
+        at = [row[name] / (width if math.isfinite(width) else 1.0) for name in ("value", "low", "high")]
         words = f"{with_interval(row['value'], row['low'], row['high'])}  {say('compared.' + row['outcome'])}"
         name = say("chart.total") if row["metric"] == "weighted_score" else fitted(row["metric"])
         several = compared["candidate"].nunique() > 1
@@ -475,8 +470,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     say, names = speaker(look), found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
     rates = pairs["win_rate"].unstack().reindex(index=names, columns=names)
-    shown = pairs["outcome"].unstack().reindex(index=names, columns=names)
-    sure = shown.isin(["better", "worse"]).to_numpy()
+    sure = pairs["outcome"].unstack().reindex(index=names, columns=names).isin(["better", "worse"]).to_numpy()
     written = [
         ["" if math.isnan(rate) else percent(rate) + " *" * int(one) for rate, one in zip(*row, strict=True)]
         for row in zip(rates.to_numpy(), sure, strict=True)
@@ -487,8 +481,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
         ax.set_xticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
         ax.set_yticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
         ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
-        rows = found.pairs.itertuples()
-        values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in rows]
+        values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in found.pairs.itertuples()]
         describe(say("chart.win_rates", best=best), values, say("chart.wins_more"), "")
     return ax
 
@@ -520,8 +513,7 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
         f"{row.metric}: {say('chart.flip', today=percent(row.today), flip=percent(row.flip))}"
         for row in found.flips.dropna().itertuples()
     ]
-    draw = _triangle if len(found.metrics) == 3 else _strips
-    height = 4.6 if len(found.metrics) == 3 else 1.2 + _STRIP * len(found.metrics)
+    draw, height = (_triangle, 4.6) if len(found.metrics) == 3 else (_strips, 1.2 + _STRIP * len(found.metrics))
     with canvas(look, height) as (ax, describe):
         label = draw(ax, found, say)
         legend_below(ax)
@@ -549,13 +541,11 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
             x, y = places[kept.to_numpy()].T
             ax.scatter(x, y, s=5, color=colour, alpha=strength, linewidth=0, label=name, rasterized=True)
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
-    star: Any = {"marker": "*", "markersize": 13, "linestyle": "none", "color": INK}
-    ax.plot(*(found.today @ _CORNERS), label=say("chart.today"), **star)
+    ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
     if flip := found.nearest_flip:
         ax.plot(*(np.array([*flip["weights"].values()]) @ _CORNERS), "X", color=INK, label=say("chart.nearest"))
     for name, (x, y), side in zip(found.metrics, _CORNERS, ("right", "left", "center"), strict=True):
-        shift = 0.03 if y else -0.03
-        ax.text(x, y + shift, fitted(name), ha=side, va="bottom" if y else "top", fontsize=9)
+        ax.text(x, y + (0.03 if y else -0.03), fitted(name), ha=side, va="bottom" if y else "top", fontsize=9)
     ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.35, 1.35), ylim=(-0.1, 0.95))
     ax.spines[["left", "bottom"]].set_visible(False)
     return ""

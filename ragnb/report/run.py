@@ -108,8 +108,7 @@ def report(
     try:
         warned = _fill(folder, Path(scenario).absolute(), settings, plain, progress)
     except BaseException as error:
-        left = folder.failed() / "report.ipynb"
-        if (message := _failure(error, left)) is None:
+        if (message := _failure(error, folder.failed() / "report.ipynb")) is None:
             raise
     else:
         record = json.loads((folder.path / "run.json").read_text(encoding="utf-8"))
@@ -257,8 +256,7 @@ def input_hash(scenario: Scenario) -> str:
     """Return eight hex digits of a hash over the settings and the bytes of every input file."""
     scenario = with_cases(scenario)
     files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
-    home = scenario.path or next(iter(files.values()))
-    parts = [scenario.snapshot_text(relative_to=home.parent)]
+    parts = [scenario.snapshot_text(relative_to=(scenario.path or next(iter(files.values()))).parent)]
     parts += [f"{role} {digest(matched(path))}" for role, path in files.items()]
     parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
     return short_hash("\n".join(parts))
@@ -348,13 +346,12 @@ class Study:
         card, scenario = self.card, self.scenario
         overall = dict.fromkeys(("value", "low", "high", "range")) | {"n": card.footer["n"]}
         result = {"blocked": False, "verdict": card.reasons[0], "overall": overall, "judge": card.verdict}
-        record = run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])
         written = {
             "report.html": card_page(card, title=scenario.title or scenario.name),
             "report.md": card.to_markdown(),
             "calibration.json": json_text(card.to_dict()),
             "scenario.snapshot.yaml": scenario.snapshot_text(relative_to=Path(folder)),
-            "run.json": json_text(record),
+            "run.json": json_text(run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])),
             "agreement.csv": to_csv_text(card.table),
             **{f"{name}.csv": to_csv_text(getattr(card, name)) for name in _TABLES},
         }
@@ -405,9 +402,8 @@ def study(
 
 
 def _two_numbers(scale: Any) -> tuple[float, float]:
-    parts = scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale
     try:
-        low, high = map(float, parts)
+        low, high = map(float, scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale)
     except (TypeError, ValueError):
         raise RagnbError(f"scale={scale!r} is not two numbers; write the lowest and highest: '1 10'") from None
     return low, high
@@ -533,6 +529,5 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
     drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
     score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""
-    n = "" if run["n"] is None else markup.count(run["n"])
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return link, run["at"], verdict, score, n, change
+    return link, run["at"], verdict, score, "" if run["n"] is None else markup.count(run["n"]), change
