@@ -231,8 +231,7 @@ def _checked(
     rows = table[[name for name in dict.fromkeys(kept) if name in table]].add_prefix(":").reset_index(drop=True)
     if asked.cluster in table:
         rows["cluster"] = table[asked.cluster].to_numpy()
-        alone = rows["cluster"].isna() & bool(people and not asked.whole)
-        if alone.any():
+        if (alone := rows["cluster"].isna() & bool(people and not asked.whole)).any():
             row = table.index[int(np.argmax(alone))]
             raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs a cluster")
     grid = pd.DataFrame({f"rater{k}": scores[name] for k, name in enumerate(raters)}, rows.index)
@@ -247,8 +246,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     """Return one row per item, its raters in columns ``__rater0`` …"""
     need_columns(table.columns, [asked.item], f"It says which rows of column {asked.rater!r} belong to one item.")
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
-    nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
-    if nobody.any():
+    if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
     same = [c for c in (asked.item, asked.system, *as_list(asked.by), asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
@@ -261,8 +259,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         )
     for column in (judge, PROBABILITY) if PROBABILITY in table.columns else (judge,):
         scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
-        apart = scores.max() - scores.min() > SLACK
-        if apart.any():
+        if (apart := scores.max() - scores.min() > SLACK).any():
             name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]
             raise RagnbError(f"item {name} has several scores in column {column!r}; give one score per item")
     grid = given.unstack().reindex(range(int(item.max(initial=-1)) + 1))
@@ -275,8 +272,7 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
     if PROBABILITY not in table.columns:
         return np.ones(len(table))
     chance = numbers(table, PROBABILITY, where)
-    wrong = rated & ~((chance > 0) & (chance <= 1))
-    if wrong.any():
+    if (wrong := rated & ~((chance > 0) & (chance <= 1))).any():
         row, value = table.index[int(np.argmax(wrong))], chance[int(np.argmax(wrong))]
         raise RagnbError(
             f"{where}column {PROBABILITY!r}, row {row!r}: {value:g} is not in (0, 1]; give every labelled row the "
@@ -331,8 +327,7 @@ def settled(
     {'judge': array([ 4., nan])}
     """
     low, high = (-np.inf, np.inf) if scale is None else scale
-    outside = OUTSIDE in as_list(missing)
-    if outside and scale is None:
+    if (outside := OUTSIDE in as_list(missing)) and scale is None:
         raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
     if scale is not None and not (low < high and np.isfinite([low, high]).all()):
         raise RagnbError(f"scale={scale} is not a scale; give its lowest and highest label, such as (1, 5)")
@@ -731,8 +726,7 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
         yield name, columns[name].cat.codes.to_numpy(np.int64) - 1, columns[name].cat.categories[1:]
     for name, column in amounts.items():
         values = column.to_numpy(dtype=float, na_value=np.nan)
-        seen = ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()
-        if seen.any():
+        if (seen := ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()).any():
             order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
             upto = np.cumsum(rows["count"].to_numpy()[order])
             low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
@@ -1196,8 +1190,7 @@ def _cell(
     **_: str
 ) -> str:
     """Write one cell of a card; an interval reads the columns of its ends."""
-    value = row[name]
-    if pd.isna(value):
+    if pd.isna(value := row[name]):
         return ""
     if "interval" in kind:
         return with_interval(value, row[low], row[high], kind != "interval", digits)
@@ -1227,8 +1220,7 @@ def _footer(card: CalibrationCard) -> Iterator[str]:
     say = load(card.lang)
     for name, label in entry(card.lang, "calibration.footer").items():
         if name in card.footer:
-            value = card.footer[name]
-            if isinstance(value, bool):
+            if isinstance((value := card.footer[name]), bool):
                 value = say("column.yes" if value else "column.no")
             elif isinstance(value, float):
                 value = number(value, 2)
@@ -1406,8 +1398,7 @@ def _piece(
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame], Cells]:
     """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
     rated = rows[~rows["further"]]
-    cells = cells_of(rated)
-    if not cells.n:
+    if not (cells := cells_of(rated)).n:
         raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
     asked = replace(asked, fraction=cells.n / asked.labels_planned if asked.labels_planned else None)
     measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)

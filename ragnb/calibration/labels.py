@@ -163,8 +163,7 @@ def read_judged(
     if table.is_sheet:
         columns = list(table.raw.columns)
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
-        absent = [name for name in wanted if name not in columns]
-        if absent or not wanted:
+        if (absent := [name for name in wanted if name not in columns]) or not wanted:
             fault = f"dimension {absent[0]!r} is not a column" if absent else "contains no judge scores"
             raise RagnbError(
                 f"{table.file}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the column "
@@ -182,8 +181,7 @@ def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd
     [nan]
     """
     table = _open(source, how.pop("judge", None), human, **how)
-    frame = tidy(table)
-    if "human" not in frame:
+    if "human" not in (frame := tidy(table)):
         raise _without_people(table, frame, both=False)
     return finish(frame, table)
 
@@ -393,8 +391,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
         )
     kinds = raw.columns.pop("rater_kind", None)
     named = table.humans or table.judges or any(name is not None for name in raw.columns.get("rater", []))
-    side = "human" if kinds is not None or named else table.side
-    if not side:
+    if not (side := "human" if kinds is not None or named else table.side):
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
             f"{table.file}column {was!r} does not say who gave the scores; automatic ones look the same; "
@@ -498,8 +495,7 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
 
 def _dimensions(people: Table, judged: Table) -> list[str]:
     """Return the columns of sheets that are dimensions: those that the other table knows, too."""
-    sheets = [table for table in (people, judged) if table.is_sheet]
-    if not sheets:
+    if not (sheets := [table for table in (people, judged) if table.is_sheet]):
         return []
     shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES
     if len(sheets) == 1:
@@ -598,8 +594,7 @@ def draw_labels(
     need_pandas(judged, "ragnb.calibration.read_judged")
     items, names = _items(judged, dimensions, cluster)
     mean = items[names].mean(axis=1)
-    unscored = int(mean.isna().sum())
-    if unscored:
+    if unscored := int(mean.isna().sum()):
         warnings.warn(f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2)
     items, mean = items[mean.notna()], mean[mean.notna()]
     need_whole("n", n)
@@ -624,9 +619,8 @@ def draw_labels(
 def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    there, long = [str(c) for c in frame], "judge" in frame
-    if long:
-        frame, there = _spread(frame)
+    long = "judge" in frame
+    frame, there = _spread(frame) if long else (frame, [str(c) for c in frame])
     rubric = there if long else [d.name for d in Rubric().dimensions if d.name in frame]
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
@@ -659,8 +653,7 @@ def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _once(frame: pd.DataFrame, keys: list[str]) -> None:
-    again = frame.duplicated(keys)
-    if again.any():
+    if (again := frame.duplicated(keys)).any():
         raise RagnbError(
             f"answer {frame.loc[again, 'sample_id'].iloc[0]!r} appears more than once; keep one row per "
             "answer, or name the column 'system' that distinguishes them"
@@ -777,8 +770,7 @@ def read_labels(
     0    L001  accuracy    9.0    8.0
     """
     paths = [sheets] if isinstance(sheets, str | PathLike) else list(sheets)
-    frames = [read_ratings(path, judged=key, **options) for path in paths]
-    if len(frames) == 1:
+    if len(frames := [read_ratings(path, judged=key, **options) for path in paths]) == 1:
         return frames[0]
     for path, frame in zip(paths, frames, strict=True):
         if "rater" not in frame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -18,11 +18,12 @@ from ragnb.calibration.card import gap
 from ragnb.comparison.source import Run, judge_of, need_baseline, run_of, systems_of
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
+from ragnb.diagnostics.rules import same_scale
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.markup import count
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, Metric, note_frame, note_row
+from ragnb.schema import Metric, note_frame, note_row
 from ragnb.stats import NONE, Estimate, packed, sums_by
 from ragnb.texts.errors import translated
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
@@ -188,8 +189,7 @@ def pairs_of(
 
 def _key(sides: Sequence[pd.DataFrame]) -> str:
     """Return the column that identifies questions: the texts, if ids of one question differ between the sides."""
-    shared = [name for name in QUESTIONS if all(name in side for side in sides)]
-    if not shared:
+    if not (shared := [name for name in QUESTIONS if all(name in side for side in sides)]):
         raise RagnbError(
             "it is unclear which rows belong to one question; give both a column sample_id (or question), or name "
             "theirs: on='…'"
@@ -380,8 +380,7 @@ def _label(option: str, column: str | None, runs: Iterable[Run]) -> str | None:
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
     theirs = {metric.name: metric for metric in other.metrics}
-    metrics = [metric for metric in run.metrics if metric.name in theirs]
-    if not metrics:
+    if not (metrics := [metric for metric in run.metrics if metric.name in theirs]):
         raise RagnbError(
             f"the two sides share no metric ({listing(m.name for m in run.metrics)}; {listing(theirs)}); score "
             "both with the same metrics"
@@ -404,8 +403,7 @@ def _sides(
         raise unknown("candidate", candidate, list(run.systems))
     chosen: list[str | None] = [*run.systems] if candidate is None else [candidate]
     if inside is not None:
-        others = [name for name in chosen if name != inside]
-        if not others:
+        if not (others := [name for name in chosen if name != inside]):
             raise RagnbError(
                 f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
             )
@@ -414,8 +412,7 @@ def _sides(
         chosen = [None]
     if len(other.systems) < 2:
         return [(name, None) for name in chosen]
-    lacking = [name for name in chosen if name not in other.systems]
-    if lacking:
+    if lacking := [name for name in chosen if name not in other.systems]:
         raise RagnbError(
             f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of "
             "them in a file of its own"
@@ -510,8 +507,8 @@ def _compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
     columns, level = columns_of(pairs, scenario), scenario.level
-    rows = (_row(pairs, column, slice(None), level) for column in columns)
-    table = pd.DataFrame(rows) if by is None else _by(pairs, columns, by, level)
+    whole = (_row(pairs, column, slice(None), level) for column in columns)
+    table = pd.DataFrame(whole if by is None else _by(pairs, columns, by, level))
     decides = primary_of(columns, primary)
     table["primary"] = table["metric"] == (decides and decides.metric)
     table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()
@@ -583,22 +580,19 @@ def _noise(variances: Array, weights: Array, level: float) -> float:
     from scipy.special import ndtri
 
     of_question = variances.sum(axis=0)
-    repeated = ~np.isnan(of_question)
-    if not repeated.any():
+    if not (repeated := ~np.isnan(of_question)).any():
         return np.nan
     # Questions that were not repeated are as noisy as those that were.
     spread = np.where(repeated, of_question, of_question[repeated].mean())
     return float(ndtri(0.5 + level / 2) * np.sqrt(weights**2 @ spread) / weights.sum())
 
 
-def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.DataFrame:
+def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> Iterator[dict[str, Any]]:
     """Return one row per value of a column and metric, and the difference over the other questions."""
     if by not in pairs.labels:
         raise unknown("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
-    values = pairs.labels[by]
-    if values.isna().all():
+    if (values := pairs.labels[by]).isna().all():
         raise RagnbError(f"by={by!r}: no question has a value in it")
-    rows = []
     for value in sorted(values.dropna().unique(), key=str):
         inside = (values == value).to_numpy()
         for column in columns:
@@ -607,8 +601,7 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
                 raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
             row.pop(by, None)  # a kind of question takes the place of the metric's kind
             without = {f"{name}_without": getattr(rest, name) for name in ("value", "low", "high")}
-            rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
-    return pd.DataFrame(rows)
+            yield {**dict(list(row.items())[:2]), by: value, **row, **without}
 
 
 def primary_of(columns: Sequence[_Column], asked: str | None) -> _Column | None:
@@ -646,8 +639,7 @@ def beside_people(
 ) -> pd.DataFrame:
     """Return the table with the difference in what people gave, and whether it bears out the judge's."""
     people = ratings if isinstance(ratings, pd.DataFrame) else read_ratings(ratings)
-    lacking = [name for name in ("item_id", "system", "human") if name not in people]
-    if lacking:
+    if lacking := [name for name in ("item_id", "system", "human") if name not in people]:
         raise RagnbError(
             f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"
         )
@@ -719,8 +711,7 @@ def difference(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.2, 0.07, 0.33)
     """
-    found = mean_of(values, clusters, weights, level, complete)
-    if found.n_clusters < 2:
+    if (found := mean_of(values, clusters, weights, level, complete)).n_clusters < 2:
         return replace(found, low=np.nan, high=np.nan)
     there = values[~np.isnan(values) & (weights > 0)] / width if np.isfinite(width) else np.empty(0)
     n, se = len(there), found.se
@@ -870,8 +861,7 @@ def changed_questions(
 
 def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, system: str) -> pd.DataFrame:
     columns = columns_of(pairs, scenario)
-    column = primary_of(columns, metric)
-    if column is None:
+    if (column := primary_of(columns, metric)) is None:
         choices = listing(one.metric for one in columns[:-1])
         reason = columns[-1].about["reason"]
         raise RagnbError(f"several metrics and no total ({reason}); name one of {choices}: metric='…'")
@@ -928,9 +918,7 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
 
 def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> Any:
     """Return the failure modes of some questions, of the candidate and the baseline; None where none applies."""
-    # The rules' thresholds mean nothing on a scale of the caller's own.
-    known = [(metric, METRICS[metric.name]) for metric in pairs.metrics if metric.name in METRICS]
-    own = [m for m, ours in known if (m.scale, m.better) == (ours.scale, ours.better)]
+    own = [metric for metric in pairs.metrics if same_scale(metric)]
     if not {*NEEDED} <= {metric.name for metric in own}:
         return None
     frames = [pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics]) for side in pairs.scores]
@@ -1004,17 +992,16 @@ def changes(run: Run, other: Run, pairs: Iterable[Pairs]) -> list[dict[str, str]
     return rows
 
 
-def _of_questions(pairs: Pairs, doc: str, lang: str) -> list[dict[str, str]]:
-    say, rows = texts.load(lang), []
+def _of_questions(pairs: Pairs, doc: str, lang: str) -> Iterator[dict[str, str]]:
+    say = texts.load(lang)
     there: npt.NDArray[np.bool_] = np.any(pairs.states < 4, axis=2)
     only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
     if any(only) or pairs.reworded:
         counts = {"new": count(only[0]), "old": count(only[1]), "reworded": count(pairs.reworded)}
         text = say("note.questions_changed", n=count(int(np.logical_and(*there).sum())), **counts)
-        rows.append(note_row("questions_changed", pairs.candidate, text))
+        yield note_row("questions_changed", pairs.candidate, text)
     if doc in pairs.labels:
         sides = [set(pairs.labels.loc[side, doc].dropna()) for side in there]
         if sides[0] != sides[1]:
             counts = {"new": count(len(sides[0] - sides[1])), "old": count(len(sides[1] - sides[0]))}
-            rows.append(note_row("documents_changed", pairs.candidate, say("note.documents_changed", **counts)))
-    return rows
+            yield note_row("documents_changed", pairs.candidate, say("note.documents_changed", **counts))

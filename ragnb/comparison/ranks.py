@@ -84,8 +84,7 @@ def standings(
         raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
     every = [one for name in run.systems for one in paired_runs(run, name, system=system, on=on)[1]]
     pairs = compared(every, run.scenario, margin=margin, primary=metric)
-    pairs = pairs[pairs["primary"]].reset_index(drop=True)
-    if pairs.empty:
+    if (pairs := pairs[pairs["primary"]].reset_index(drop=True)).empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")
     alpha = 1 - float(pairs["level"].iloc[0])
     sides = [frozenset(pair) for pair in zip(pairs["candidate"], pairs["baseline"], strict=True)]

@@ -108,8 +108,7 @@ class WeightMap:
             )
         kept = np.array([m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)])
         d = (pairs.differences * total.slopes)[:, kept]
-        asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
-        if kept.sum() < 2 or not asked.any():
+        if kept.sum() < 2 or not (asked := ~np.isnan(d).all(axis=1) & (pairs.weights > 0)).any():
             raise RagnbError(
                 "a weight map needs at least two metrics that both systems have; name two: "
                 "metrics=[…]"

@@ -169,8 +169,7 @@ def _notes(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any) -> Iterator[st
 
 def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     decisive = [row for row in rows if row["primary"]] or rows
-    partly = [row for row in rows if row["left_out"]]
-    if partly:
+    if partly := [row for row in rows if row["left_out"]]:
         listed = (f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})" for row in partly)
         bounds = [(row["metric"], change(row, say), change(row, say, "worst_case")) for row in decisive]
         worst = ", ".join(f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING))

@@ -367,8 +367,7 @@ def mode_of(metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: S
         higher = metrics[places[name]].better == "higher"
         return ~value.is_null() & (value < threshold - SLACK if higher else value > threshold + SLACK)
 
-    gone = [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]
-    if len(gone) < len(NEEDED):
+    if len(gone := [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]) < len(NEEDED):
         return nw.lit(modes[0])
     tests = [gone, *([violates(name) for name in names if name in thresholds] for names in READS.values())]
     found: nw.Expr = nw.lit(modes[-1])

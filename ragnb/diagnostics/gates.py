@@ -261,8 +261,7 @@ def _more_needed(at: float, known: Mapping[str, float], n: int, span: tuple[floa
     low, width = (span[0], span[1] - span[0]) if math.isfinite(span[1] - span[0]) else (0.0, 1.0)
     value, first, last, at = ((x - low) / width for x in (known["value"], known["low"], known["high"], at))
     df, level = known["df"], known["level"]
-    size = stats.wilson_size(value, first, last, df, level)
-    if not math.isnan(size):
+    if not math.isnan(size := stats.wilson_size(value, first, last, df, level)):
         return stats.questions_to_decide(value, at, n, df, level, size=size)
     half, se = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width, known["se"] / width
     plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
@@ -308,8 +307,7 @@ def completeness(
     0  scored_cells  0.099  101    True
     """
     rows = []
-    counted = [(one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]]
-    if counted:
+    if counted := [(one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]]:
         damaged, total = max(counted, key=itemgetter(0))
         row = _gate_row(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), 1 - damaged, total)
         rows.append(row | {"reason": "incomplete" if row["blocks"] else ""})

@@ -309,12 +309,10 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
     """
     rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
     if options.peek is not None:
-        systems = sorted({str(name) for name in frame.get("system", ())})
-        if options.peek not in systems:
+        if options.peek not in (systems := sorted({str(name) for name in frame.get("system", ())})):
             raise unknown("peek", options.peek, systems, "Name a system of the cases.")
         for row in rows:
-            passages = row.get("retrieved_contexts")
-            if row["system"] == options.peek and passages is not None:
+            if row["system"] == options.peek and (passages := row.get("retrieved_contexts")) is not None:
                 rival[row["sample_id"]] = passages
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
@@ -361,8 +359,7 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
 
         def read(reply: str) -> dict[str, Any]:
-            verdict = parse_verdict(reply, rubric, tag=tag, material=shown)
-            if verdict.status == "failed":
+            if (verdict := parse_verdict(reply, rubric, tag=tag, material=shown)).status == "failed":
                 raise ValueError(f"{verdict.parse_status}: {verdict.why}")
             told = {name: getattr(verdict, name) for name in TEXTS}
             return {**verdict.scores, **told, "parse_status": verdict.parse_status}
@@ -402,8 +399,7 @@ def rounds_of(
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
     """Return the gates on a rubric's scores; refuse if there is none, or one that its value does not decide."""
     names = [*(d.name for d in rubric.dimensions), "weighted_score"]
-    chosen = [gate for gate in gates if gate.metric in names]
-    if not chosen:
+    if not (chosen := [gate for gate in gates if gate.metric in names]):
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
         raise RagnbError(f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}")
     for gate in chosen:
@@ -430,8 +426,7 @@ def are_settled(
     if "answerable" in rows and not rubric.metrics[0].grades_refusals:
         rows = rows[rows["answerable"].ne(False)]
     checks = [(gate.metric, gate.threshold, rubric.high - rubric.low) for gate in gates]
-    if (rows["__done"] == 0).any():  # the gate on scored cells
-        checks += [("__done", 0.9, 1.0)]
+    checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
     systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
     return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
@@ -511,8 +506,7 @@ def run_notes(
     notes += [note("stopped", n=missing, why=stopped)] if stopped is not None and missing else []
     for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
         notes += [note("peeked", str(system), n=len(part), system=system)]
-    shortened = found[found["judge__cut"].fillna(0) > 0]
-    if len(shortened):
+    if len(shortened := found[found["judge__cut"].fillna(0) > 0]):
         lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
         cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
         more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""

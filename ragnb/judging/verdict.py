@@ -189,7 +189,7 @@ class _Reading:
         if not candidates:
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
         tagged = [c for c in candidates if any(str(i).strip() == self.tag for _, i in _members_of(c.value))]
-        known, regions = self._known(), _quoted_regions(body)
+        known, regions = [*self._known()], _quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
         own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
@@ -235,18 +235,17 @@ class _Reading:
         meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
         return bool(meant) or any(written in _squashed(text) for text in self.material)
 
-    def _known(self) -> list[dict[str, set[float]]]:
+    def _known(self) -> Iterator[dict[str, set[float]]]:
         """Return the scores in the material, by object and by text: an object in it may be truncated."""
-        known = list[dict[str, set[float]]]()
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
             if any(name in bare for name in self.names):
-                known.append({name: set() for name in self.names.values()})
+                known: dict[str, set[float]] = {name: set() for name in self.names.values()}
                 for name, value, _ in self._mentions(bare):
-                    known[-1][name].add(value)
-                found = [*find_objects(unwrapped(text)), *find_objects(bare)]
-                known += [self._meant(part) for one in found for part in [one.value, *_objects(one.value)]]
-        return known
+                    known[name].add(value)
+                yield known
+                for one in (*find_objects(unwrapped(text)), *find_objects(bare)):
+                    yield from map(self._meant, [one.value, *_objects(one.value)])
 
     def _meant(self, value: Any) -> dict[str, set[float]]:
         """Return the scores of an object, in whatever form."""
@@ -327,8 +326,7 @@ class _Reading:
 
     def _score(self, name: str, values: Sequence[Any]) -> float:
         """Return the one number that all values of a dimension are."""
-        numbers = {self._number(name, value) for value in values}
-        if not numbers:
+        if not (numbers := {self._number(name, value) for value in values}):
             raise Unreadable("not_a_number", f"{name} is an object without a score")
         if len(numbers) > 1:
             raise Unreadable("conflicting", f"{name} has two values")
@@ -688,8 +686,7 @@ def find_objects(text: str) -> list[Found]:
 
 def _members_alone(text: str) -> list[Found]:
     """Return the object of a text that is nothing but its members."""
-    body = _unfenced(text).strip()
-    if not pattern("lines_alone").match(body):
+    if not pattern("lines_alone").match(body := _unfenced(text).strip()):
         return []
     body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
     value, _, end, _ = _Reader("{" + body + "\n}", 0).read()
@@ -866,20 +863,18 @@ def _usual(rubric: Rubric) -> bool:
     return (rubric.low, rubric.high) == (1, 10)
 
 
-def bands(rubric: Rubric, lang: str) -> list[str]:
+def bands(rubric: Rubric, lang: str) -> Iterator[str]:
     """Return the description of each dimension and its bands: one line per dimension and band.
 
     Examples
     --------
-    >>> bands(Rubric(dimensions=[{"name": "accuracy", "weight": 1, "bands": {"9-10": "exact"}}]), "en")
+    >>> list(bands(Rubric(dimensions=[{"name": "accuracy", "weight": 1, "bands": {"9-10": "exact"}}]), "en"))
     ['- accuracy', '  9-10: exact']
     """
     known = texts.entry(lang, "judge.bands") if _usual(rubric) else {}
-    lines = []
     for d in rubric.dimensions:
-        lines += [f"- {d.name}: {d.description}" if d.description else f"- {d.name}"]
-        lines += [f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items()]
-    return lines
+        yield f"- {d.name}: {d.description}" if d.description else f"- {d.name}"
+        yield from (f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items())
 
 
 def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:

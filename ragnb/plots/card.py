@@ -45,8 +45,7 @@ class Part:
         need_columns(frame.columns, columns, f"card.{name} has it")
         self._card, self._keys = None if frame is card else card, dict[str, str]()
         for key in ("judge", "dimension"):
-            names = list(dict.fromkeys(map(str, frame.get(key, []))))
-            if len(names) > 1:
+            if len(names := list(dict.fromkeys(map(str, frame.get(key, []))))) > 1:
                 one, have = f"card.only({key}={names[0]!r})", listing(names)
                 raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
             self._keys |= {key: names[0]} if names else {}
@@ -73,8 +72,7 @@ class Part:
         frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
         for key, chosen in self._keys.items():
             frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
-        rows = frame.to_dict("records")
-        if rows and "measure" in rows[0]:
+        if (rows := frame.to_dict("records")) and "measure" in rows[0]:
             ends = {"": "value", "_low": "low", "_high": "high"}
             return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
         return rows[0] if rows else {}
@@ -319,8 +317,7 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         legend_below(ax, 36)
         words = [with_interval(*row) for row in zip(human, low, high, strict=True)]
         finding = say("chart.no_intervals" if np.isnan(low).all() else "chart.none_off")
-        off = np.nan_to_num(np.fmax(low - x, x - high), nan=0.0)
-        if off.max(initial=0.0) > 0:
+        if (off := np.nan_to_num(np.fmax(low - x, x - high), nan=0.0)).max(initial=0.0) > 0:
             # Of equals the last.
             k = len(off) - 1 - int(off[::-1].argmax())
             finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])

@@ -176,8 +176,7 @@ class Means:
 
     def written(self, system: str, metric: str, *, n: bool = False) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing; on request with its n."""
-        row = self.rows.get((system, metric), {})
-        if is_missing(row.get("value")):
+        if is_missing((row := self.rows.get((system, metric), {})).get("value")):
             return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
         rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
         words = with_interval(*estimate(row), percent=rate)
@@ -196,10 +195,8 @@ class Means:
 
     def ranked(self, systems: Iterable[str]) -> list[tuple[str, str]]:
         """Return the estimates that are there, the worst in its range first; the total only where it is alone."""
-        keys = [(system, metric) for system in systems for metric in self.metrics]
-        keys = [key for key in keys if not math.isnan(self.place(*key))]
-        keys = [key for key in keys if key[1] != TOTAL] or keys
-        return sorted(keys, key=lambda key: self.place(*key))
+        keys = [key for key in product(systems, self.metrics) if not math.isnan(self.place(*key))]
+        return sorted([key for key in keys if key[1] != TOTAL] or keys, key=lambda key: self.place(*key))
 
     def finding(self) -> str:
         """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
@@ -358,8 +355,7 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     >>> [text.get_text() for text in radar(means).texts][:3]
     ['a', 'b (missing)', 'c']
     """
-    table = Means(means, total=False, **look)
-    if len(table.metrics) < 3:
+    if len((table := Means(means, total=False, **look)).metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
     check_systems(table.systems)
     systems = {name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems}
@@ -710,8 +706,7 @@ def distribution(
     say, systems = speaker(look), _split(scores, by)
     check_systems(systems)
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
-    bounded = [metric for metric in chosen if metric.bounded]
-    if not bounded:
+    if not (bounded := [metric for metric in chosen if metric.bounded]):
         raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
@@ -764,8 +759,7 @@ def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
     """Return the scores that are there, in their range, and why others are not."""
     values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
     low, high, missing = metric.low, metric.high, np.isnan(values)
-    outside = values[(values < low - CLIP) | (values > high + CLIP)]
-    if outside.size:
+    if (outside := values[(values < low - CLIP) | (values > high + CLIP)]).size:
         raise RagnbError(
             f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
             f"declare its range: Metric({metric.name!r}, low, high)"

@@ -146,8 +146,7 @@ def reports(
         ``scenario, result, error``. A run that fails or is refused does not stop the others.
     """
     paths = [Path(scenario) for scenario in scenarios]
-    most = min(jobs or os.cpu_count() or 1, len(paths))
-    if most <= 1:
+    if (most := min(jobs or os.cpu_count() or 1, len(paths))) <= 1:
         yield from (_made(path, out, overrides, len(paths) == 1) for path in paths)
         return
     with ProcessPoolExecutor(most, mp_context=get_context("spawn")) as pool:
@@ -205,7 +204,9 @@ def _fill(
 
     write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
-    write_whole(here / "run.json", json_text(record | {"command": _command(source, overrides)}))
+    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    command = shlex.join(["ragnb", "report", source.name, *(word for pair in pairs for word in ("-p", pair))])
+    write_whole(here / "run.json", json_text(record | {"command": command}))
     return warned
 
 
@@ -219,11 +220,6 @@ def notebook_path(scenario: Scenario) -> Path:
     here, name = Path(__file__).resolve().parent, f"{'calibration' if _of_ratings(scenario) else 'report'}.ipynb"
     found = [here / name, here.parents[1] / "notebooks" / name]
     return next((path for path in found if path.is_file()), found[0])
-
-
-def _command(scenario: Path, overrides: Overrides) -> str:
-    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
-    return shlex.join(["ragnb", "report", scenario.name, *(word for pair in pairs for word in ("-p", pair))])
 
 
 def _failure(error: BaseException, left: Path) -> str | None:
@@ -256,10 +252,10 @@ def input_hash(scenario: Scenario) -> str:
     """Return eight hex digits of a hash over the settings and the bytes of every input file."""
     scenario = with_cases(scenario)
     files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
-    parts = [scenario.snapshot_text(relative_to=(scenario.path or next(iter(files.values()))).parent)]
-    parts += [f"{role} {digest(matched(path))}" for role, path in files.items()]
+    parts = [f"{role} {digest(matched(path))}" for role, path in files.items()]
     parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
-    return short_hash("\n".join(parts))
+    home = (scenario.path or next(iter(files.values()))).parent
+    return short_hash("\n".join([scenario.snapshot_text(relative_to=home), *parts]))
 
 
 @dataclass(frozen=True)

@@ -186,22 +186,21 @@ class Store(AbstractContextManager["Store"]):
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
         return claimed, owners.keys() - claimed
 
-    def _dead(self, file: sqlite3.Connection) -> list[str]:
+    def _dead(self, file: sqlite3.Connection) -> Iterator[str]:
         """Owners whose claims have expired.
 
         A claim's date is of its holder's clock, which may differ from ours, and both may be set while we wait. So
         it says only how long to wait from the moment when we first saw it, at most one lease.
         """
-        dead, now = [], time.monotonic()
+        now = time.monotonic()
         for owner, n, until in file.execute(_CLAIMS):
             holder, sign, left = _holder(owner), (until, n), until - time.time()
             if owner not in self._signs or self._signs[owner][0] != sign:
                 self._signs[owner] = sign, now + min(left, self.lease)
             if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
-                dead.append(owner)
+                yield owner
                 if left > 0 and not holder.is_gone:
                     self.taken_over.append(f"{holder} showed no activity; its {n} cells are taken over")
-        return dead
 
     def claims(self) -> pd.DataFrame:
         """Return the processes that have claimed cells.
@@ -275,8 +274,7 @@ class Store(AbstractContextManager["Store"]):
     def named(self, start: str) -> str:
         """Return the one run whose id begins so; every method that takes a run takes the beginning of its id."""
         names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
-        fits = [name for name in names if name.startswith(start)]
-        if len(fits) != 1:
+        if len(fits := [name for name in names if name.startswith(start)]) != 1:
             raise unknown("run", start, fits or names)
         return str(fits[0])
 
@@ -964,16 +962,12 @@ class _Job:
             started, meter = time.perf_counter(), Meter(cell, self._once)
             self._under_way.add(meter)
             try:
-                outcome = await self._outcome(cell, meter)
-                if outcome is None:
+                if (outcome := await self._outcome(cell, meter)) is None:
                     return
                 told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
                 value, reason, replies = self._redacted(told)
-                tokens_in, tokens_out = meter.tokens
-                outcome = Outcome(
-                    outcome.status, value, reason, tuple(replies), meter.calls, tokens_in, tokens_out,
-                    time.perf_counter() - started,
-                )  # fmt: skip
+                took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
+                outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
                 await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
                 self.done += 1
             finally:
@@ -1007,8 +1001,7 @@ class _Job:
         async with self._dealing:
             while self.stopping is None and (self._taken or await self._claim()):
                 cell = self._taken[0]
-                full = None if cell.missing else self._full(cell)
-                if full is not None:
+                if (full := None if cell.missing else self._full(cell)) is not None:
                     self.stopping = self.stopping or full
                 elif cell.missing or self._full(cell, reserved=True) is None:
                     return self._taken.popleft()
@@ -1034,11 +1027,11 @@ class _Job:
                 notice_at = math.inf
                 rows = (await self._on_disk(self.store.claims)).to_dict("records")
                 names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
-                waiting = (
+                warnings.warn(
                     f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
-                    f"shows no activity for {self.store.lease:g} s, this run takes them over"
-                )
-                warnings.warn(waiting, RagnbWarning, stacklevel=2)
+                    f"shows no activity for {self.store.lease:g} s, this run takes them over",
+                    RagnbWarning, stacklevel=2,
+                )  # fmt: skip
             await asyncio.sleep(_LOOK if held else 0)
         return False
 
@@ -1057,8 +1050,7 @@ class _Job:
         task = asyncio.current_task()
         meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
         async with self._locks.setdefault(key, asyncio.Lock()):
-            known = await self._on_disk(self.store.get, key)
-            if known is not None:
+            if (known := await self._on_disk(self.store.get, key)) is not None:
                 number, call = known
                 meter.reused += 1
             else:

@@ -551,8 +551,7 @@ class Review(Items):
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; while a question is edited, keys decide nothing."""
-        key = unicodedata.normalize("NFKC", entry).strip().casefold()
-        if key in DECISION_KEYS and not self.editing:
+        if (key := unicodedata.normalize("NFKC", entry).strip().casefold()) in DECISION_KEYS and not self.editing:
             self.decide(DECISION_KEYS[key])
         elif key:
             wrong = self.say("review.not_a_key", entry=key[:20], keys=", ".join(DECISION_KEYS))
@@ -1210,8 +1209,7 @@ class Weighing:
     def add(self, text: str) -> str:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
         name = nfc(text.strip())
-        hits = [name] if name in self.documents else self.find(name)
-        if len(hits) > 1:
+        if len(hits := [name] if name in self.documents else self.find(name)) > 1:
             return self.say("editor.several", n=len(hits), text=name[:80]) if name else ""
         if taken := [row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))]:
             return self.say("editor.has_row", name=taken[0])
@@ -1343,12 +1341,10 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
     >>> read_entry(" ０．５ "), read_entry(""), read_entry("-1"), read_entry("nan")
     ((0.5, ''), (None, ''), (None, 'negative'), (None, 'not_number'))
     """
-    text = "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()
-    if not text:
+    if not (text := "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()):
         return None, ""
     with suppress(ValueError):
-        value = float(text.replace("_", "?"))
-        if math.isfinite(value):
+        if math.isfinite(value := float(text.replace("_", "?"))):
             return (value, "") if value >= 0 else (None, "negative")
     return None, "not_number"
 
