@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_whole, not_a_frame, unknown
+from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_known, need_whole, not_a_frame
 from ragnb.markup import count, number, percent, with_interval
 from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
@@ -1123,9 +1123,8 @@ class CalibrationCard:
         frames: dict[str, Any] = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
         del frames["notes"]
         for name, value in (("judge", judge), ("dimension", dimension)):
-            if value not in {None, *self.verdicts[name]}:
-                raise unknown(name, value, sorted(set(self.verdicts[name])))
             if value is not None:
+                need_known(name, value, sorted(set(self.verdicts[name])))
                 frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
@@ -1346,8 +1345,7 @@ def calibrate(
         if value is not None and not low < value < high:
             raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
     for name in about or {}:
-        if name not in ABOUT:
-            raise unknown("about", name, ABOUT)
+        need_known("about", name, ABOUT)
     if labels_planned is not None:
         need_whole("labels_planned", labels_planned)
     load(lang)

@@ -23,7 +23,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration.card import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, need_pandas, settled
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_whole, unknown
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_known, need_whole
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
@@ -301,8 +301,7 @@ def _open(
     known = {*raw.columns, *picks, *(name for name in raw.columns.get("rater", []) if name is not None)}
     for role, wanted in asked.items():
         for name in wanted:
-            if name not in known:
-                raise unknown(role, name, sorted(map(str, known)))
+            need_known(role, name, sorted(map(str, known)))
     return Table(raw, report, origin, asked["judge"], asked["human"], as_list(missing), scale, side)
 
 

@@ -19,7 +19,7 @@ from ragnb.comparison.source import Run, judge_of, need_baseline, run_of, system
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
 from ragnb.diagnostics.rules import same_scale
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.errors import RagnbError, listing, need_known, unknown
 from ragnb.markup import count
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
@@ -152,8 +152,7 @@ def pairs_of(
     sides = [new, old]
     key = on or _key(sides)
     for name, side in rows.items():
-        if key not in side:
-            raise unknown("on", key, [str(c) for c in side.columns], f"{name!r} does not have it.")
+        need_known("on", key, [str(c) for c in side.columns], f"{name!r} does not have it.")
     asked = [side.loc[side[key].notna()].reset_index(drop=True) for side in sides]
     codes, names = pd.factorize(pd.concat([side[key] for side in asked], ignore_index=True))
     size, split = len(names), len(asked[0])
@@ -589,8 +588,7 @@ def _noise(variances: Array, weights: Array, level: float) -> float:
 
 def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> Iterator[dict[str, Any]]:
     """Return one row per value of a column and metric, and the difference over the other questions."""
-    if by not in pairs.labels:
-        raise unknown("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
+    need_known("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
     if (values := pairs.labels[by]).isna().all():
         raise RagnbError(f"by={by!r}: no question has a value in it")
     for value in sorted(values.dropna().unique(), key=str):
@@ -619,8 +617,7 @@ def _margins(columns: Sequence[_Column], asked: Margin) -> pd.Series[float]:
     own = {c.metric: c.width * _SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
     given = asked if isinstance(asked, Mapping) else {} if asked is None else dict.fromkeys(own, asked)
     for name, value in given.items():
-        if name not in own:
-            raise unknown("margin", name, list(own))
+        need_known("margin", name, list(own))
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
             raise RagnbError(f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units")
     return pd.Series({**own, **given}, dtype=float)

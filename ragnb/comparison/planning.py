@@ -15,7 +15,7 @@ from ragnb.calibration import calibrate, read_ratings
 from ragnb.comparison.differences import POWER, compare
 from ragnb.comparison.source import run_of
 from ragnb.diagnostics import check_gates
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.errors import RagnbError, listing, need_known
 from ragnb.schema import DEFAULT_GATES, records
 from ragnb.weights import weighted_means
 
@@ -96,8 +96,7 @@ def plan(
     >>> plan(kind="comparison", questions=200, sd=0.3)["detectable"].round(3).tolist()
     [0.086]
     """
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS)
+    need_known("kind", kind, KINDS)
     if pilot is not None:
         of_pilot = {"gate": _gates, "comparison": _pairs, "calibration": _labels}[kind]
         rows = list(of_pilot(pilot, expected, target, {"level": level} | settings))

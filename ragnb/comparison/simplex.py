@@ -14,7 +14,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.comparison.differences import TIE, Pairs, paired_runs, total_of_pairs
 from ragnb.comparison.source import run_of
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes
@@ -197,8 +197,7 @@ class WeightMap:
         """
         if isinstance(metric_weights, Mapping):
             for name in metric_weights:
-                if name not in self.metrics:
-                    raise unknown("metric", name, list(self.metrics))
+                need_known("metric", name, self.metrics)
             metric_weights = [[metric_weights.get(name, 1.0) for name in self.metrics]]
         w = np.atleast_2d(np.asarray(metric_weights, dtype=float))
         sound = np.isfinite(w).all() and (w >= 0).all() and w.any(axis=1).all()
@@ -262,8 +261,7 @@ class WeightMap:
 
     def strip(self, metric: str, *, points: int = 101) -> pd.DataFrame:
         """Return the difference while one metric's share goes from 0 to 1: ``share, value, low, high``."""
-        if metric not in self.metrics:
-            raise unknown("metric", metric, list(self.metrics))
+        need_known("metric", metric, self.metrics)
         share = np.linspace(0, 1, points)
         found = self.at(self._moved(self.metrics.index(metric), share))
         return pd.concat([pd.DataFrame({"share": share}), found], axis=1)

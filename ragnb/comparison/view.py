@@ -14,7 +14,7 @@ from ragnb import texts
 from ragnb.calibration import read_ratings
 from ragnb.comparison.differences import Margin, Pairs, beside_people, changes, compared, paired_runs
 from ragnb.comparison.source import run_of
-from ragnb.errors import unknown
+from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.rendering import render_markdown, render_page
@@ -68,8 +68,7 @@ def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
     """Return the pairs with these metrics alone."""
     have = [metric.name for metric in pairs.metrics]
     for name in names:
-        if name not in have:
-            raise unknown("metric", name, have)
+        need_known("metric", name, have)
     kept = [have.index(name) for name in dict.fromkeys(names)]
     parts = {name: getattr(pairs, name)[:, :, kept] for name in ("scores", "states", "noise")}
     return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)

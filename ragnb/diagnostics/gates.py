@@ -17,7 +17,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.diagnostics.rules import SLACK, past
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, outside, unknown
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known, outside
 from ragnb.files import json_text
 from ragnb.markup import count
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, NOTE_COLUMNS, Gate, records
@@ -93,8 +93,7 @@ def check_gates(
          outcome  value  blocks
     0  undecided   0.95   False
     """
-    if no_data not in ("fail", "skip"):
-        raise unknown("no_data", no_data, ["fail", "skip"])
+    need_known("no_data", no_data, ["fail", "skip"])
     have = set(means.columns) if isinstance(means, pd.DataFrame) else set()
     if not ({*_OF_MEANS} <= have or have == {"metric"}):
         shown = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__

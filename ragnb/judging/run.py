@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, need_whole, unknown
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, need_whole
 from ragnb.judging.verdict import TEXTS, cut, evidence_rank, material, numbered, parse_verdict, system_prompt
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers import read_cases
@@ -64,8 +64,8 @@ class Options:
     def of(cls, given: Mapping[str, Any], **counts: Any) -> Options:
         """Check options that a caller named, and further counts."""
         names = [one.name for one in fields(cls)]
-        if strange := next((name for name in given if name not in names), None):
-            raise unknown("option", strange, names)
+        for name in given:
+            need_known("option", name, names)
         options = cls(**given)
         texts.table(options.lang)
         counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
@@ -309,8 +309,8 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
     """
     rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
     if options.peek is not None:
-        if options.peek not in (systems := sorted({str(name) for name in frame.get("system", ())})):
-            raise unknown("peek", options.peek, systems, "Name a system of the cases.")
+        systems = sorted({str(name) for name in frame.get("system", ())})
+        need_known("peek", options.peek, systems, "Name a system of the cases.")
         for row in rows:
             if row["system"] == options.peek and (passages := row.get("retrieved_contexts")) is not None:
                 rival[row["sample_id"]] = passages

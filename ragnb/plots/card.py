@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, need_columns, unknown
+from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
 from ragnb.markup.text import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
@@ -417,8 +417,8 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
-    if kind not in kinds and kinds:
-        raise unknown("kind", kind, kinds)
+    if kinds:
+        need_known("kind", kind, kinds)
     say, zone = p.say, p.beside("verdicts").get("delta", p.set("delta"))
     groups = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
     groups = groups.sort_values("kind", key=lambda kinds: kinds != "overall", kind="stable")
@@ -478,8 +478,8 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "corrected", ("way", "value", "n"), look)
     say, means = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
-    if strangers := sorted(set(means["way"]) - set(_WAYS)):
-        raise unknown("way", strangers[0], tuple(_WAYS))
+    for way in sorted(set(means["way"])):
+        need_known("way", way, tuple(_WAYS))
     by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
     rows, findings = list[tuple[str, list[Dot]]](), list[str]()
     for system in dict.fromkeys(system for system, _ in by_way):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, need_columns, unknown
+from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.markup import MISSING, count, is_missing, number, one_line, percent, text_width, with_interval
 from ragnb.markup.rendering import DASHES, INK, SYSTEM_COLOURS, axis_names, check_systems, radar_points, radar_runs
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker, wrapped
@@ -153,8 +153,7 @@ class Means:
         self.ranges: dict[str, tuple[float, float]] = {}
         self.better: dict[str, str] = {}
         for name in names:
-            if name not in about:
-                raise unknown("metric", name, list(about))
+            need_known("metric", name, list(about))
             row, known = about[name], METRICS.get(name, _UNKNOWN)
             ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
             if all(map(math.isfinite, ends)):
@@ -654,8 +653,7 @@ def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     """Split a frame by a column of names, in order of appearance; without the column, one unnamed part."""
     if by is None:
         return {"": frame}
-    if by not in frame.columns:
-        raise unknown("by", by, [str(name) for name in frame.columns])
+    need_known("by", by, [str(name) for name in frame.columns])
     # Not groupby: it loses rows without a name, and fails on a name with a lone surrogate.
     names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
     return {one: frame[[name == one for name in names]] for one in dict.fromkeys(names)}
