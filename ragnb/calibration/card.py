@@ -210,9 +210,8 @@ def _checked(
     by, clusters = as_list(asked.by), as_list(asked.cluster)
     usual = [name for name in (*by, *clusters) if name not in ("dimension", "cluster")]
     wanted = [judge, *human, *raters, *usual, *needs]
-    for name in wanted:
-        if name not in columns:
-            raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
+    for name in (name for name in wanted if name not in columns):
+        raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
     kept = [*([asked.item] * asked.whole), asked.system, *by, *asked.groups]
     more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
@@ -298,9 +297,8 @@ def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
 
 def without_marks(values: Array, missing: Missing) -> Array:
     """Return scores with nan for the numbers that mean no score."""
-    for mark in as_list(missing):
-        if mark != OUTSIDE:
-            values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
+    for mark in (mark for mark in as_list(missing) if mark != OUTSIDE):
+        values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
     return values
 
 
@@ -490,12 +488,12 @@ MOST_POINTS = 20
 MOST_CELLS = 5000
 MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
 MAP_COLUMNS += ["helps", "passes"]
+# Every measure, in reading order.
 MEASURES = (
     "within", "floor", "constant", "constant_score", "over_constant", "ceiling", "within_rounded", "exact",
     "mean_judge", "mean_human", "mae", "bias", "slope", "loa_low", "loa_high", "kendall", "kendall_by_system",
     "qwk", "alpha", "raters", "n_missing",
 )  # fmt: skip
-"""Every measure, in reading order."""
 
 
 def agreement(

@@ -44,8 +44,8 @@ _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES
 _NUMBERED, _JUDGE = _PATTERNS["numbered"], _PATTERNS["judge"]
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", PROBABILITY}
+# Who gave a score, in the words of tools; neither people nor a judge where it is empty.
 _SIDES: dict[str, str] = NAMES["sides"]
-"""Who gave a score, in the words of tools; neither people nor a judge where it is empty."""
 _NEITHER = "scores that neither a person nor a judge gave"
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -295,9 +295,8 @@ def _open(
     name_system(raw, report)
     raw.check_even()
     case_cells(raw, report)
-    for name in ("dimension", "rater"):
-        if name in raw.columns:
-            raw.columns[name] = [as_id(value) for value in raw.columns[name]]
+    for name in [name for name in ("dimension", "rater") if name in raw.columns]:
+        raw.columns[name] = [as_id(value) for value in raw.columns[name]]
     known = {*raw.columns, *picks, *(name for name in raw.columns.get("rater", []) if name is not None)}
     for role, wanted in asked.items():
         for name in wanted:

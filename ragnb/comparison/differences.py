@@ -31,8 +31,8 @@ from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_c
 from ragnb.weights.columns import Array
 from ragnb.weights.total import Total, total_of
 
+# What became of a metric of one question under one system; absent is a question that it was not asked.
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")
-"""What became of a metric of one question under one system; absent is a question that it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ def _clusters(
 
 TOTAL = "weighted_score"
 POWER = 0.8
+# A smaller difference is none: what rounding leaves.
 TIE = 1e-9
-"""A smaller difference is none: what rounding leaves."""
 _FEW_CHANGED = 20
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20

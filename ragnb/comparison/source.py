@@ -18,11 +18,11 @@ from ragnb.schema import Metric
 from ragnb.weights import column_names
 
 REPORTS = Path("reports")
+# What two runs of one evaluation have in common; files and columns are each run's own.
 _SHARED = (
     "lang", "doc", "cluster", "rubric", "metrics", "metric_weights", "doc_weights", "orient", "rescale", "level",
     "candidate", "baseline", "gates", "corpus", "no_data",
 )  # fmt: skip
-"""What two runs of one evaluation have in common; files and columns are each run's own."""
 
 
 @dataclass(frozen=True)

@@ -174,11 +174,10 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         worst = ", ".join(f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING))
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
-    for row in decisive:
-        if pd.notna(row["all_value"]):
-            whole = difference(row, say, "all_{}")
-            asked = count(row["n_common"] + row["n_left_out"])
-            yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
+    for row in [row for row in decisive if pd.notna(row["all_value"])]:
+        whole = difference(row, say, "all_{}")
+        asked = count(row["n_common"] + row["n_left_out"])
+        yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
     small = [row for row in rows if row["below_noise"]]
     noisy = [f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})" for row in small]
     if noisy:

@@ -204,16 +204,16 @@ def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> li
 
 Rows = TypeVar("Rows")
 
+# The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold.
 READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
-"""The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold."""
 
+# The failure modes, in the order in which they are tried.
 MODES = ("not_enough_scores", *READS, "fine")
-"""The failure modes, in the order in which they are tried."""
 
 NEEDED = ("faithfulness", "answer_relevancy")
 
+# The least set of metrics to read together.
 LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
-"""The least set of metrics to read together."""
 
 
 def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES) -> Rows:

@@ -123,11 +123,10 @@ def check_gates(
                 "or name the groups' column 'system'"
             )
         rows[key] = row
-    for gate in asked:
-        if gate.metric not in {*METRICS, "weighted_score", *there}:
-            near = did_you_mean(gate.metric, there)
-            text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
-            warnings.warn(text, RagnbWarning, stacklevel=outside())
+    for gate in [gate for gate in asked if gate.metric not in {*METRICS, "weighted_score", *there}]:
+        near = did_you_mean(gate.metric, there)
+        text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
+        warnings.warn(text, RagnbWarning, stacklevel=outside())
     return gate_frame(
         _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail) | {"system": system}
         for system, gate in product(dict.fromkeys(system for system, _ in rows) or [None], asked)
@@ -313,11 +312,10 @@ def completeness(
     wanted = [(system, traced, n) for system, (traced, n) in (coverage or {}).items() if n]
     rows += [_gate_row(GOLD_COVERAGE, traced / n, n, system=system) for system, traced, n in wanted]
     cells: dict[Any, dict[str, tuple[int, int]]] = {}
-    for row in records(means):
-        if row["role"] in ("quality", "rate"):
-            parts = cells.setdefault(row.get("system"), {})
-            ok, tried = parts.get(row["role"], (0, 0))
-            parts[row["role"]] = ok + int(row["n"]), tried + int(row["n"]) + int(row["n_failed"])
+    for row in records(means[means["role"].isin(["quality", "rate"])]):
+        parts = cells.setdefault(row.get("system"), {})
+        ok, tried = parts.get(row["role"], (0, 0))
+        parts[row["role"]] = ok + int(row["n"]), tried + int(row["n"]) + int(row["n_failed"])
     for system, parts in cells.items():
         shares = [(ok / tried, tried) for ok, tried in parts.values() if tried]
         share, n = min(shares, key=itemgetter(0), default=(math.nan, 0))

@@ -15,8 +15,8 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, outside
 from ragnb.schema import METRICS, Gate, Metric, Rule
 
+# Tolerance of a comparison: the float mean of three 0.7s is not below 0.7.
 SLACK = 1e-9
-"""Tolerance of a comparison: the float mean of three 0.7s is not below 0.7."""
 
 TABLE = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
 RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])

@@ -30,11 +30,11 @@ from ragnb.store.store import Estimate, Run, Store, StoreLike, estimate, opened,
 from ragnb.weights import weigh
 
 REPLY_TOKENS = 400
+# Of the order in which answers are judged, and how many questions at least are judged before it may end early.
 SEED, FEWEST = 0, 50
-"""Of the order in which answers are judged, and how many questions at least are judged before it may end early."""
 Flags = npt.NDArray[np.bool_]
+# One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
-"""One answer to be judged: its cell, and what is known of its passages."""
 System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
@@ -243,9 +243,8 @@ def judge(
         left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
         words: dict[str, Any] = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates)}
         notes += [_note(chosen.lang, "stopped_early", calls=saved, **words)]
-    for row in notes:
-        if row["code"] in ALARMS:
-            warnings.warn(row["text"], RagnbWarning, stacklevel=2)
+    for text in [row["text"] for row in notes if row["code"] in ALARMS]:
+        warnings.warn(text, RagnbWarning, stacklevel=2)
     judged.attrs = dict(frame.attrs) | {
         "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
         | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
@@ -311,9 +310,8 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
     if options.peek is not None:
         systems = sorted({str(name) for name in frame.get("system", ())})
         need_known("peek", options.peek, systems, "Name a system of the cases.")
-        for row in rows:
-            if row["system"] == options.peek and (passages := row.get("retrieved_contexts")) is not None:
-                rival[row["sample_id"]] = passages
+        shown = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
+        rival = {sample: passages for sample, passages in shown if passages is not None}
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
     def task(row: Mapping[Any, Any]) -> Task:
@@ -467,8 +465,7 @@ def judged_frame(
     parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
     known = pd.DataFrame([*facts], dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
     known = known.reindex(columns=_FACTS).add_prefix("judge__")
-    both = (("status", status), ("reason", reason))
-    states = {f"{name}__{part}": column for name in names for part, column in both}
+    states = {f"{name}__{part}": col for name in names for part, col in (("status", status), ("reason", reason))}
     scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
     scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
     passing = scores[rubric.passing.metric]

@@ -382,10 +382,9 @@ class _Reading:
 
     def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
         """Return the dimension of which a text gives another value than its score, or another scale."""
-        for name, value, scale in self._mentions(text, of):
-            if value != scores[name] or (scale and float(scale) != self.rubric.high):
-                return name
-        return None
+        high, mentions = self.rubric.high, self._mentions(text, of)
+        wrong = (n for n, value, scale in mentions if value != scores[n] or (scale and float(scale) != high))
+        return next(wrong, None)
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
@@ -554,9 +553,8 @@ def _squashed(text: str) -> str:
 
 def _without(text: str, found: Sequence[Found]) -> str:
     """Return a text with blanks and a line break for each object, every other sign in its place."""
-    for one in found:
-        if one.value is not None:
-            text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
+    for one in (one for one in found if one.value is not None):
+        text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
     return text
 
 

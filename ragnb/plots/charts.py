@@ -55,10 +55,8 @@ def dot_rows(
                 ax.plot(*at, dot.mark, color=dot.colour, ms=6, zorder=3, label=(not place and dot.label) or "_row")
                 ax.text(1.02, y, dot.words, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
                 values.append(f"{name}{dot.label and ', '}{dot.label}: {dot.words.replace('  ', ', ')}")
-        ax.set_yticks([place * space + (many - 1) / 2 for place in range(len(rows))], [name for name, _ in rows])
-        ax.set_ylim(height - 0.4 - 0.6 * (many > 1), -0.6)
-        ax.spines.left.set_visible(False)
-        ax.tick_params(axis="y", length=0)
+        middles = [place * space + (many - 1) / 2 for place in range(len(rows))]
+        name_rows(ax, middles, [name for name, _ in rows], height - 0.4 - 0.6 * (many > 1), -0.6)
         ax.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
         if span is not None:
@@ -68,6 +66,14 @@ def dot_rows(
         if ax.get_legend_handles_labels()[1]:
             legend_below(ax)
         describe(finding, values, *labels)
+
+
+def name_rows(ax: Axes, places: Iterable[float], names: Sequence[str], bottom: float, top: float) -> None:
+    """Write the names of rows at their places, without an axis beside them."""
+    ax.set_yticks([*places], names)
+    ax.set_ylim(bottom, top)
+    ax.spines.left.set_visible(False)
+    ax.tick_params(axis="y", length=0)
 
 
 def whole_scale(
@@ -560,10 +566,8 @@ def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
         if not math.isnan(row["flip"]):
             ax.plot([row["flip"]] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip")
             ax.text(row["flip"], place - 0.42, number(row["flip"], 2), ha="center", va="bottom", fontsize=8)
-    ax.set_yticks(range(len(names)), [fitted(name) for name in names])
-    ax.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.8))
-    ax.spines.left.set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, range(len(names)), [fitted(name) for name in names], len(names) - 0.4, -0.8)
+    ax.set_xlim(0, 1)
     return say("chart.weight_share")
 
 
@@ -737,10 +741,7 @@ def distribution(
         box: Any = {"k_depth": 1, "showfliers": False, "width": 0.68, "fill": False, "linewidth": 1, "color": INK}
         every = pd.concat(rows, ignore_index=True)
         boxenplot(every, x="score", y="row", orient="h", native_scale=True, ax=ax, **box)
-        ax.set_yticks(range(len(heads)), heads)
-        ax.set_ylim(len(heads) - 0.5, -0.5)
-        ax.tick_params(axis="y", length=0)
-        ax.spines.left.set_visible(False)
+        name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
         whole_scale(ax, "x", low, high)
         notes = [say("chart.spread")] + [say("chart.shares")] * own
         endless = [metric.name for metric in chosen if not metric.bounded]

@@ -421,8 +421,8 @@ def card_page(card: Any, *, title: str = "") -> str:
     return render_page([verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang)
 
 
+# The outcomes of a run, the worst that its gates can say first.
 _TONES = GATE_TONES | {"no_gates": "none", "stopped": "none"}
-"""The outcomes of a run, the worst that its gates can say first."""
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
 _MOST = 200

@@ -604,27 +604,23 @@ class Redactor:
         plain = {_SCHEME.sub("", key.get_secret_value()) for key in keys if key is not None}
         self._keys = [SecretStr(key) for key in sorted(plain, key=len, reverse=True)]
 
-    def __call__(self, text: str) -> str:
-        """Return the text with ``[key]`` in the place of each key."""
-        for secret in self._keys:
+    def __call__(self, value: Any) -> Any:
+        """Return a text, or a JSON value, with ``[key]`` in the place of each key in its texts."""
+        if isinstance(value, Mapping):
+            return {self(str(name)): self(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self(item) for item in value]
+        for secret in self._keys if isinstance(value, str) else ():
             if len(key := secret.get_secret_value()) < 8:
-                text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", text)
+                value = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", value)
                 continue
             for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
-                text = text.replace(form, "[key]")
-            head, *pieces = text.split(key[:8])
+                value = value.replace(form, "[key]")
+            head, *pieces = value.split(key[:8])
             rest = [os.path.commonprefix([piece, key[8:]]) for piece in pieces]  # noqa: RUF071 - of characters
             pieces = [piece.removeprefix(more) for piece, more in zip(pieces, rest, strict=True)]
-            text = "[key]".join([head, *pieces])
-        return text
-
-    def value(self, value: Any) -> Any:
-        """Return a JSON value with ``[key]`` in the place of each key in its texts."""
-        if isinstance(value, Mapping):
-            return {self(str(name)): self.value(item) for name, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(item) for item in value]
-        return self(value) if isinstance(value, str) else value
+            value = "[key]".join([head, *pieces])
+        return value
 
 
 def _headers_of(profile: Profile) -> Iterator[tuple[str, SecretStr]]:

@@ -1027,11 +1027,11 @@ class _Job:
                 notice_at = math.inf
                 rows = (await self._on_disk(self.store.claims)).to_dict("records")
                 names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
-                warnings.warn(
+                waiting = (
                     f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
-                    f"shows no activity for {self.store.lease:g} s, this run takes them over",
-                    RagnbWarning, stacklevel=2,
-                )  # fmt: skip
+                    f"shows no activity for {self.store.lease:g} s, this run takes them over"
+                )
+                warnings.warn(waiting, RagnbWarning, stacklevel=2)
             await asyncio.sleep(_LOOK if held else 0)
         return False
 
@@ -1066,7 +1066,7 @@ class _Job:
     def _redacted(self, value: Any) -> Any:
         """Remove keys that an endpoint or a library may have echoed."""
         for client in self.clients:
-            value = client.redact.value(value)
+            value = client.redact(value)
         return value
 
     async def _keep(self, what: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:
