@@ -310,8 +310,8 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
     if options.peek is not None:
         systems = sorted({str(name) for name in frame.get("system", ())})
         need_known("peek", options.peek, systems, "Name a system of the cases.")
-        shown = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
-        rival = {sample: passages for sample, passages in shown if passages is not None}
+        seen = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
+        rival = {sample: passages for sample, passages in seen if passages is not None}
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
     def task(row: Mapping[Any, Any]) -> Task:

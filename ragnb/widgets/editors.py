@@ -122,9 +122,7 @@ class Twin:
         style, alert = Html(lang, join([markup.style(notebook=True), own])), Html(lang)
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
-        box = make("VBox", [style.widget, alert.widget, *children])
-        box.add_class("rg-editor")
-        return box
+        return make("VBox", [style.widget, alert.widget, *children]).add_class("rg-editor")
 
     def _repr_html_(self) -> str:
         return markup.fragment(self._static(), lang=self.model.lang)
@@ -919,8 +917,7 @@ class WeightRow:
             self.last = button(model.say, "editor.remove", lambda: model.remove(name), name=name)
         self.said, self.mark = Html(model.lang), f"rg-flip-{next(numbers)}"
         line = make("HBox", [self.text, self.slider, self.last], layout={"align_items": "center"})
-        self.box = make("VBox", [line, self.said.widget])
-        self.box.add_class("rg-row").add_class(self.mark)
+        self.box = make("VBox", [line, self.said.widget]).add_class("rg-row").add_class(self.mark)
         hear(self, self.text, partial(model.set, kind, name))
         hear(self, self.slider, self._drag)
 
