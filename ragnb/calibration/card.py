@@ -24,20 +24,18 @@ from ragnb.markup import count, number, percent, with_interval
 from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
-from ragnb.stats import NONE, Array, Estimate, LabelsNeeded, complete_rows, ratio
+from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import as_pandas, coded
+from ragnb.weights.columns import Codes, as_pandas, coded
 from ragnb.weights.engines import opened, swift
 
-Codes = npt.NDArray[np.int64]
 Names = str | Sequence[str]
 Missing = float | str | Sequence[float | str] | None
 Scale = tuple[float, float]
 OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
-SLACK = 1e-9
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group

@@ -28,7 +28,7 @@ from ragnb.stats import NONE, Estimate, packed, sums_by
 from ragnb.texts.errors import translated
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
 from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Array
+from ragnb.weights.columns import Array, Flags
 from ragnb.weights.total import Total, total_of
 
 # What became of a metric of one question under one system; absent is a question that it was not asked.
@@ -252,7 +252,6 @@ _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
 _OF_METRIC = ("kind", "role", "weight", "reason")  # a slice of that name takes the place of the metric's own
 _LATER = ("outcome", "primary", "margin", "level", "p_bh")
-Flags = npt.NDArray[np.bool_]
 Margin = float | Mapping[str, float] | None
 
 
@@ -991,7 +990,7 @@ def changes(run: Run, other: Run, pairs: Iterable[Pairs]) -> list[dict[str, str]
 
 def _of_questions(pairs: Pairs, doc: str, lang: str) -> Iterator[dict[str, str]]:
     say = texts.load(lang)
-    there: npt.NDArray[np.bool_] = np.any(pairs.states < 4, axis=2)
+    there: Flags = np.any(pairs.states < 4, axis=2)
     only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
     if any(only) or pairs.reworded:
         counts = {"new": count(only[0]), "old": count(only[1]), "reworded": count(pairs.reworded)}

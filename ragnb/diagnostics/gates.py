@@ -161,8 +161,7 @@ def check_differences(
        op  threshold outcome  blocks
     0  >=      -0.02    pass   False
     """
-    table = [] if compared is None else records(compared)
-    rows = {(row["candidate"], row["metric"]): row for row in table}
+    rows = {(row["candidate"], row["metric"]): row for row in ([] if compared is None else records(compared))}
     systems, out = list(dict.fromkeys(system for system, _ in rows)) or [None], []
     for system, gate in product(systems, gates):
         row = rows.get((system, gate.metric), {})

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
@@ -25,6 +24,7 @@ from ragnb.readers.cells import as_texts
 from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row
 from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
+from ragnb.stats import Flags
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
 from ragnb.store.store import Estimate, Run, Store, StoreLike, estimate, opened, run_cells, systems_of
 from ragnb.weights import weigh
@@ -32,7 +32,6 @@ from ragnb.weights import weigh
 REPLY_TOKENS = 400
 # Of the order in which answers are judged, and how many questions at least are judged before it may end early.
 SEED, FEWEST = 0, 50
-Flags = npt.NDArray[np.bool_]
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
 System = Callable[..., Any]

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 import pandas as pd
@@ -46,7 +46,6 @@ _MAGIC = b"SQLite format 3\0"
 _OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # names of columns are texts, too
 Row = dict[str, Any]
-T = TypeVar("T")
 Work = Callable[[Cell], Awaitable[Outcome]]
 _LOOK = 0.25  # seconds between checks of cells claimed by another process
 _QUIET = 2.0  # seconds of waiting before a note is printed
@@ -951,7 +950,7 @@ class _Job:
         self.open.extend(self.left.pop(key) for key in keys if key in self.left)
         return cells is not None
 
-    async def _on_disk(self, call: Callable[..., T], *args: Any) -> T:
+    async def _on_disk(self, call: Callable[..., Any], *args: Any) -> Any:
         async with self._disk:
             return await asyncio.to_thread(call, *args)
 

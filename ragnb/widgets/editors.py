@@ -36,7 +36,7 @@ from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, Rubric, records
 from ragnb.scoring.generation import DECISIONS, WORDING, review_sheet, with_decisions
 from ragnb.sheet.build import weighable
-from ragnb.sheet.sections import Formatter
+from ragnb.sheet.sections import TOTAL, Formatter, Row
 from ragnb.texts.errors import translated
 from ragnb.weights import Moments, nfc, notes, why_no_total
 from ragnb.weights.total import total_of
@@ -279,7 +279,6 @@ def prose(text: str) -> Safe:
 # What a key stands for, and how that is said.
 KEYS = {**{str(score): score for score in range(1, 10)}, "0": 10}
 _KEYS = "1 – 9, 0 = 10"
-Row = Mapping[Any, Any]
 Key = tuple[str, str]
 
 
@@ -672,7 +671,6 @@ class ReviewSheet(Sheet):
 # The weight editor
 
 
-TOTAL = "weighted_score"
 _NUMBERS = ("weight", "share", "mean", "n")
 _NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
 # Documents that are offered while a name is typed.
