@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -95,6 +95,7 @@ class WeightMap:
     differences: Array
     clusters: npt.NDArray[np.intp]
     weights: Array
+    _forms: dict[bytes, Array] = field(default_factory=dict)  # by the patterns in use; today's weights change none
 
     @classmethod
     def of(cls, pairs: Pairs, total: Total, level: float) -> WeightMap:
@@ -122,7 +123,7 @@ class WeightMap:
         """Return the map with these weights as the current ones; results that do not depend on them are reused."""
         weights = np.array([metric_weights[name] for name in self.metrics], dtype=float)
         moved = replace(self, today=weights / weights.sum())
-        vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums", "_forms")})
+        vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums")})
         return moved
 
     @cached_property
@@ -142,11 +143,6 @@ class WeightMap:
         columns = [np.bincount(cell, v * np.nan_to_num(x), g * p).reshape(g, p) for x in self.differences.T]
         sums: Array = np.stack(columns, axis=2)
         return counts, sums, counts.sum(axis=0), sums.sum(axis=0)
-
-    @cached_property
-    def _forms(self) -> dict[bytes, Array]:
-        """Cached linear forms, by the patterns in use."""
-        return {}
 
     def _form(self, used: npt.NDArray[np.bool_]) -> Array:
         """Return the quadratic form over the patterns in use, whose root is half the width of the interval."""
