@@ -617,8 +617,7 @@ def draw_labels(
 def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    long = "judge" in frame
-    frame, there = _spread(frame) if long else (frame, [str(c) for c in frame])
+    frame, there = _spread(frame) if (long := "judge" in frame) else (frame, [str(c) for c in frame])
     rubric = there if long else [d.name for d in Rubric().dimensions if d.name in frame]
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)

@@ -317,8 +317,7 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         question, answer = text_of(row.get("question")), text_of(row.get("answer"))
         passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
         if passages is None:
-            passages = rival.get(row["sample_id"])
-            mode = "alone" if passages is None else "peek"
+            mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
         inputs: dict[str, Any] = {"question": question, "answer": answer}
         if passages is not None:
             shown, left_out = cut(passages, options.top_k, options.max_context_tokens)

@@ -273,8 +273,7 @@ class _Reading:
     def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Return each score, scale and remark against it, at the top or in objects of scores."""
         if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
-            inner = find_objects(value)
-            value = inner[0].value if len(inner) == 1 else None
+            value = inner[0].value if len(inner := find_objects(value)) == 1 else None
         if isinstance(value, list) and depth < 6:
             for item in value:
                 yield from self._members(item, depth + 1)
@@ -433,8 +432,7 @@ class _Reading:
             numbers = [float(_NUMERALS.get(one, one)) for one in stated.groups() if one]
             if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
                 return stated[0]
-        other = pattern("other_scale").search(text)
-        return other[0] if other else None
+        return other[0] if (other := pattern("other_scale").search(text)) else None
 
     def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
         """Return whether a sentence after an object with the tag retracts it or gives other numbers.
@@ -652,8 +650,7 @@ def unwrapped(text: str) -> str:
 
 def _unfenced(text: str) -> str:
     """Return the inside of a reply that is one fence."""
-    fence = pattern("fence").match(text)
-    return text[fence.end() :].rstrip().removesuffix(fence[1]) if fence else text
+    return text[fence.end() :].rstrip().removesuffix(fence[1]) if (fence := pattern("fence").match(text)) else text
 
 
 def find_objects(text: str) -> list[Found]:

@@ -241,8 +241,7 @@ def _failure(error: BaseException, left: Path) -> str | None:
 
 def _shown(path: Path) -> str:
     """Return a path as it is reached from the working directory where it lies below it."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return str(path.relative_to(here) if path.is_relative_to(here := Path.cwd()) else path)
 
 
 # Where a run is written: one folder a run, whole or marked as failed, never over an earlier one

@@ -859,8 +859,7 @@ class EditorView:
             self._add(self.pick.value)
 
     def _add(self, name: str) -> None:
-        problem = self.model.add(name)
-        self.pick.value = self.pick.value if problem else ""
+        self.pick.value = self.pick.value if (problem := self.model.add(name)) else ""
         self.note.warn(problem)
 
     # Saving asks before it writes: the diff, another name, and what stands in the way.
@@ -1172,8 +1171,7 @@ class Weighing:
 
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
-        value = self._entries[field].get(name)
-        return self.start(field, name) if value is None else value
+        return self.start(field, name) if (value := self._entries[field].get(name)) is None else value
 
     def start(self, field: str, name: str) -> float:
         """Return what an entry counts at the start: the file's value, else the usual one."""
