@@ -158,8 +158,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
-    table = pd.concat(parts, ignore_index=True)
-    if "cluster" in table:
+    if "cluster" in (table := pd.concat(parts, ignore_index=True)):
         codes = coded(table["cluster"], compose=True).codes
         lone = codes < 0  # where others have a cluster, a row without one is its own
         table["cluster"] = codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
@@ -280,15 +279,13 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
 
 def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
     """Return a column of scores as floats, nan if missing; text and infinite values raise RagnbError."""
-    column = table[name]
-    if not pd.api.types.is_numeric_dtype(column):
+    if not pd.api.types.is_numeric_dtype(column := table[name]):
         for at in (at for at, value in enumerate(column) if isinstance(value, str)):
             raise RagnbError(
                 f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_ratings, or convert the column to numbers"
             )
-    values = np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-    if np.isinf(values).any():
+    if np.isinf(values := np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)).any():
         raise RagnbError(f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing")
     return values
 

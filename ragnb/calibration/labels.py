@@ -381,8 +381,7 @@ def _melted(frame: pd.DataFrame, columns: Sequence[str], name: str, value: str) 
 
 def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     """Split the rows of judges from those of humans, and join them."""
-    raw = table.raw
-    if "item_id" not in raw.columns:
+    if "item_id" not in (raw := table.raw).columns:
         raise RagnbError(
             f"{table.file}has one score per row (columns {listing(raw.columns)}) and no item id; "
             "name the column: columns={'…': 'item_id'}"

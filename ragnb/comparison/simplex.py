@@ -292,8 +292,7 @@ class WeightMap:
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
         alone = np.eye(len(names))
         ends = np.vstack([beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))])
-        ends = ends[self._other(ends)]
-        if not len(ends):
+        if not len(ends := ends[self._other(ends)]):
             return None
         border = self._border(ends)
         moved = np.abs(border - self.today).sum(axis=1) / 2

@@ -638,8 +638,7 @@ def _apply_log(main: bytearray, log: bytes) -> list[str]:
         sums = _log_sums(frame[:8] + frame[24:], order, sums)
         if not damaged and struct.unpack(">2I", frame[16:24]) != sums:
             damaged = [f"its write-ahead log is damaged at frame {number}"]
-        place = (int.from_bytes(frame[:4], "big") - 1) * size
-        if 0 <= place <= len(main) + len(log):
+        if 0 <= (place := (int.from_bytes(frame[:4], "big") - 1) * size) <= len(main) + len(log):
             main.extend(bytes(max(0, place - len(main))))
             main[place : place + size] = frame[24:]
     return damaged
@@ -979,8 +978,7 @@ class _Job:
             return Outcome.lacking(cell.missing)
         METER.set(meter)
         try:
-            outcome = await self.work(cell)
-            if not isinstance(outcome, Outcome):
+            if not isinstance((outcome := await self.work(cell)), Outcome):
                 raise TypeError(f"the work returned a {type(outcome).__name__}, not an Outcome")
             return outcome
         except (Exception, asyncio.CancelledError) as error:
