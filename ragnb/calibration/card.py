@@ -1275,8 +1275,7 @@ def calibrate(
     tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
     scale: tuple[float, float] | None = None, cluster: str | None = "cluster", level: float = 0.95,
     missing: Missing = None, rater: str = "rater", judged: Any = None, groups: Sequence[str] | None = None,
-    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0,
-    lang: str = "en",
+    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0, lang: str = "en",
 ) -> CalibrationCard:  # fmt: skip
     """Decide whether a judge's scores can replace human ratings: TRUST, REJECT or NOT PROVEN.
 

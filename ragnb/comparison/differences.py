@@ -119,15 +119,9 @@ def rows_of(
 
 
 def pairs_of(
-    rows: Mapping[str, pd.DataFrame],
-    metrics: Sequence[Metric],
-    *,
-    on: str | None = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    corpus: str = "sample",
-    doc_weights: Mapping[str, float] | None = None,
-) -> Pairs:
+    rows: Mapping[str, pd.DataFrame], metrics: Sequence[Metric], *, on: str | None = None, doc: str = "doc_name",
+    cluster: str | None = None, corpus: str = "sample", doc_weights: Mapping[str, float] | None = None,
+) -> Pairs:  # fmt: skip
     """Return the questions of two systems as pairs.
 
     Parameters
@@ -672,15 +666,9 @@ def beside_people(
 
 
 def difference(
-    values: Array,
-    clusters: npt.NDArray[np.intp],
-    weights: Array,
-    *,
-    width: float = np.inf,
-    binary: bool = False,
-    level: float = 0.95,
-    complete: bool = False,
-) -> Estimate:
+    values: Array, clusters: npt.NDArray[np.intp], weights: Array, *, width: float = np.inf,
+    binary: bool = False, level: float = 0.95, complete: bool = False,
+) -> Estimate:  # fmt: skip
     """Return the mean of paired differences with its clustered interval, value ± t·se.
 
     Parameters

@@ -28,18 +28,10 @@ _COLUMNS = (
 
 
 def plan(
-    pilot: Any = None,
-    *,
-    kind: Literal["gate", "comparison", "calibration"],
-    expected: float | None = None,
-    target: float | None = None,
-    questions: int | None = None,
-    sd: float | None = None,
-    icc: float = 0.1,
-    per_document: float = 10,
-    level: float = 0.95,
-    **settings: Any,
-) -> pd.DataFrame:
+    pilot: Any = None, *, kind: Literal["gate", "comparison", "calibration"], expected: float | None = None,
+    target: float | None = None, questions: int | None = None, sd: float | None = None, icc: float = 0.1,
+    per_document: float = 10, level: float = 0.95, **settings: Any,
+) -> pd.DataFrame:  # fmt: skip
     """Plan the questions of a gate or a comparison, or the labels of a calibration, at 80 % power.
 
     Parameters

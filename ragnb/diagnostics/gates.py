@@ -38,12 +38,9 @@ Row = Mapping[Any, Any]
 
 
 def check_gates(
-    means: pd.DataFrame,
-    *,
-    gates: Iterable[Gate] = DEFAULT_GATES,
-    no_data: Literal["fail", "skip"] = "fail",
+    means: pd.DataFrame, *, gates: Iterable[Gate] = DEFAULT_GATES, no_data: Literal["fail", "skip"] = "fail",
     documents_may_fail: bool = False,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Compare means with the thresholds of gates.
 
     Parameters
@@ -266,13 +263,10 @@ def _more_needed(at: float, known: Mapping[str, float], n: int, span: tuple[floa
 
 
 def completeness(
-    means: pd.DataFrame,
-    *,
-    lines: Iterable[Mapping[str, Any]] = (),
-    coverage: Mapping[Any, tuple[int, int]] | None = None,
-    allow: float = 0.0,
+    means: pd.DataFrame, *, lines: Iterable[Mapping[str, Any]] = (),
+    coverage: Mapping[Any, tuple[int, int]] | None = None, allow: float = 0.0,
     no_data: Literal["fail", "skip"] = "fail",
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Return one row for each completeness gate that applies, with the columns of `check_gates`.
 
     Parameters

@@ -24,15 +24,6 @@ from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_se
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DRAWN", "KNOWN_RATES", "METRICS",
-    "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
-    "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
-    "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
-    "note_row", "range_of", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of",
-    "undeclared_columns",
-]  # fmt: skip
-
 CASE_COLUMNS = (
     "sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "answer", "retrieved_contexts",
     "doc_name", "system", "persona", "source_units", "generation_params",

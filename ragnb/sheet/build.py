@@ -708,8 +708,7 @@ _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "
 
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
-    card: CalibrationCard | None, overlap: Overlap, docs: Collection[str],
-    found: Mapping[str, Any],
+    card: CalibrationCard | None, overlap: Overlap, docs: Collection[str], found: Mapping[str, Any],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang, say = scenario.lang, load(scenario.lang)
