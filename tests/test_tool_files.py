@@ -117,3 +117,16 @@ def test_qrels_are_gold_by_query():
     for query, ids in gold["gold_ids"].items():
         assert ids == [passage for name, _, passage, relevance in rows if name == query and int(relevance) > 0]
     assert (gold["answerable"] == gold["gold_ids"].map(bool)).all()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_table_of_tools_is_true(lang):
+    page = Path(__file__).parents[1] / "docs" / lang / "tools.md"
+    cells = [line.strip("|").split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if "`" in line]
+    rows = [[cell.strip(" `") for cell in row] for row in cells if len(row) == 6]
+    assert len(rows) > 25
+    for _, version, file, n, declared, _ in rows:
+        card = rn.inspect_file(HERE / file)
+        assert version in file
+        assert int(n) == card.rows == EXPECTED[file]["rows"]
+        assert (declared in ("nothing", "无")) == (not card.settings), file

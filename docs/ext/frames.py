@@ -54,6 +54,7 @@ def _results() -> dict[str, pd.DataFrame]:
     rubric = [rn.Metric(name, 1, 10) for name in ("accuracy", "completeness", "clarity")]
     judged = rn.read_scores(DATA / "judged_simulated.csv", metrics=rubric)
     asked = cases[["sample_id", "question"]].head(3)
+    log: Any = rn.assess(DATA / "traces.strong.jsonl").log
     answered = rn.answer_cases(asked, retrieve=lambda question: ["so"], generate=lambda question, passages: "so")
     compared: dict[str, Any] = {"baseline": baseline}
     return {
@@ -75,6 +76,8 @@ def _results() -> dict[str, pd.DataFrame]:
         "card_budget": card().budget, "card_labels_needed": card().labels_needed,
         "corrected_mean": rn.corrected_mean(ratings), "draw_labels": rn.draw_labels(judged, n=10),
         "plan": rn.plan(kind="gate", target=0.8, expected=0.9),
+        "log_patterns": log.patterns, "log_daily": log.daily, "log_to_label": log.to_label,
+        "inspect_file": rn.inspect_file(DATA / "scores_simulated.csv").metrics,
         "evaluate": added(rn.evaluate(cases.head(3)), cases),
         "answer_cases": added(answered, asked),
         "read_scores": scores, "read_cases": cases, "read_traces": traces, "read_gold": gold,
