@@ -19,7 +19,7 @@ from llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = [] if find_spec("xllamacpp") else ["optional"]
-collect_ignore = ["release", "sample_project", *OPTIONAL]  # make release-check names the first
+collect_ignore = ["release", "sample_project", "tool_files", *OPTIONAL]  # make release-check names the first
 Report = pytest.TestReport | pytest.CollectReport
 SHARED_REASON = "no folder shared/ beside the checkout"
 

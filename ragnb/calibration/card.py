@@ -605,17 +605,12 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
     measures = {
         "within": cells.share(asked.tolerance, level=asked.level),
         "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
-        "constant": constant,
-        "constant_score": plain(score),
+        "constant": constant, "constant_score": plain(score),
         "over_constant": over_constant(cells, score, asked.tolerance, level=asked.level),
         "mean_judge": stats.clustered_mean(x, ends=scale, **how),
-        "mean_human": stats.clustered_mean(y, ends=scale, **how),
-        "mae": stats.mae(x, y, scale=scale, **how),
-        "bias": cells.bias(level=asked.level),
-        "loa_low": low,
-        "loa_high": high,
-        "slope": stats.slope_on_mean(x, y, **sums),
-        "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
+        "mean_human": stats.clustered_mean(y, ends=scale, **how), "mae": stats.mae(x, y, scale=scale, **how),
+        "bias": cells.bias(level=asked.level), "loa_low": low, "loa_high": high,
+        "slope": stats.slope_on_mean(x, y, **sums), "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
         "n_missing": plain(round(float(rows["count"].sum())) - cells.n),
     }
     if scale[1] - scale[0] >= 2:
@@ -978,12 +973,9 @@ def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged:
     ends = {"bias": number(bias.value), "low": number(bias.low), "high": number(bias.high)}
     side = "above" if bias.low > 0 else "below" if bias.high < 0 else "open" if bias.low <= 0 else "unknown"
     told = {
-        f"judge_{side}": True,
-        "no_judged": not found.n_judged,
-        "no_weight": found.n_judged and found.weight == 0,
-        "one_cluster": labelled == 1,
-        "few_clusters": 1 < labelled < _FEW,
-        "unjudged": unjudged,
+        f"judge_{side}": True, "no_judged": not found.n_judged,
+        "no_weight": found.n_judged and found.weight == 0, "one_cluster": labelled == 1,
+        "few_clusters": 1 < labelled < _FEW, "unjudged": unjudged,
     }
     n = {"few_clusters": labelled, "unjudged": unjudged}
     return _joined([say(f"corrected.{key}", **ends, n=n.get(key)) for key, holds in told.items() if holds], lang)
@@ -1155,8 +1147,7 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
         "bands": card.bands.replace({"verdict": {"too few": words["too_few"]}}),
         "inflation": card.inflation.replace({"kind": {"overall": whole}}),
         "recalibration": card.recalibration.replace({"map": words}),
-        "corrected": card.corrected.replace({"system": {"": whole}, "way": words}),
-        "table": _measures(card),
+        "corrected": card.corrected.replace({"system": {"": whole}, "way": words}), "table": _measures(card),
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
@@ -1370,8 +1361,7 @@ def calibrate(
     values = frames["table"].groupby("measure")["value"]
     footer = given | {
         "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
-        "n": sum(part.n for part in cells),
-        "n_clusters": max(part.n_clusters for part in cells),
+        "n": sum(part.n for part in cells), "n_clusters": max(part.n_clusters for part in cells),
         "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
     }
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
@@ -1445,8 +1435,7 @@ def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: A
 def _sides(verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFrame) -> tuple[str, ...]:
     """Return the side verdicts, in the order of `SIDES`; TRUST has none."""
     holds = {
-        RECALIBRATE: verdict != TRUST and maps["passes"].any(),
-        RANKING_ONLY: verdict != TRUST and ranks.low > 0,
+        RECALIBRATE: verdict != TRUST and maps["passes"].any(), RANKING_ONLY: verdict != TRUST and ranks.low > 0,
         INFLATED: groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"].any(),
     }
     return tuple(side for side, held in holds.items() if held)
@@ -1498,8 +1487,7 @@ def _reasons(
     plan |= _written(signed, {end: row[end] for end in ("bias_lower", "bias_upper")})
     out = [
         tell(f"headline_{'spent' if looks == 'spent' else _slug(row['verdict'])}", what=what),
-        share_line(row, asked.tolerance, asked.lang),
-        tell(f"look_{looks}", **plan),
+        share_line(row, asked.tolerance, asked.lang), tell(f"look_{looks}", **plan),
         tell(beats, **_written(percent, with_ends(gain, "gain"))),
         tell(f"bias_{where}", **_written(signed, with_ends(measures["bias"], "bias")), delta=f"{delta:.3g}"),
     ]
@@ -1538,14 +1526,12 @@ def _notes(
     tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
     found: Sequence[tuple[str, Any, dict[str, Any]]] = [
         ("damaged", source.get("damaged"), {"n": source.get("damaged"), "lines": source.get("lines")}),
-        ("rows_are_clusters", not clustered, {}),
-        ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
+        ("rows_are_clusters", not clustered, {}), ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
         ("guessed_scale", guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
         ("missing", footer["n_missing"], {"n": footer["n_missing"]}),
         ("one_rater", footer["raters"] is None, {}),
         ("weighted", any(np.ptp(part.weights) > 0 for part in cells), {}),
-        ("not_random", drawn is False and not tested, {}),
-        ("unknown_draw", drawn is None, {}),
+        ("not_random", drawn is False and not tested, {}), ("unknown_draw", drawn is None, {}),
     ]
     rows = [note_row(code, "", say(f"calibration.note.{code}", **values)) for code, held, values in found if held]
     for row in tested:

@@ -1057,6 +1057,5 @@ def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
 
 COMMANDS = (
     inspect_command, init_command, run_command, generate_command, answer_command, evaluate_command, judge_command,
-    report_command, check_command,
-    compare_command, calibrate_command, plan_command, runs_command,
+    report_command, check_command, compare_command, calibrate_command, plan_command, runs_command,
 )  # fmt: skip

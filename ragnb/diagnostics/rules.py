@@ -77,9 +77,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
             warnings.warn(
                 f"the rule {rule.name!r} does not fit {rule.metric!r} on {metric.low:g}..{metric.high:g} "
                 f"({metric.better} is better) and is left out; "
-                f"pass rules=[Rule({rule.metric!r}, warning, critical)]",
-                RagnbWarning,
-                stacklevel=outside(),
+                f"pass rules=[Rule({rule.metric!r}, warning, critical)]", RagnbWarning, stacklevel=outside(),
             )
             continue
         if rule.warning is not None and past(rule.warning, rule.critical, metric.better):

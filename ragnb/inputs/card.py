@@ -156,10 +156,8 @@ class FileCard:
 
 
 _NEEDED = {
-    "scores": ("doc_name", "question", "system"),
-    "traces": ("answerable", "ts", "doc_name"),
-    "cases": ("answer", "retrieved_contexts", "ground_truth_answer"),
-    "gold": ("answer",),
+    "scores": ("doc_name", "question", "system"), "traces": ("answerable", "ts", "doc_name"),
+    "cases": ("answer", "retrieved_contexts", "ground_truth_answer"), "gold": ("answer",),
 }
 _OFFERED = {
     "scores": ("gates", "weights", "ratings"), "traces": ("refusal", "gold", "gates_of_traces"),

@@ -87,13 +87,11 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
         }  # fmt: skip
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
     return {
-        "cases": digest(matched(scenario.cases)) if scenario.cases else None,
-        "columns": dict(scenario.columns),
+        "cases": digest(matched(scenario.cases)) if scenario.cases else None, "columns": dict(scenario.columns),
         "encoding": scenario.encoding,
         "llm_profiles.judge": profile and {"base_url": profile.base_url, "model": profile.model},
         **({"rubric": rubric or {}} if stage == "judge" else {"refusal": list(scenario.refusal)}),
-        "gates": [asdict(gate) for gate in scenario.gates or ()],
-        "rescale": scenario.rescale,
+        "gates": [asdict(gate) for gate in scenario.gates or ()], "rescale": scenario.rescale,
         **{name: dict(getattr(scenario, name)) for name in ("where", "metric_weights", "doc_weights")},
     }
 

@@ -334,8 +334,7 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
             },
             prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
             missing=tuple(name for name in ("question", "answer") if inputs[name] is None),
-            tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS,
-            cluster=text_of(row.get("doc_name")),
+            tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
         )  # fmt: skip
         return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
 
@@ -809,12 +808,10 @@ def improve(
     words |= {"metric": metric, "n": gain["n"], "threshold": f"{threshold:g}"}
     words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
     told: list[tuple[str, Any, dict[str, Any]]] = [
-        ("gained", gain["n_tried"], words),
-        ("same_judge", gain["n_tried"], {}),
+        ("gained", gain["n_tried"], words), ("same_judge", gain["n_tried"], {}),
         ("gained_nothing", gain["n"] and not (cost["answers"] or stopped), words),
         ("cost", True, cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})),
-        ("rejudged", rejudged, {"n": rejudged, "left": failed}),
-        ("unanswered", unanswered, {"n": unanswered}),
+        ("rejudged", rejudged, {"n": rejudged, "left": failed}), ("unanswered", unanswered, {"n": unanswered}),
         ("stopped", stopped, {"why": stopped}),
     ]
     notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, holds, words in told if holds]

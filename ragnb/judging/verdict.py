@@ -841,13 +841,9 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     low, high = f"{rubric.low:g}", f"{rubric.high:g}"
     form = {"tag": "…", "analysis": "…", **dict.fromkeys(names, "#"), "reason": "…", "suggestion": "…"}
     return say(
-        "judge.prompt",
-        mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
-        low=low,
-        high=high,
-        steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
-        bands="\n".join(bands(rubric, lang)),
-        rule=say("judge.rule") if usual and mode != "alone" else "",
+        "judge.prompt", mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
+        low=low, high=high, steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
+        bands="\n".join(bands(rubric, lang)), rule=say("judge.rule") if usual and mode != "alone" else "",
         anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
         form=_json(form).replace('"#"', f"<{low}–{high}>"),
     ).strip()

@@ -328,10 +328,7 @@ def _svg(figure: Any) -> Safe:
     root = ElementTree.fromstring(written)
     _clean(root, "r" + hashlib.sha256(written.encode()).hexdigest()[:10])
     root.attrib |= {
-        "xmlns": "http://www.w3.org/2000/svg",
-        "class": "rg-svg",
-        "role": "img",
-        "aria-label": words,
+        "xmlns": "http://www.w3.org/2000/svg", "class": "rg-svg", "role": "img", "aria-label": words,
         "fill": "currentColor",
         "style": "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt",
     }

@@ -873,16 +873,12 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format("csv", (".csv",), partial(_separated, ",;\t|")),
     Format("tsv", (".tsv", ".tab"), partial(_separated, "\t,;|")),
-    Format("excel", (".xlsx", ".xlsm"), _read_workbook),
-    Format("json", (".json",), _read_json),
-    Format("jsonl", (".jsonl", ".ndjson"), _read_lines),
-    Format("parquet", (".parquet", ".pq"), _read_parquet),
+    Format("excel", (".xlsx", ".xlsm"), _read_workbook), Format("json", (".json",), _read_json),
+    Format("jsonl", (".jsonl", ".ndjson"), _read_lines), Format("parquet", (".parquet", ".pq"), _read_parquet),
 )
 # What single tools write, in a form of their own.
 _FORMATS = (
-    *FORMATS,
-    Format("eval", (".eval",), _read_eval),
-    Format("qrels", (".qrels", ".qrel", ".txt"), _read_qrels),
+    *FORMATS, Format("eval", (".eval",), _read_eval), Format("qrels", (".qrels", ".qrel", ".txt"), _read_qrels),
 )
 
 # A path (also a pattern or a folder of files of one format), a frame of any engine, an object with

@@ -110,8 +110,8 @@ def _has_sentences(cells: Values) -> bool:
     """Whether half of the cells are lists, questions or texts of nine words; a Chinese character is a word."""
     given = [cell for cell in cells if not absent(cell) and cell != ""]
     lists = [cell for cell in given if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))]
-    long = [cell for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")
-            and (cell.rstrip().endswith(("?", "？")) or len(_WORD.findall(cell)) >= 9)]  # fmt: skip
+    texts = [cell.strip() for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")]
+    long = [text for text in texts if len(_WORD.findall(text)) >= (2 if text.endswith(("?", "？")) else 9)]
     return len(given) <= 2 * max(len(lists), len(long)) > 0
 
 

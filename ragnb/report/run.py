@@ -343,8 +343,7 @@ class Study:
         result = {"blocked": False, "verdict": card.reasons[0], "overall": overall, "judge": card.verdict}
         written = {
             "report.html": card_page(card, title=scenario.title or scenario.name),
-            "report.md": card.to_markdown(),
-            "calibration.json": json_text(card.to_dict()),
+            "report.md": card.to_markdown(), "calibration.json": json_text(card.to_dict()),
             "scenario.snapshot.yaml": scenario.snapshot_text(relative_to=Path(folder)),
             "run.json": json_text(run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])),
             "agreement.csv": to_csv_text(card.table),

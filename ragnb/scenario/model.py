@@ -50,8 +50,7 @@ MAX_DEPTH = 12
 _ALIASES = "anchors (&) and aliases (*) are not supported; write the value out"
 _TAGS = "tags (!) are not supported; write the plain value"
 _WHOLE = {
-    "undefined alias": _ALIASES,
-    "undefined tag handle": _TAGS,
+    "undefined alias": _ALIASES, "undefined tag handle": _TAGS,
     "another document": "a second YAML document starts here; a scenario file contains one",
     "maximum depth": f"nested deeper than {MAX_DEPTH} levels",
 }
@@ -471,8 +470,7 @@ def _need_known(name: str, known: list[str], where: str | int) -> None:
     if name not in known:
         raise refuse(
             f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. "
-            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
-            where,
+            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}", where,
         )
 
 

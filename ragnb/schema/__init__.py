@@ -685,8 +685,7 @@ class Rubric(BaseModel):
     low: Finite = 1.0
     high: Finite = 10.0
     dimensions: tuple[Dimension, ...] = (
-        Dimension(name="accuracy", weight=0.5),
-        Dimension(name="completeness", weight=0.3),
+        Dimension(name="accuracy", weight=0.5), Dimension(name="completeness", weight=0.3),
         Dimension(name="clarity", weight=0.2),
     )
     passing: Annotated[

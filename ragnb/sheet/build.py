@@ -146,22 +146,12 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     settings = _weighing(scenario, metrics, docs)
     weighed = weights.weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     return Assessment(
-        **found,
-        scenario=scenario,
+        **found, scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, found["diagnoses"]),
-        rows=inputs.rows,
-        unscored=unscored,
-        systems=means if len(names) > 1 else None,
-        common=shared[2],
-        common_questions=shared[1],
-        gates=gates,
-        notes=pd.concat([changed, said], ignore_index=True),
-        ledger=ledger(inputs, means, scenario.lang),
-        inputs=inputs.files,
-        calibration=card,
-        comparison=comparison,
-        changed=turned,
-        log=inputs.log,
+        rows=inputs.rows, unscored=unscored, systems=means if len(names) > 1 else None, common=shared[2],
+        common_questions=shared[1], gates=gates, notes=pd.concat([changed, said], ignore_index=True),
+        ledger=ledger(inputs, means, scenario.lang), inputs=inputs.files, calibration=card,
+        comparison=comparison, changed=turned, log=inputs.log,
     )
 
 
@@ -191,18 +181,15 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         means.loc[total, "n_not_applicable"] += beside
         means.loc[total, "n_missing"] -= beside
     return {
-        "docs": reduced.docs,
-        "means": means,
+        "docs": reduced.docs, "means": means,
         "diagnoses": diagnostics.findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
-        "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
-        "outcomes": outcomes,
+        "modes": diagnostics.mode_summary(mode_gains, shares, weighing), "outcomes": outcomes,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
         "documents": _by_document(grouped[: len(by_doc)], weighing, means),
         "slices": _by_slice(grouped[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
         "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
-        "unscored": _unscored(frame, reduced, outcomes),
-        "rows": int(reduced.rows.sum()),
+        "unscored": _unscored(frame, reduced, outcomes), "rows": int(reduced.rows.sum()),
     }
 
 
@@ -657,11 +644,8 @@ class Assessment:
         result = {"blocked": self.blocked, "verdict": self.verdict, "overall": _overall(self), "judge": judge}
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
-            "means.csv": to_csv_text(self.means),
-            "gates.json": gates_json(self.gates),
-            "gates.junit.xml": self.to_junit(),
-            "report.html": self.to_html(),
-            "report.md": self.to_markdown(),
+            "means.csv": to_csv_text(self.means), "gates.json": gates_json(self.gates),
+            "gates.junit.xml": self.to_junit(), "report.html": self.to_html(), "report.md": self.to_markdown(),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
             "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
         }
@@ -676,15 +660,11 @@ class Assessment:
 def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **result: Any) -> dict[str, Any]:
     """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
     return {
-        "ragnb": metadata.version("ragnb"),
-        "python": platform.python_version(),
+        "ragnb": metadata.version("ragnb"), "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in _PACKAGES if any(metadata.distributions(name=name))},
-        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "scenario": scenario.name,
-        "inputs": inputs,
-        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
-        **result,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"), "command": command,
+        "scenario": scenario.name, "inputs": inputs,
+        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights}, **result,
     }
 
 
@@ -718,13 +698,9 @@ def notes(
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
     return note_frame([
-        *_system_notes(scenario, inputs, means, metrics, overlap, say),
-        *_of_all_or_one(by_name),
-        *_judge_notes(card, metrics, say),
-        *inputs.stages,
-        *_setting_notes(scenario, inputs, metrics, docs, say),
-        *_gate_notes(scenario, gates, means, metrics, found, say),
-        *_input_notes(inputs, metrics, say),
+        *_system_notes(scenario, inputs, means, metrics, overlap, say), *_of_all_or_one(by_name),
+        *_judge_notes(card, metrics, say), *inputs.stages, *_setting_notes(scenario, inputs, metrics, docs, say),
+        *_gate_notes(scenario, gates, means, metrics, found, say), *_input_notes(inputs, metrics, say),
     ])  # fmt: skip
 
 

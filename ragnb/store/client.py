@@ -675,12 +675,10 @@ def _text_of(got: Any) -> str:
     content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
     page = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
     faults = {
-        page: not hasattr(got, "choices"),
-        "the reply has no choices": choice is None,
+        page: not hasattr(got, "choices"), "the reply has no choices": choice is None,
         "the reply is cut off (finish_reason=length); allow more max_tokens": finish == "length",
         "the endpoint's content filter held the reply back": finish == "content_filter",
-        f"the model refused: {str(refusal)[:300]}": refusal,
-        "the reply has no content": content is None,
+        f"the model refused: {str(refusal)[:300]}": refusal, "the reply has no content": content is None,
     }
     if fault := next((words for words, is_so in faults.items() if is_so), None):
         whole = got.model_dump_json(warnings=False) if hasattr(got, "model_dump_json") else str(got)

@@ -115,8 +115,7 @@ def _unmet(met: Match) -> dict[str, Sequence[str] | pl.Series]:
     return {
         "unmatched": met.traces["name"].filter(met.rows.is_null()),
         "gold_without_trace": met.gold["name"].filter(~met.gold["name"].is_in(reached.implode())),
-        "repeated_questions": repeats(met.gold["question"]),
-        "repeated_ids": repeats(met.gold["id"]),
+        "repeated_questions": repeats(met.gold["question"]), "repeated_ids": repeats(met.gold["id"]),
         "question_differs": met.traces["name"].filter(differs),
     }
 
@@ -230,8 +229,7 @@ def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang
         ("unanswerable", no.sum() >= FEWEST_OF_A_KIND, names.filter(no).to_list()),
         ("not_marked", None, names.filter(~yes & ~no).to_list()),
         ("no_gold_ids", None, names.filter(without_ids).to_list()),
-        ("repeated_questions", None, repeats(keys["question"])),
-        ("repeated_ids", None, repeats(keys["id"])),
+        ("repeated_questions", None, repeats(keys["question"])), ("repeated_ids", None, repeats(keys["id"])),
     ]
     if previous is not None:
         before = keys_of(as_pandas(canonical(previous, reader="read_gold")))
@@ -239,17 +237,13 @@ def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang
         now, then = (dict(frame.select("name", "question").rows()) for frame in (keys, before))
         changed = [name for name, question in now.items() if name in then and then[name] != question]
         findings += [
-            ("changed", None, changed),
-            ("new", True, [name for name in now if name not in then]),
+            ("changed", None, changed), ("new", True, [name for name in now if name not in then]),
             ("gone", True, [name for name in then if name not in now]),
         ]
     return pd.DataFrame(
         {
-            "finding": finding,
-            "n": len(items),
-            "fine": not items if fine is None else bool(fine),
-            "names": list(items[:MOST_LISTED]),
-            "text": say(f"gold.{finding}", n=len(items)),
+            "finding": finding, "n": len(items), "fine": not items if fine is None else bool(fine),
+            "names": list(items[:MOST_LISTED]), "text": say(f"gold.{finding}", n=len(items)),
         }
         for finding, fine, items in findings
     )
@@ -390,10 +384,8 @@ def answer_counts(labelled: Any) -> dict[str, int]:
     """
     blank = nw.col("answer").str.strip_chars() == ""
     counts = {
-        "n_without_answer": nw.col("answered").is_null(),
-        "n_empty": nw.col("answered") & blank,
-        "n_citations_flagged": nw.col("citations_flagged"),
-        "n_partial": nw.col("partial"),
+        "n_without_answer": nw.col("answered").is_null(), "n_empty": nw.col("answered") & blank,
+        "n_citations_flagged": nw.col("citations_flagged"), "n_partial": nw.col("partial"),
     }
     ones = (nw.when(found).then(1).otherwise(0).sum().alias(name) for name, found in counts.items())
     found = collected(opened(labelled).select(*ones))
@@ -534,10 +526,8 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
     yes, no = answerable == 1, answerable == 0
     of_answerable = pl.when(yes).then(1.0)
     words = {
-        "OK": yes & (answered == 1) & (hit == 1),
-        "REFUSAL_OK": no & (answered == 0),
-        "OVER_REFUSAL": yes & (answered == 0),
-        "HALLUCINATION": no & (answered == 1),
+        "OK": yes & (answered == 1) & (hit == 1), "REFUSAL_OK": no & (answered == 0),
+        "OVER_REFUSAL": yes & (answered == 0), "HALLUCINATION": no & (answered == 1),
         "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
     }
     # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
@@ -550,8 +540,7 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("label").is_in(["OK", "REFUSAL_OK"])
         ),
         "answer_precision": pl.when(answered == 1).then(answerable * hit),
-        "over_refusal": of_answerable * refused.cast(pl.Float64),
-        "under_refusal": pl.when(no).then(answered),
+        "over_refusal": of_answerable * refused.cast(pl.Float64), "under_refusal": pl.when(no).then(answered),
         "citation_hit_rate": of_answerable * answered * hit,
         "claim_containment": of_answerable * answered * contained,
         "compliance": pl.when(pl.col("matched")).then(pl.col("compliant")),

@@ -180,9 +180,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         beyond = least if least < metric.low else most
         warnings.warn(
             f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
-            f"{metric.low:g}..{metric.high:g} are set to that end",
-            RagnbWarning,
-            stacklevel=outside(),
+            f"{metric.low:g}..{metric.high:g} are set to that end", RagnbWarning, stacklevel=outside(),
         )
         values = np.clip(values, metric.low, metric.high)
     return values
