@@ -15,8 +15,12 @@ from itertools import count
 # The words of `place`, `listing` and `did_you_mean`, wherever a value holds them.
 _PARTS = {
     "zh": (
-        (r"^line (\d+)(?=[:,])", r"第 \1 行"), (r", line (\d+)(?=[:,])", r"，第 \1 行"), (r"^key (?=['\"])", "键 "),
-        (r", key (?=['\"])", "，键 "), (r"(?<=['\"]) or (?=['\"])", " 或 "), (r" and (\d+) more$", r" 等，另有 \1 个"),
+        (r"^line (\d+)(?=[:,])", r"第 \1 行"),
+        (r", line (\d+)(?=[:,])", r"，第 \1 行"),
+        (r"^key (?=['\"])", "键 "),
+        (r", key (?=['\"])", "，键 "),
+        (r"(?<=['\"]) or (?=['\"])", " 或 "),
+        (r" and (\d+) more$", r" 等，另有 \1 个"),
         (r": ?$", "："),
     )
 }
