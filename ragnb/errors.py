@@ -121,6 +121,17 @@ def unknown(what: str, name: object, choices: Collection[str], next_step: str = 
     return RagnbError(f"{what}={name!r} is not known; {did_you_mean(name, choices)}{tail}")
 
 
+def need_known(what: str, name: object, choices: Collection[str], next_step: str = "") -> None:
+    """Refuse a name that is not among the choices.
+
+    Examples
+    --------
+    >>> need_known("kind", "gate", ["gate", "comparison"])
+    """
+    if name not in choices:
+        raise unknown(what, name, choices, next_step)
+
+
 def need_columns(have: Iterable[object], names: Iterable[str], next_step: str = "") -> None:
     """Refuse a frame that lacks one of the columns.
 
@@ -132,8 +143,7 @@ def need_columns(have: Iterable[object], names: Iterable[str], next_step: str = 
     """
     there = [str(name) for name in have]
     for name in names:
-        if name not in there:
-            raise unknown("column", name, there, next_step)
+        need_known("column", name, there, next_step)
 
 
 def require(module: str, extra: str) -> ModuleType:

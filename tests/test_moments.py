@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from histograms import histogram
 from hypothesis import given, settings
@@ -460,3 +461,74 @@ def test_a_bootstrap_of_scores_all_alike_without_a_range_has_no_interval(low, hi
     assert found["low"].isna().all()
     spread = moments(frame.assign(g=range(10)), metrics=metrics).bootstrap(resamples=100)
     assert (spread["low"] < spread["high"]).all()
+
+
+# Rows drawn with unequal chances
+
+
+def drawn_frame():
+    rng = np.random.default_rng(5)
+    n = 300
+    frame = pd.DataFrame({
+        "faithfulness": rng.random(n), "answer_relevancy": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+        "doc_name": rng.choice([*"abcdefghij"], n), "inclusion_probability": rng.choice([0.1, 0.5, 1.0], n),
+    })  # fmt: skip
+    frame.loc[::17, "inclusion_probability"] = np.nan
+    return frame
+
+
+def jackknife_by_hand(values, weights, groups):
+    """Hájek's mean, and its delete-one-cluster standard error, by a plain loop."""
+    kept = ~np.isnan(values) & (weights > 0)
+    values, weights, groups = values[kept], weights[kept], groups[kept]
+    mean = np.average(values, weights=weights)
+    others = [np.average(values[groups != g], weights=weights[groups != g]) for g in np.unique(groups)]
+    return mean, np.sqrt((len(others) - 1) / len(others) * np.sum((np.array(others) - mean) ** 2))
+
+
+@pytest.mark.parametrize("documents", [True, False])
+@pytest.mark.parametrize("engine", [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy()])
+def test_rows_drawn_with_unequal_chances_are_weighed_by_their_inverse(engine, documents):
+    frame = drawn_frame()
+    groups = frame["doc_name"].to_numpy() if documents else np.arange(len(frame))
+    weights = (1 / frame["inclusion_probability"]).fillna(0).to_numpy()
+    means = rn.weighted_means(engine(frame if documents else frame.drop(columns="doc_name"))).set_index("metric")
+    for name in ("faithfulness", "answer_relevancy"):
+        mean, se = jackknife_by_hand(frame[name].to_numpy(), weights, groups)
+        assert means.loc[name, "value"] == pytest.approx(mean, abs=1e-12)
+        assert means.loc[name, "se"] == pytest.approx(se, abs=1e-12)
+
+
+def test_weights_of_documents_and_of_draws_multiply():
+    frame = drawn_frame()
+    weights = (1 / frame["inclusion_probability"]).fillna(0) * np.where(frame["doc_name"] == "a", 3, 1)
+    mean = rn.weighted_means(frame, doc_weights={"a": 3}).loc[0, "value"]
+    assert mean == pytest.approx(np.average(frame["faithfulness"], weights=weights), abs=1e-12)
+
+
+def test_moments_of_draws_merge_and_are_kept(tmp_path):
+    frame = drawn_frame()
+    whole = rn.moments(frame)
+    merged = rn.moments(frame[:120]).merge(rn.moments(frame[120:]))
+    pd.testing.assert_frame_equal(merged.means(), whole.means())
+    kept = rn.Moments.from_parquet(whole.to_parquet(tmp_path / "m.parquet"))
+    pd.testing.assert_frame_equal(kept.means(), whole.means())
+
+
+def test_equal_chances_change_nothing():
+    frame = drawn_frame().drop(columns="inclusion_probability")
+    alike = rn.weighted_means(frame.assign(inclusion_probability=0.3))
+    pd.testing.assert_frame_equal(alike, rn.weighted_means(frame))
+
+
+@pytest.mark.parametrize("chance", [0.0, -0.1, 1.01])
+def test_a_chance_outside_its_range_is_refused(chance):
+    frame = drawn_frame()
+    frame.loc[3, "inclusion_probability"] = chance
+    with pytest.raises(RagnbError, match="above 0 and up to 1"):
+        rn.weighted_means(frame)
+
+
+def test_a_complete_corpus_does_not_take_draws():
+    with pytest.raises(RagnbError, match="corpus='complete'"):
+        rn.weighted_means(drawn_frame(), corpus="complete")

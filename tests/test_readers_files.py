@@ -17,6 +17,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
@@ -646,3 +648,78 @@ def test_a_json_list_that_is_named_jsonl_is_read(tmp_path, indent, strict):
     assert list(found["question"]) == ["问 0", "问 1", "问 2"]
     broken = write(tmp_path, "b.jsonl", text[:-4])
     refused(lambda: read_traces(broken, strict=strict), "b.jsonl", "line 1")
+
+
+# Large CSV files, parsed by Polars
+
+
+DAMAGE = st.tuples(st.integers(0, 200), st.sampled_from(['"', "", ",", "\n", "\r", '""', "x"]))
+
+
+CELL = st.text('ab,"\n é中;\t\r', max_size=5)
+TABLES = [st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=4) for n in (1, 2, 3, 4)]
+
+
+@given(
+    st.one_of(TABLES),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    st.none() | DAMAGE,
+)
+def test_cells_that_polars_parses_are_those_of_csv_or_none(rows, end, quoting, damage):
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator=end, quoting=quoting).writerows(rows)
+    text = stream.getvalue()
+    if damage is not None:
+        at, put = damage[0] % max(len(text), 1), damage[1]
+        text = text[:at] + put + text[at + 1 :]
+    found = formats.quick_cells(text, ",")
+    if found is not None:
+        assert list(map(list, found.rows())) == list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+LARGE = {
+    "plain": 'question,answer,faithfulness\n"Who, then?",Ann.,0.5\n"a\nb",,1\nx,y,\n',
+    "index of pandas": ",question,faithfulness\n0,a,0.5\n1,b,1.0\n",
+    "lists": "question,contexts,faithfulness\n" + "".join(f"q{i},\"['a', 'b']\",0.{i}\n" for i in range(5)),
+    "words for numbers": "question,faithfulness,correct,code\na,N/A,True,007\nb,-,False,1\nc,0.5,True,2\n",
+    "ids and lists": "id,question,faithfulness,citations\n007,a,0.5,\"['d']\"\n,b,1,[]\n 8 ,c,1,\n",
+    "windows": "question,faithfulness\r\na,0.5\r\nb,1\r\n",
+    "a mean below": "question,faithfulness\na,0.5\nb,1\nmean,0.75\n",
+    "elided rows": "question,faithfulness\na,0.5\n...,...\nb,1\n",
+    "blank rows": "question,faithfulness\na,0.5\n,\nb,1\n",
+    "guarded": "question,faithfulness,ragnb__guarded\n'=a,0.5,1\nb,1,1\n",
+    "uneven": "question,faithfulness\na,0.5,3\nb,1\n",
+    "twice": "question,question\na,b\nc,d\n",
+    "tabs": "question\tfaithfulness\na\t0.5\nb\t1\n",
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, name):
+    path = tmp_path / ("a.tsv" if name == "tabs" else "a.csv")
+    path.write_bytes(LARGE[name].encode())
+
+    def outcome():
+        try:
+            frame = read_scores(path)
+        except RagnbError as error:
+            return str(error)
+        return frame, frame.attrs["source"], frame.attrs["lossy"]
+
+    small = outcome()
+    monkeypatch.setattr(formats, "_LARGE", 0)
+    large = outcome()
+    if isinstance(small, str):
+        assert large == small
+    else:
+        pd.testing.assert_frame_equal(large[0], small[0])
+        assert large[1:] == small[1:]
+
+
+def test_an_error_in_a_large_file_names_its_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "_LARGE", 0)
+    path = tmp_path / "a.csv"
+    path.write_text('question,faithfulness\n"a\nb",0.5\nc,seven\n')
+    with pytest.raises(RagnbError, match="line 4: column 'faithfulness': found 'seven'"):
+        read_scores(path)

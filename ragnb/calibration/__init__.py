@@ -20,9 +20,3 @@ from ragnb.calibration.labels import (
     write_golden,
     write_labels,
 )
-
-__all__ = [
-    "RATING_ALIASES", "CalibrationCard", "agreement", "calibrate", "check_golden", "corrected_mean",
-    "corrected_ways", "draw_labels", "golden_template", "judge_columns", "looks_like_ratings",
-    "read_golden", "read_judged", "read_labels", "read_ratings", "unrated", "write_golden", "write_labels",
-]  # fmt: skip

@@ -19,25 +19,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_whole, not_a_frame, unknown
+from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_known, need_whole, not_a_frame
 from ragnb.markup import count, number, percent, with_interval
 from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
-from ragnb.stats import NONE, Array, Estimate, LabelsNeeded, complete_rows, ratio
+from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import as_pandas, coded
+from ragnb.weights.columns import Codes, as_pandas, coded
 from ragnb.weights.engines import opened, swift
 
-Codes = npt.NDArray[np.int64]
 Names = str | Sequence[str]
 Missing = float | str | Sequence[float | str] | None
 Scale = tuple[float, float]
 OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
-SLACK = 1e-9
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
@@ -160,8 +158,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
-    table = pd.concat(parts, ignore_index=True)
-    if "cluster" in table:
+    if "cluster" in (table := pd.concat(parts, ignore_index=True)):
         codes = coded(table["cluster"], compose=True).codes
         lone = codes < 0  # where others have a cluster, a row without one is its own
         table["cluster"] = codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
@@ -210,9 +207,8 @@ def _checked(
     by, clusters = as_list(asked.by), as_list(asked.cluster)
     usual = [name for name in (*by, *clusters) if name not in ("dimension", "cluster")]
     wanted = [judge, *human, *raters, *usual, *needs]
-    for name in wanted:
-        if name not in columns:
-            raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
+    for name in (name for name in wanted if name not in columns):
+        raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
     kept = [*([asked.item] * asked.whole), asked.system, *by, *asked.groups]
     more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
@@ -231,8 +227,7 @@ def _checked(
     rows = table[[name for name in dict.fromkeys(kept) if name in table]].add_prefix(":").reset_index(drop=True)
     if asked.cluster in table:
         rows["cluster"] = table[asked.cluster].to_numpy()
-        alone = rows["cluster"].isna() & bool(people and not asked.whole)
-        if alone.any():
+        if (alone := rows["cluster"].isna() & bool(people and not asked.whole)).any():
             row = table.index[int(np.argmax(alone))]
             raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs a cluster")
     grid = pd.DataFrame({f"rater{k}": scores[name] for k, name in enumerate(raters)}, rows.index)
@@ -247,8 +242,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     """Return one row per item, its raters in columns ``__rater0`` …"""
     need_columns(table.columns, [asked.item], f"It says which rows of column {asked.rater!r} belong to one item.")
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
-    nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
-    if nobody.any():
+    if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
     same = [c for c in (asked.item, asked.system, *as_list(asked.by), asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
@@ -261,8 +255,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         )
     for column in (judge, PROBABILITY) if PROBABILITY in table.columns else (judge,):
         scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
-        apart = scores.max() - scores.min() > SLACK
-        if apart.any():
+        if (apart := scores.max() - scores.min() > SLACK).any():
             name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]
             raise RagnbError(f"item {name} has several scores in column {column!r}; give one score per item")
     grid = given.unstack().reindex(range(int(item.max(initial=-1)) + 1))
@@ -275,8 +268,7 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
     if PROBABILITY not in table.columns:
         return np.ones(len(table))
     chance = numbers(table, PROBABILITY, where)
-    wrong = rated & ~((chance > 0) & (chance <= 1))
-    if wrong.any():
+    if (wrong := rated & ~((chance > 0) & (chance <= 1))).any():
         row, value = table.index[int(np.argmax(wrong))], chance[int(np.argmax(wrong))]
         raise RagnbError(
             f"{where}column {PROBABILITY!r}, row {row!r}: {value:g} is not in (0, 1]; give every labelled row the "
@@ -287,24 +279,21 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
 
 def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
     """Return a column of scores as floats, nan if missing; text and infinite values raise RagnbError."""
-    column = table[name]
-    if not pd.api.types.is_numeric_dtype(column):
+    if not pd.api.types.is_numeric_dtype(column := table[name]):
         for at in (at for at, value in enumerate(column) if isinstance(value, str)):
             raise RagnbError(
                 f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_ratings, or convert the column to numbers"
             )
-    values = np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-    if np.isinf(values).any():
+    if np.isinf(values := np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)).any():
         raise RagnbError(f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing")
     return values
 
 
 def without_marks(values: Array, missing: Missing) -> Array:
     """Return scores with nan for the numbers that mean no score."""
-    for mark in as_list(missing):
-        if mark != OUTSIDE:
-            values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
+    for mark in (mark for mark in as_list(missing) if mark != OUTSIDE):
+        values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
     return values
 
 
@@ -331,8 +320,7 @@ def settled(
     {'judge': array([ 4., nan])}
     """
     low, high = (-np.inf, np.inf) if scale is None else scale
-    outside = OUTSIDE in as_list(missing)
-    if outside and scale is None:
+    if (outside := OUTSIDE in as_list(missing)) and scale is None:
         raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
     if scale is not None and not (low < high and np.isfinite([low, high]).all()):
         raise RagnbError(f"scale={scale} is not a scale; give its lowest and highest label, such as (1, 5)")
@@ -362,8 +350,7 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
     """Return the whole numbers around the observed scores; refuse a judge on 0–1 with humans on a longer scale."""
     judge, *others = named.values()
     top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
-    inner = judge[(judge > 0) & (judge < 1)]
-    if len(inner) and np.nanmax(judge) <= 1 and top > 1:
+    if ((judge > 0) & (judge < 1)).any() and np.nanmax(judge) <= 1 and top > 1:
         raise RagnbError(
             f"the judge's scores lie in 0..1 and the human scores go up to {top:g}: rescale both to one scale "
             "first (low + (high − low)·score), or give scale= if they already are"
@@ -496,12 +483,12 @@ MOST_POINTS = 20
 MOST_CELLS = 5000
 MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
 MAP_COLUMNS += ["helps", "passes"]
+# Every measure, in reading order.
 MEASURES = (
     "within", "floor", "constant", "constant_score", "over_constant", "ceiling", "within_rounded", "exact",
     "mean_judge", "mean_human", "mae", "bias", "slope", "loa_low", "loa_high", "kendall", "kendall_by_system",
     "qwk", "alpha", "raters", "n_missing",
 )  # fmt: skip
-"""Every measure, in reading order."""
 
 
 def agreement(
@@ -716,11 +703,12 @@ def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
     rows = complete_rows([cells.judge - cells.human], **cells.how)
     sides = [rows.weights * side for side in (inside, ~inside)]
     parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
-
-    def gap(sums: Array) -> Array:
-        return ratio(sums[..., :2]) - ratio(sums[..., 2:])
-
     return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=level)
+
+
+def gap(sums: Array) -> Array:
+    """Return the difference of two means, of the sums of the weights and the weighted values of each."""
+    return ratio(sums[..., :2]) - ratio(sums[..., 2:])
 
 
 def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
@@ -731,8 +719,7 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
         yield name, columns[name].cat.codes.to_numpy(np.int64) - 1, columns[name].cat.categories[1:]
     for name, column in amounts.items():
         values = column.to_numpy(dtype=float, na_value=np.nan)
-        seen = ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()
-        if seen.any():
+        if (seen := ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()).any():
             order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
             upto = np.cumsum(rows["count"].to_numpy()[order])
             low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
@@ -887,14 +874,13 @@ def corrected_mean(
         raise RagnbError(
             "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
-    rows, head = [], dict[str, Any]()
-    for head, part in blocks(table, opened):
-        rows.append(head | corrected_row(part, _ends(part) if scale is None else opened.ends, asked))
+    found = [*blocks(table, opened)]
+    rows = [head | corrected_row(of, _ends(of) if scale is None else opened.ends, asked) for head, of in found]
     for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
         row["draw_p"] = float(p)
         if not_random(p):
             row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
-    return pd.DataFrame(rows, columns=[*head, *COLUMNS])
+    return pd.DataFrame(rows, columns=[*found[0][0], *COLUMNS])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -915,9 +901,8 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     frames = []
     for way, prefix in WAYS.items():
         names = {f"{prefix}{name}": name for name in _ESTIMATE}
-        part = means[[*heads, *names, "weight", "n", "n_judged", "n_clusters"]].rename(columns=names)
-        part.insert(len(heads), "way", way)
-        frames.append(part)
+        columns = [*heads, "way", *names, "weight", "n", "n_judged", "n_clusters"]
+        frames.append(means.assign(way=way)[columns].rename(columns=names))
     return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
 
 
@@ -1131,9 +1116,8 @@ class CalibrationCard:
         frames: dict[str, Any] = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
         del frames["notes"]
         for name, value in (("judge", judge), ("dimension", dimension)):
-            if value not in {None, *self.verdicts[name]}:
-                raise unknown(name, value, sorted(set(self.verdicts[name])))
             if value is not None:
+                need_known(name, value, sorted(set(self.verdicts[name])))
                 frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
@@ -1198,8 +1182,7 @@ def _cell(
     **_: str
 ) -> str:
     """Write one cell of a card; an interval reads the columns of its ends."""
-    value = row[name]
-    if pd.isna(value):
+    if pd.isna(value := row[name]):
         return ""
     if "interval" in kind:
         return with_interval(value, row[low], row[high], kind != "interval", digits)
@@ -1217,10 +1200,9 @@ def _measures(card: CalibrationCard) -> pd.DataFrame:
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
         share, value = row["measure"] in LAYOUT["shares"], row["value"]
-        if np.isfinite(row["low"]):
-            text = with_interval(value, row["low"], row["high"], percent=share)
-        else:
-            text = count(value) if row["measure"] == "n_missing" else (percent if share else number)(value)
+        alone = count if row["measure"] == "n_missing" else percent if share else number
+        whole = np.isfinite(row["low"])
+        text = with_interval(value, row["low"], row["high"], percent=share) if whole else alone(value)
         row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
     return pd.DataFrame(rows)
 
@@ -1230,8 +1212,7 @@ def _footer(card: CalibrationCard) -> Iterator[str]:
     say = load(card.lang)
     for name, label in entry(card.lang, "calibration.footer").items():
         if name in card.footer:
-            value = card.footer[name]
-            if isinstance(value, bool):
+            if isinstance((value := card.footer[name]), bool):
                 value = say("column.yes" if value else "column.no")
             elif isinstance(value, float):
                 value = number(value, 2)
@@ -1294,8 +1275,7 @@ def calibrate(
     tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
     scale: tuple[float, float] | None = None, cluster: str | None = "cluster", level: float = 0.95,
     missing: Missing = None, rater: str = "rater", judged: Any = None, groups: Sequence[str] | None = None,
-    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0,
-    lang: str = "en",
+    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0, lang: str = "en",
 ) -> CalibrationCard:  # fmt: skip
     """Decide whether a judge's scores can replace human ratings: TRUST, REJECT or NOT PROVEN.
 
@@ -1357,8 +1337,7 @@ def calibrate(
         if value is not None and not low < value < high:
             raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
     for name in about or {}:
-        if name not in ABOUT:
-            raise unknown("about", name, ABOUT)
+        need_known("about", name, ABOUT)
     if labels_planned is not None:
         need_whole("labels_planned", labels_planned)
     load(lang)
@@ -1409,8 +1388,7 @@ def _piece(
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame], Cells]:
     """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
     rated = rows[~rows["further"]]
-    cells = cells_of(rated)
-    if not cells.n:
+    if not (cells := cells_of(rated)).n:
         raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
     asked = replace(asked, fraction=cells.n / asked.labels_planned if asked.labels_planned else None)
     measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)

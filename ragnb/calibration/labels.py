@@ -23,7 +23,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration.card import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, need_pandas, settled
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_whole, unknown
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_known, need_whole
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
@@ -44,8 +44,8 @@ _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES
 _NUMBERED, _JUDGE = _PATTERNS["numbered"], _PATTERNS["judge"]
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", PROBABILITY}
+# Who gave a score, in the words of tools; neither people nor a judge where it is empty.
 _SIDES: dict[str, str] = NAMES["sides"]
-"""Who gave a score, in the words of tools; neither people nor a judge where it is empty."""
 _NEITHER = "scores that neither a person nor a judge gave"
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -163,8 +163,7 @@ def read_judged(
     if table.is_sheet:
         columns = list(table.raw.columns)
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
-        absent = [name for name in wanted if name not in columns]
-        if absent or not wanted:
+        if (absent := [name for name in wanted if name not in columns]) or not wanted:
             fault = f"dimension {absent[0]!r} is not a column" if absent else "contains no judge scores"
             raise RagnbError(
                 f"{table.file}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the column "
@@ -182,8 +181,7 @@ def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd
     [nan]
     """
     table = _open(source, how.pop("judge", None), human, **how)
-    frame = tidy(table)
-    if "human" not in frame:
+    if "human" not in (frame := tidy(table)):
         raise _without_people(table, frame, both=False)
     return finish(frame, table)
 
@@ -282,8 +280,7 @@ def _open(
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
     if origin["layout"] != "table":
-        neither = [kind is None for kind in raw.columns["rater_kind"]]
-        raw.drop(neither, "annotator_kind", _NEITHER, report)
+        raw.drop([kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report)
     for name in ("annotator_kind", "source", "source_type"):  # which say whether a person gave a score
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
@@ -298,14 +295,12 @@ def _open(
     name_system(raw, report)
     raw.check_even()
     case_cells(raw, report)
-    for name in ("dimension", "rater"):
-        if name in raw.columns:
-            raw.columns[name] = [as_id(value) for value in raw.columns[name]]
+    for name in [name for name in ("dimension", "rater") if name in raw.columns]:
+        raw.columns[name] = [as_id(value) for value in raw.columns[name]]
     known = {*raw.columns, *picks, *(name for name in raw.columns.get("rater", []) if name is not None)}
     for role, wanted in asked.items():
         for name in wanted:
-            if name not in known:
-                raise unknown(role, name, sorted(map(str, known)))
+            need_known(role, name, sorted(map(str, known)))
     return Table(raw, report, origin, asked["judge"], asked["human"], as_list(missing), scale, side)
 
 
@@ -386,16 +381,14 @@ def _melted(frame: pd.DataFrame, columns: Sequence[str], name: str, value: str) 
 
 def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     """Split the rows of judges from those of humans, and join them."""
-    raw = table.raw
-    if "item_id" not in raw.columns:
+    if "item_id" not in (raw := table.raw).columns:
         raise RagnbError(
             f"{table.file}has one score per row (columns {listing(raw.columns)}) and no item id; "
             "name the column: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
     named = table.humans or table.judges or any(name is not None for name in raw.columns.get("rater", []))
-    side = "human" if kinds is not None or named else table.side
-    if not side:
+    if not (side := "human" if kinds is not None or named else table.side):
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
             f"{table.file}column {was!r} does not say who gave the scores; automatic ones look the same; "
@@ -425,8 +418,7 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
-    several = names.nunique() > 1
-    columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if several else "judge"
+    columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if names.nunique() > 1 else "judge"
     scores = judged[keys].assign(score=judged["human"], judge=columns)
     means = scores.groupby([*keys, "judge"], dropna=False, sort=False)["score"].mean().unstack("judge")
     about = judged.drop(columns=["human", "rater", "comment", "timestamp"], errors="ignore").drop_duplicates(keys)
@@ -500,8 +492,7 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
 
 def _dimensions(people: Table, judged: Table) -> list[str]:
     """Return the columns of sheets that are dimensions: those that the other table knows, too."""
-    sheets = [table for table in (people, judged) if table.is_sheet]
-    if not sheets:
+    if not (sheets := [table for table in (people, judged) if table.is_sheet]):
         return []
     shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES
     if len(sheets) == 1:
@@ -600,8 +591,7 @@ def draw_labels(
     need_pandas(judged, "ragnb.calibration.read_judged")
     items, names = _items(judged, dimensions, cluster)
     mean = items[names].mean(axis=1)
-    unscored = int(mean.isna().sum())
-    if unscored:
+    if unscored := int(mean.isna().sum()):
         warnings.warn(f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2)
     items, mean = items[mean.notna()], mean[mean.notna()]
     need_whole("n", n)
@@ -626,9 +616,7 @@ def draw_labels(
 def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    there, long = [str(c) for c in frame], "judge" in frame
-    if long:
-        frame, there = _spread(frame)
+    frame, there = _spread(frame) if (long := "judge" in frame) else (frame, [str(c) for c in frame])
     rubric = there if long else [d.name for d in Rubric().dimensions if d.name in frame]
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
@@ -661,8 +649,7 @@ def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _once(frame: pd.DataFrame, keys: list[str]) -> None:
-    again = frame.duplicated(keys)
-    if again.any():
+    if (again := frame.duplicated(keys)).any():
         raise RagnbError(
             f"answer {frame.loc[again, 'sample_id'].iloc[0]!r} appears more than once; keep one row per "
             "answer, or name the column 'system' that distinguishes them"
@@ -779,8 +766,7 @@ def read_labels(
     0    L001  accuracy    9.0    8.0
     """
     paths = [sheets] if isinstance(sheets, str | PathLike) else list(sheets)
-    frames = [read_ratings(path, judged=key, **options) for path in paths]
-    if len(frames) == 1:
+    if len(frames := [read_ratings(path, judged=key, **options) for path in paths]) == 1:
         return frames[0]
     for path, frame in zip(paths, frames, strict=True):
         if "rater" not in frame:

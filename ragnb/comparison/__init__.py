@@ -4,5 +4,3 @@ from ragnb.comparison.differences import changed_questions, compare
 from ragnb.comparison.planning import plan
 from ragnb.comparison.ranks import Standings, standings
 from ragnb.comparison.simplex import WeightMap, weight_map
-
-__all__ = ["Standings", "WeightMap", "changed_questions", "compare", "plan", "standings", "weight_map"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -14,23 +14,25 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.calibration import read_ratings
+from ragnb.calibration.card import gap
 from ragnb.comparison.source import Run, judge_of, need_baseline, run_of, systems_of
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.diagnostics.rules import same_scale
+from ragnb.errors import RagnbError, listing, need_known, unknown
 from ragnb.markup import count
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, Metric, note_frame, note_row
+from ragnb.schema import Metric, note_frame, note_row
 from ragnb.stats import NONE, Estimate, packed, sums_by
 from ragnb.texts.errors import translated
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
 from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Array
+from ragnb.weights.columns import Array, Flags
 from ragnb.weights.total import Total, total_of
 
+# What became of a metric of one question under one system; absent is a question that it was not asked.
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")
-"""What became of a metric of one question under one system; absent is a question that it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +119,9 @@ def rows_of(
 
 
 def pairs_of(
-    rows: Mapping[str, pd.DataFrame],
-    metrics: Sequence[Metric],
-    *,
-    on: str | None = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    corpus: str = "sample",
-    doc_weights: Mapping[str, float] | None = None,
-) -> Pairs:
+    rows: Mapping[str, pd.DataFrame], metrics: Sequence[Metric], *, on: str | None = None, doc: str = "doc_name",
+    cluster: str | None = None, corpus: str = "sample", doc_weights: Mapping[str, float] | None = None,
+) -> Pairs:  # fmt: skip
     """Return the questions of two systems as pairs.
 
     Parameters
@@ -150,8 +146,7 @@ def pairs_of(
     sides = [new, old]
     key = on or _key(sides)
     for name, side in rows.items():
-        if key not in side:
-            raise unknown("on", key, [str(c) for c in side.columns], f"{name!r} does not have it.")
+        need_known("on", key, [str(c) for c in side.columns], f"{name!r} does not have it.")
     asked = [side.loc[side[key].notna()].reset_index(drop=True) for side in sides]
     codes, names = pd.factorize(pd.concat([side[key] for side in asked], ignore_index=True))
     size, split = len(names), len(asked[0])
@@ -159,9 +154,8 @@ def pairs_of(
     parts = [_side(side, code, size, metrics) for side, code in coded]
     scores, states, noise = (np.stack(arrays) for arrays in zip(*parts, strict=True))
     scored = {name for metric in metrics for name in (metric.name, f"{metric.name}__status")}
-    others = [str(c) for side in asked for c in side if c != key and c not in scored]
     labels, reworded = pd.DataFrame({key: np.asarray(names, dtype=object)}), 0
-    for column in dict.fromkeys(others):
+    for column in dict.fromkeys(str(c) for side in asked for c in side if c != key and c not in scored):
         values = [_first(side, code, column, size) for side, code in coded]
         labels[column] = np.where(pd.isna(values[0]), values[1], values[0])
         if column == "question" and key != "question":
@@ -188,8 +182,7 @@ def pairs_of(
 
 def _key(sides: Sequence[pd.DataFrame]) -> str:
     """Return the column that identifies questions: the texts, if ids of one question differ between the sides."""
-    shared = [name for name in QUESTIONS if all(name in side for side in sides)]
-    if not shared:
+    if not (shared := [name for name in QUESTIONS if all(name in side for side in sides)]):
         raise RagnbError(
             "it is unclear which rows belong to one question; give both a column sample_id (or question), or name "
             "theirs: on='…'"
@@ -208,21 +201,13 @@ def _side(
     side: pd.DataFrame, code: npt.NDArray[np.intp], size: int, metrics: Sequence[Metric]
 ) -> tuple[Array, npt.NDArray[np.int8], Array]:
     """Return the mean, state and noise of each question and metric."""
-    shape = (size, len(metrics))
-    scores, noise, states = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, 4, dtype=np.int8)
-    for k, metric in enumerate(metrics):
-        x, state = side[metric.name].to_numpy(float), side[f"{metric.name}__status"].to_numpy(np.int8)
-        there = ~np.isnan(x)
-        n = np.bincount(code[there], minlength=size)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.bincount(code[there], x[there], size) / n
-            squares = np.bincount(code[there], (x[there] - mean[code[there]]) ** 2, size)
-            noise[:, k] = np.where(n > 1, squares / (n - 1) / n, np.nan)
-        scores[:, k] = mean
-        for word in (3, 2, 1):  # of several rows without a score, a failed one is the most informative
-            states[code[state == word], k] = word
-        states[n > 0, k] = 0
-    return scores, states, noise
+    x = side[[metric.name for metric in metrics]].astype(float)
+    word = side[[f"{metric.name}__status" for metric in metrics]].where(x.isna().to_numpy(), 0)
+    scores, questions = x.groupby(code), range(size)
+    noise = (scores.var() / scores.count()).reindex(questions).to_numpy()
+    # Of several rows without a score, a failed one is the most informative.
+    states = word.groupby(code).min().reindex(questions, fill_value=4).to_numpy(np.int8)
+    return scores.mean().reindex(questions).to_numpy(), states, noise
 
 
 def _first(side: pd.DataFrame, code: npt.NDArray[np.intp], column: str, size: int) -> npt.NDArray[Any]:
@@ -254,14 +239,13 @@ def _clusters(
 
 TOTAL = "weighted_score"
 POWER = 0.8
+# A smaller difference is none: what rounding leaves.
 TIE = 1e-9
-"""A smaller difference is none: what rounding leaves."""
 _FEW_CHANGED = 20
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
 _OF_METRIC = ("kind", "role", "weight", "reason")  # a slice of that name takes the place of the metric's own
 _LATER = ("outcome", "primary", "margin", "level", "p_bh")
-Flags = npt.NDArray[np.bool_]
 Margin = float | Mapping[str, float] | None
 
 
@@ -388,8 +372,7 @@ def _label(option: str, column: str | None, runs: Iterable[Run]) -> str | None:
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
     theirs = {metric.name: metric for metric in other.metrics}
-    metrics = [metric for metric in run.metrics if metric.name in theirs]
-    if not metrics:
+    if not (metrics := [metric for metric in run.metrics if metric.name in theirs]):
         raise RagnbError(
             f"the two sides share no metric ({listing(m.name for m in run.metrics)}; {listing(theirs)}); score "
             "both with the same metrics"
@@ -412,8 +395,7 @@ def _sides(
         raise unknown("candidate", candidate, list(run.systems))
     chosen: list[str | None] = [*run.systems] if candidate is None else [candidate]
     if inside is not None:
-        others = [name for name in chosen if name != inside]
-        if not others:
+        if not (others := [name for name in chosen if name != inside]):
             raise RagnbError(
                 f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
             )
@@ -422,8 +404,7 @@ def _sides(
         chosen = [None]
     if len(other.systems) < 2:
         return [(name, None) for name in chosen]
-    lacking = [name for name in chosen if name not in other.systems]
-    if lacking:
+    if lacking := [name for name in chosen if name not in other.systems]:
         raise RagnbError(
             f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of "
             "them in a file of its own"
@@ -437,22 +418,20 @@ def _of(rows: pd.DataFrame, system: str, name: str | None) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Column:
-    """One metric of the pairs, or their total: the source of one row of the table."""
+    """One metric of the pairs, or their total: the source of one row of the table, which ends in `about`."""
 
     metric: str
     scores: Array
     own: Array
-    only: Flags
     left_out: str
     filled: Array
     noise: Array
-    low: float
-    high: float
-    better: str
-    kind: str
-    role: str
-    weight: float
-    reason: str = ""
+    about: dict[str, Any]
+
+    @property
+    def width(self) -> float:
+        """The length of the range."""
+        return float(self.about["range_high"] - self.about["range_low"])
 
 
 def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
@@ -485,25 +464,20 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[_Column]:
     filled = np.where(np.isfinite(filled), filled, np.nan)
     out = []
     for k, metric in enumerate(pairs.metrics):
-        only = there[:, :, k] & ~both[:, k]
-        found = pairs.scores[:, :, k].copy()
-        found[:, ~both[:, k]] = np.nan
+        own, left_out = pairs.scores[:, :, k], _left_out(pairs, k, there[:, :, k] & ~both[:, k])
         weight = float(total.given[k]) if metric.role == "quality" or total.given[k] > 0 else np.nan
-        out.append(_Column(
-            metric.name, found, pairs.scores[:, :, k], only, _left_out(pairs, k, only), filled[:, :, k],
-            pairs.noise[:, :, k], metric.low, metric.high, metric.better, metric.kind, metric.role, weight,
-        ))  # fmt: skip
+        about: dict[str, Any] = {"range_low": metric.low, "range_high": metric.high, "better": metric.better}
+        about |= {"kind": metric.kind, "role": metric.role, "weight": weight, "reason": ""}
+        scores = np.where(both[:, k], own, np.nan)
+        out.append(_Column(metric.name, scores, own, left_out, filled[:, :, k], pairs.noise[:, :, k], about))
     whole, own = (weighted_scores(total, pairs.scores, present) for present in (both, there))
-    lone = ~np.isnan(own) & np.isnan(whole[0])
     known: Flags = np.logical_and(*~np.isnan(filled))
     share = total.shares(both)
     noise = (np.nan_to_num(pairs.noise) * (share * total.slopes) ** 2).sum(axis=-1)
     noise[(np.isnan(pairs.noise) & (share > 0)).any(axis=-1)] = np.nan
-    out.append(_Column(
-        TOTAL, whole, own, lone, "", weighted_scores(total, filled, known), noise,
-        total.low, total.high, "higher", "continuous", "total", np.nan, total.reason,
-    ))  # fmt: skip
-    return out
+    about = {"range_low": total.low, "range_high": total.high, "better": "higher", "kind": "continuous"}
+    about |= {"role": "total", "weight": np.nan, "reason": total.reason}
+    return [*out, _Column(TOTAL, whole, own, "", weighted_scores(total, filled, known), noise, about)]
 
 
 def _left_out(pairs: Pairs, k: int, only: Flags) -> str:
@@ -525,29 +499,26 @@ def _compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
     columns, level = columns_of(pairs, scenario), scenario.level
-    everything = np.ones(len(pairs.weights), dtype=bool)
-    rows = (_row(pairs, column, everything, level) for column in columns)
-    table = pd.DataFrame(rows) if by is None else _by(pairs, columns, by, level)
+    whole = (_row(pairs, column, slice(None), level) for column in columns)
+    table = pd.DataFrame(whole if by is None else _by(pairs, columns, by, level))
     decides = primary_of(columns, primary)
     table["primary"] = table["metric"] == (decides and decides.metric)
     table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()
     table["level"] = level
     if by is None:
         family = ~table["primary"] & (table["metric"] != TOTAL)
-        table["p_holm"] = np.nan
-        table.loc[family, "p_holm"] = stats.holm(table.loc[family, "p"])
+        table["p_holm"] = stats.holm(table["p"].where(family))
         adjusted = table["p_holm"].where(family, table["p"])
     else:
         adjusted = table["p_bh"] = table.groupby("metric")["p"].transform(_false_discovery)
     ends = zip(table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True)
-    words = [
+    table.insert(3, "outcome", [
         outcome_of(low, high, margin=m, better=better, p=p, alpha=1 - level) for low, high, m, better, p in ends
-    ]
-    table.insert(3, "outcome", words)
+    ])  # fmt: skip
     return table
 
 
-def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, Any]:
+def _row(pairs: Pairs, column: _Column, kept: Any, level: float) -> dict[str, Any]:
     """Return one row of the table, over the questions that are kept."""
     v, clusters = pairs.weights[kept], pairs.clusters[kept]
     new, old = column.scores[:, kept]
@@ -558,37 +529,35 @@ def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, 
     half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
     unpaired = apart[0].value - apart[1].value
     there = ~np.isnan(d) & (v > 0)
-    only = [int((one[kept] & (v > 0)).sum()) for one in column.only]
+    only = (~np.isnan(column.own[:, kept]) & np.isnan(new) & (v > 0)).sum(axis=1).tolist()
     few = found.n < _LITTLE_OVERLAP * (found.n + sum(only))
     everywhere = all_questions(column.own[0, kept], column.own[1, kept], clusters, v, level) if few else NONE
-    oriented = d[there] * (1 if column.better == "higher" else -1)
+    oriented = d[there] * (1 if column.about["better"] == "higher" else -1)
     shown = detectable(found, level)
     times = (shown / abs(found.value)) ** 2 if found.value else np.nan
     noise = _noise(column.noise[:, kept][:, there], v[there], level)
-    filled = column.filled[0, kept] - column.filled[1, kept]
-    means = [_mean(side, v) for side in (new, old)]
+    constant = len(oriented) < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
     return {
         "candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric,
         "value": found.value, "low": found.low, "high": found.high, "p": p_value(found),
-        "candidate_mean": means[0], "baseline_mean": means[1], "se": found.se, "df": found.df,
+        "candidate_mean": _mean(new, v), "baseline_mean": _mean(old, v), "se": found.se, "df": found.df,
         "n_common": found.n, "n_only_candidate": only[0], "n_only_baseline": only[1],
         "n_left_out": sum(only), "left_out": column.left_out, "wins": int((oriented > TIE).sum()),
         "ties": int((np.abs(oriented) <= TIE).sum()), "losses": int((oriented < -TIE).sum()),
-        "correlation": _correlation(new[there], old[there]), "unpaired_value": unpaired, "unpaired_se": se,
-        "unpaired_low": unpaired - half, "unpaired_high": unpaired + half, "detectable": shown,
-        "questions_needed": np.ceil(found.n * times), "noise": noise, "below_noise": abs(found.value) < noise,
-        "worst_case": _mean(filled, v), "all_value": everywhere.value,
+        "correlation": np.nan if constant else float(np.corrcoef(new[there], old[there])[0, 1]),
+        "unpaired_value": unpaired, "unpaired_se": se, "unpaired_low": unpaired - half,
+        "unpaired_high": unpaired + half, "detectable": shown, "questions_needed": np.ceil(found.n * times),
+        "noise": noise, "below_noise": abs(found.value) < noise,
+        "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], v), "all_value": everywhere.value,
         "all_low": everywhere.low, "all_high": everywhere.high, "n_clusters": found.n_clusters,
-        "n_eff": found.n_eff, "cluster_unit": pairs.unit, "range_low": column.low, "range_high": column.high,
-        "better": column.better, "kind": column.kind, "role": column.role, "weight": column.weight,
-        "reason": column.reason,
+        "n_eff": found.n_eff, "cluster_unit": pairs.unit, **column.about,
     }  # fmt: skip
 
 
-def _difference(pairs: Pairs, column: _Column, kept: Flags, level: float) -> Estimate:
+def _difference(pairs: Pairs, column: _Column, kept: Any, level: float) -> Estimate:
     """Return the paired difference over the questions that are kept."""
-    d, width = column.scores[0, kept] - column.scores[1, kept], column.high - column.low
-    plain = column.kind == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
+    d, width = column.scores[0, kept] - column.scores[1, kept], column.width
+    plain = column.about["kind"] == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
     how: dict[str, Any] = {"width": width, "binary": plain, "level": level, "complete": pairs.complete}
     return difference(d, pairs.clusters[kept], pairs.weights[kept], **how)
 
@@ -598,32 +567,23 @@ def _mean(values: Array, weights: Array) -> float:
     return float(np.average(values[there], weights=weights[there])) if there.any() else np.nan
 
 
-def _correlation(new: Array, old: Array) -> float:
-    constant = len(new) < 3 or np.ptp(new) < TIE or np.ptp(old) < TIE
-    return np.nan if constant else float(np.corrcoef(new, old)[0, 1])
-
-
 def _noise(variances: Array, weights: Array, level: float) -> float:
     """Return the bound of the mean difference, at `level`, if the systems differed by judge noise alone."""
     from scipy.special import ndtri
 
     of_question = variances.sum(axis=0)
-    repeated = ~np.isnan(of_question)
-    if not repeated.any():
+    if not (repeated := ~np.isnan(of_question)).any():
         return np.nan
     # Questions that were not repeated are as noisy as those that were.
     spread = np.where(repeated, of_question, of_question[repeated].mean())
     return float(ndtri(0.5 + level / 2) * np.sqrt(weights**2 @ spread) / weights.sum())
 
 
-def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.DataFrame:
+def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> Iterator[dict[str, Any]]:
     """Return one row per value of a column and metric, and the difference over the other questions."""
-    if by not in pairs.labels:
-        raise unknown("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
-    values = pairs.labels[by]
-    if values.isna().all():
+    need_known("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
+    if (values := pairs.labels[by]).isna().all():
         raise RagnbError(f"by={by!r}: no question has a value in it")
-    rows = []
     for value in sorted(values.dropna().unique(), key=str):
         inside = (values == value).to_numpy()
         for column in columns:
@@ -632,8 +592,7 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
                 raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
             row.pop(by, None)  # a kind of question takes the place of the metric's kind
             without = {f"{name}_without": getattr(rest, name) for name in ("value", "low", "high")}
-            rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
-    return pd.DataFrame(rows)
+            yield {**dict(list(row.items())[:2]), by: value, **row, **without}
 
 
 def primary_of(columns: Sequence[_Column], asked: str | None) -> _Column | None:
@@ -641,18 +600,17 @@ def primary_of(columns: Sequence[_Column], asked: str | None) -> _Column | None:
     named = {column.metric: column for column in columns}
     if asked is not None and asked not in named:
         raise unknown("primary", asked, [*named])
-    if asked is None and not columns[-1].reason and columns[-1].high > columns[-1].low:
+    if asked is None and not columns[-1].about["reason"] and columns[-1].width > 0:
         return columns[-1]
     return named.get(asked or "correct_outcome", columns[0] if len(columns) == 2 else None)
 
 
 def _margins(columns: Sequence[_Column], asked: Margin) -> pd.Series[float]:
     """Return the margin of each metric; nan where the range is endless and none is given."""
-    own = {c.metric: (c.high - c.low) * _SAME_SHARE if np.isfinite(c.high - c.low) else np.nan for c in columns}
+    own = {c.metric: c.width * _SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
     given = asked if isinstance(asked, Mapping) else {} if asked is None else dict.fromkeys(own, asked)
     for name, value in given.items():
-        if name not in own:
-            raise unknown("margin", name, list(own))
+        need_known("margin", name, list(own))
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
             raise RagnbError(f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units")
     return pd.Series({**own, **given}, dtype=float)
@@ -671,8 +629,7 @@ def beside_people(
 ) -> pd.DataFrame:
     """Return the table with the difference in what people gave, and whether it bears out the judge's."""
     people = ratings if isinstance(ratings, pd.DataFrame) else read_ratings(ratings)
-    lacking = [name for name in ("item_id", "system", "human") if name not in people]
-    if lacking:
+    if lacking := [name for name in ("item_id", "system", "human") if name not in people]:
         raise RagnbError(
             f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"
         )
@@ -698,8 +655,7 @@ def beside_people(
                     "human_value": found.value, "human_low": found.low, "human_high": found.high,
                     "n_human": found.n,
                 })  # fmt: skip
-    keys = ["candidate", "metric", *([] if by is None else [by])]
-    whole = table.merge(pd.DataFrame(rows), on=keys, how="left")
+    whole = table.merge(pd.DataFrame(rows), on=["candidate", "metric", *([] if by is None else [by])], how="left")
     seen = (whole["human_low"] > 0) | (whole["human_high"] < 0)
     agree = seen & (np.sign(whole["human_value"]) == np.sign(whole["value"]))
     whole["supported"] = pd.Series(np.where(whole["n_human"] > 0, agree, None), dtype=object)
@@ -710,15 +666,9 @@ def beside_people(
 
 
 def difference(
-    values: Array,
-    clusters: npt.NDArray[np.intp],
-    weights: Array,
-    *,
-    width: float = np.inf,
-    binary: bool = False,
-    level: float = 0.95,
-    complete: bool = False,
-) -> Estimate:
+    values: Array, clusters: npt.NDArray[np.intp], weights: Array, *, width: float = np.inf,
+    binary: bool = False, level: float = 0.95, complete: bool = False,
+) -> Estimate:  # fmt: skip
     """Return the mean of paired differences with its clustered interval, value ± t·se.
 
     Parameters
@@ -745,8 +695,7 @@ def difference(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.2, 0.07, 0.33)
     """
-    found = mean_of(values, clusters, weights, level, complete)
-    if found.n_clusters < 2:
+    if (found := mean_of(values, clusters, weights, level, complete)).n_clusters < 2:
         return replace(found, low=np.nan, high=np.nan)
     there = values[~np.isnan(values) & (weights > 0)] / width if np.isfinite(width) else np.empty(0)
     n, se = len(there), found.se
@@ -792,8 +741,7 @@ def detectable(found: Estimate, level: float) -> float:
     """
     if not np.isfinite(found.low):
         return np.nan
-    times = stats.t_quantile(level, found.df) + stats.t_quantile(2 * POWER - 1, found.df)
-    return float(times) * found.se
+    return float(stats.t_quantile(level, found.df) + stats.t_quantile(2 * POWER - 1, found.df)) * found.se
 
 
 def outcome_of(low: float, high: float, *, margin: float, better: str, p: float = 0.0, alpha: float = 0.05) -> str:
@@ -831,13 +779,8 @@ def all_questions(
     of the two means.
     """
     sides = [(np.where(np.isnan(x), 0.0, weights), np.nan_to_num(x)) for x in (new, old)]
-    columns = np.stack([part for v, x in sides for part in (v, v * x)], axis=1)
-    sums = sums_by(packed(clusters), columns)
-
-    def of(s: Array) -> Array:
-        return np.asarray(s[..., 1] / s[..., 0] - s[..., 3] / s[..., 2])
-
-    return stats.jackknife(of, sums, sums[:, 0] + sums[:, 2], level=level)
+    sums = sums_by(packed(clusters), np.stack([part for v, x in sides for part in (v, v * x)], axis=1))
+    return stats.jackknife(gap, sums, sums[:, 0] + sums[:, 2], level=level)
 
 
 CHANGES = ("fixed", "broken", "better", "worse")
@@ -902,18 +845,18 @@ def changed_questions(
 
 def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, system: str) -> pd.DataFrame:
     columns = columns_of(pairs, scenario)
-    column = primary_of(columns, metric)
-    if column is None:
+    if (column := primary_of(columns, metric)) is None:
         choices = listing(one.metric for one in columns[:-1])
-        raise RagnbError(f"several metrics and no total ({columns[-1].reason}); name one of {choices}: metric='…'")
+        reason = columns[-1].about["reason"]
+        raise RagnbError(f"several metrics and no total ({reason}); name one of {choices}: metric='…'")
     new, old = column.scores
-    gain = np.nan_to_num(new - old) * (1 if column.better == "higher" else -1) * (pairs.weights > 0)
+    gain = np.nan_to_num(new - old) * (1 if column.about["better"] == "higher" else -1) * (pairs.weights > 0)
     key, asked = str(pairs.labels.columns[0]), pairs.labels.iloc[:, 0].astype(str)
     order = np.lexsort([asked, -np.abs(gain).round(9)])  # of equal changes by name: rows of a query have no order
     moved = [order[sign * gain[order] > TIE][:n] for sign in (1, -1)]
     at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
     labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
-    turned = (np.abs(gain[at]) >= column.high - column.low - TIE) & (column.kind == "binary")
+    turned = (np.abs(gain[at]) >= column.width - TIE) & (column.about["kind"] == "binary")
     names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
     shown = [name for name in dict.fromkeys([key, "sample_id", "question", scenario.doc]) if name in labels]
     table = pd.DataFrame(names, index=labels.index).join(labels[shown])
@@ -948,7 +891,7 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     for role, origin in zip(("now", "before"), pairs.origins, strict=True):
         found = _texts(*origin, key, table["sample_id"].tolist(), "system", ["label"])
         table[f"{role}_label"] = found["label"].reindex(table["sample_id"]).to_list() if "label" in found else None
-    sign = 1 if column is None or column.better == "higher" else -1
+    sign = 1 if column is None or column.about["better"] == "higher" else -1
     gain = sign * (table["now"] - table["before"]).fillna(0.0)
     change = np.select([gain > TIE, gain < -TIE], ["better", "worse"], "same")
     right = [table[f"{role}_label"].isin(RIGHT) for role in ("now", "before")]
@@ -959,13 +902,10 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
 
 def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> Any:
     """Return the failure modes of some questions, of the candidate and the baseline; None where none applies."""
-    # The rules' thresholds mean nothing on a scale of the caller's own.
-    known = [(metric, METRICS[metric.name]) for metric in pairs.metrics if metric.name in METRICS]
-    own = [m for m, ours in known if (m.scale, m.better) == (ours.scale, ours.better)]
+    own = [metric for metric in pairs.metrics if same_scale(metric)]
     if not {*NEEDED} <= {metric.name for metric in own}:
         return None
-    names = [metric.name for metric in pairs.metrics]
-    frames = [pd.DataFrame(side[at], columns=names) for side in pairs.scores]
+    frames = [pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics]) for side in pairs.scores]
     return np.stack([failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames])
 
 
@@ -1036,17 +976,16 @@ def changes(run: Run, other: Run, pairs: Iterable[Pairs]) -> list[dict[str, str]
     return rows
 
 
-def _of_questions(pairs: Pairs, doc: str, lang: str) -> list[dict[str, str]]:
-    say, rows = texts.load(lang), []
-    there: npt.NDArray[np.bool_] = np.any(pairs.states < 4, axis=2)
+def _of_questions(pairs: Pairs, doc: str, lang: str) -> Iterator[dict[str, str]]:
+    say = texts.load(lang)
+    there: Flags = np.any(pairs.states < 4, axis=2)
     only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
     if any(only) or pairs.reworded:
         counts = {"new": count(only[0]), "old": count(only[1]), "reworded": count(pairs.reworded)}
         text = say("note.questions_changed", n=count(int(np.logical_and(*there).sum())), **counts)
-        rows.append(note_row("questions_changed", pairs.candidate, text))
+        yield note_row("questions_changed", pairs.candidate, text)
     if doc in pairs.labels:
         sides = [set(pairs.labels.loc[side, doc].dropna()) for side in there]
         if sides[0] != sides[1]:
             counts = {"new": count(len(sides[0] - sides[1])), "old": count(len(sides[1] - sides[0]))}
-            rows.append(note_row("documents_changed", pairs.candidate, say("note.documents_changed", **counts)))
-    return rows
+            yield note_row("documents_changed", pairs.candidate, say("note.documents_changed", **counts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from ragnb.calibration import calibrate, read_ratings
 from ragnb.comparison.differences import POWER, compare
 from ragnb.comparison.source import run_of
 from ragnb.diagnostics import check_gates
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.errors import RagnbError, listing, need_known
 from ragnb.schema import DEFAULT_GATES, records
 from ragnb.weights import weighted_means
 
@@ -27,18 +28,10 @@ _COLUMNS = (
 
 
 def plan(
-    pilot: Any = None,
-    *,
-    kind: Literal["gate", "comparison", "calibration"],
-    expected: float | None = None,
-    target: float | None = None,
-    questions: int | None = None,
-    sd: float | None = None,
-    icc: float = 0.1,
-    per_document: float = 10,
-    level: float = 0.95,
-    **settings: Any,
-) -> pd.DataFrame:
+    pilot: Any = None, *, kind: Literal["gate", "comparison", "calibration"], expected: float | None = None,
+    target: float | None = None, questions: int | None = None, sd: float | None = None, icc: float = 0.1,
+    per_document: float = 10, level: float = 0.95, **settings: Any,
+) -> pd.DataFrame:  # fmt: skip
     """Plan the questions of a gate or a comparison, or the labels of a calibration, at 80 % power.
 
     Parameters
@@ -95,20 +88,18 @@ def plan(
     >>> plan(kind="comparison", questions=200, sd=0.3)["detectable"].round(3).tolist()
     [0.086]
     """
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS)
+    need_known("kind", kind, KINDS)
     if pilot is not None:
         of_pilot = {"gate": _gates, "comparison": _pairs, "calibration": _labels}[kind]
-        rows = of_pilot(pilot, expected, target, {"level": level} | settings)
+        rows = list(of_pilot(pilot, expected, target, {"level": level} | settings))
     elif settings:
         raise RagnbError(f"{next(iter(settings))}= describes a pilot, and none is given; name it first")
     else:
         target = {"comparison": 0.0, "calibration": 0.8}.get(kind, target) if target is None else target
         rows = [_assumed(kind, expected, target, questions, sd, icc, per_document, level)]
-    whole: dict[str, Any] = dict.fromkeys(("n", "needed", "more", "documents"), "Int64")
     table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object)
-    numbers = dict.fromkeys(("expected", "target", "detectable", "design_effect"), float)
-    return table.astype(whole | numbers)
+    table = table.astype(dict.fromkeys(("n", "needed", "more", "documents"), "Int64"))
+    return table.astype(dict.fromkeys(("expected", "target", "detectable", "design_effect"), "float"))
 
 
 def _assumed(
@@ -161,7 +152,7 @@ def _within(**asked: tuple[Any, float, float]) -> None:
             raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
 
 
-def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the questions that each gate of a pilot still needs, by system."""
     if expected is not None or target is not None:
         raise RagnbError("a pilot's gates set the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]")
@@ -169,8 +160,7 @@ def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
     one = run.scenario
     names = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
     how: dict[str, Any] = {name: getattr(one, name) for name in names}
-    by = "system" if len(run.systems) > 1 else None
-    means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
+    means = weighted_means(run.frame, metrics=run.metrics, by="system" if len(run.systems) > 1 else None, **how)
     gates = one.gates if one.gates is not None else DEFAULT_GATES
     there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
     if not there:
@@ -178,48 +168,39 @@ def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
             f"no gate uses a metric of the pilot ({listing(means['metric'])}); name one: "
             "gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
         )
-    rows = []
     for row in records(check_gates(means, gates=there, documents_may_fail=one.documents_may_fail)):
         more, gap = row["more_needed"], abs(row["value"] - row["threshold"])
         why = "decided" if row["outcome"] in ("pass", "fail") else "too_close" if pd.isna(more) else None
-        rows.append({
+        yield {
             "about": row["gate"], "system": row["system"], "expected": row["value"], "target": row["threshold"],
             "n": row["n"], "needed": row["n"] + more, "more": more, "detectable": gap, "reason": why,
-        })  # fmt: skip
-    return rows
+        }  # fmt: skip
 
 
-def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the questions that each metric of a pilot needs to detect a difference."""
     if target is not None:
         raise RagnbError("target= is the threshold of a gate; a comparison needs the difference: expected=0.03")
-    rows = []
     for row in records(compare(pilot, **settings)):
         wanted = row["value"] if expected is None else expected
         needed = row["n_common"] * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
-        known = np.isfinite(needed) and needed < _MOST
-        whole = ceil(needed) if known else None
-        rows.append({
+        whole = ceil(needed) if np.isfinite(needed) and needed < _MOST else None
+        yield {
             "about": row["metric"], "system": row["candidate"], "expected": wanted, "target": 0.0, "needed": whole,
             "n": row["n_common"], "more": None if whole is None else max(whole - row["n_common"], 0),
-            "detectable": row["detectable"], "reason": None if known else "too_close",
-        })  # fmt: skip
-    return rows
+            "detectable": row["detectable"], "reason": "too_close" if whole is None else None,
+        }  # fmt: skip
 
 
-def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the labels that each dimension of rated answers needs."""
     if expected is not None:
         raise RagnbError("with a pilot, the agreement comes from its ratings; remove expected=")
     rated = pilot if isinstance(pilot, pd.DataFrame) else read_ratings(pilot)
     card = calibrate(rated, **(settings if target is None else {"target": target} | settings))
-    at_hand = card.verdicts.set_index(["judge", "dimension"])
-    return [
-        {
+    for row, n in zip(records(card.labels_needed), card.verdicts["n"], strict=True):
+        yield {
             "about": row["dimension"], "system": row["judge"], "expected": row["planned"], "target": card.target,
-            "needed": row["total"], "more": row["more"], "design_effect": row["deff"],
-            "n": int(at_hand.loc[(row["judge"], row["dimension"]), "n"]),
+            "needed": row["total"], "more": row["more"], "design_effect": row["deff"], "n": int(n),
             "reason": None if row["reason"] == "counted" else row["reason"],
-        }
-        for row in records(card.labels_needed)
-    ]  # fmt: skip
+        }  # fmt: skip

@@ -42,8 +42,7 @@ class Standings:
         return {name: f"{rank}–{last}" if last > rank else f"{rank}" for name, rank, last in rows}
 
     def __repr__(self) -> str:
-        places = ", ".join(f"{name} {place}" for name, place in self.places.items())
-        return f"Standings({self.metric}: {places})"
+        return f"Standings({self.metric}: {', '.join(f'{name} {place}' for name, place in self.places.items())})"
 
 
 def standings(
@@ -85,22 +84,19 @@ def standings(
         raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
     every = [one for name in run.systems for one in paired_runs(run, name, system=system, on=on)[1]]
     pairs = compared(every, run.scenario, margin=margin, primary=metric)
-    pairs = pairs[pairs["primary"]].reset_index(drop=True)
-    if pairs.empty:
+    if (pairs := pairs[pairs["primary"]].reset_index(drop=True)).empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")
     alpha = 1 - float(pairs["level"].iloc[0])
     sides = [frozenset(pair) for pair in zip(pairs["candidate"], pairs["baseline"], strict=True)]
     tested = dict(zip(sides, pairs["p"], strict=True))  # both directions are one test
     adjusted = dict(zip(tested, stats.holm(list(tested.values())), strict=True))
     pairs["p_holm"] = [adjusted[pair] for pair in sides]
-    unsure = pairs["outcome"].isin(["better", "worse"]) & ~(pairs["p_holm"] < alpha)
-    pairs.loc[unsure, "outcome"] = "undecided"
+    pairs.loc[pairs["outcome"].isin(["better", "worse"]) & ~(pairs["p_holm"] < alpha), "outcome"] = "undecided"
     pairs["win_rate"] = (pairs["wins"] + pairs["ties"] / 2) / pairs["n_common"]
-    sign = pairs["better"].map({"higher": 1.0, "lower": -1.0})
-    won, lost = pairs["outcome"] == "better", pairs["outcome"] == "worse"
-    shown = pairs.assign(value=pairs["value"] * sign, n_better=won.astype(int), n_worse=lost.astype(int))
+    value = pairs["value"] * pairs["better"].map({"higher": 1.0, "lower": -1.0})
+    won = {f"n_{word}": pairs["outcome"] == word for word in ("better", "worse")}
     counts = {"value": "mean", "win_rate": "mean", "n_better": "sum", "n_worse": "sum"}
-    ranks = shown.groupby("candidate").agg(counts).rename_axis("system").reset_index()
+    ranks = pairs.assign(value=value, **won).groupby("candidate").agg(counts).reset_index(names="system")
     ranks.insert(1, "rank", ranks["n_worse"] + 1)
     ranks.insert(2, "rank_high", len(ranks) - ranks["n_better"])
     order = ["rank", "rank_high", "value"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.comparison.differences import TIE, Pairs, paired_runs, total_of_pairs
 from ragnb.comparison.source import run_of
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes
@@ -95,6 +95,7 @@ class WeightMap:
     differences: Array
     clusters: npt.NDArray[np.intp]
     weights: Array
+    _forms: dict[bytes, Array] = field(default_factory=dict)  # by the patterns in use; today's weights change none
 
     @classmethod
     def of(cls, pairs: Pairs, total: Total, level: float) -> WeightMap:
@@ -108,8 +109,7 @@ class WeightMap:
             )
         kept = np.array([m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)])
         d = (pairs.differences * total.slopes)[:, kept]
-        asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
-        if kept.sum() < 2 or not asked.any():
+        if kept.sum() < 2 or not (asked := ~np.isnan(d).all(axis=1) & (pairs.weights > 0)).any():
             raise RagnbError(
                 "a weight map needs at least two metrics that both systems have; name two: "
                 "metrics=[…]"
@@ -123,7 +123,7 @@ class WeightMap:
         """Return the map with these weights as the current ones; results that do not depend on them are reused."""
         weights = np.array([metric_weights[name] for name in self.metrics], dtype=float)
         moved = replace(self, today=weights / weights.sum())
-        vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums", "_forms")})
+        vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums")})
         return moved
 
     @cached_property
@@ -143,11 +143,6 @@ class WeightMap:
         columns = [np.bincount(cell, v * np.nan_to_num(x), g * p).reshape(g, p) for x in self.differences.T]
         sums: Array = np.stack(columns, axis=2)
         return counts, sums, counts.sum(axis=0), sums.sum(axis=0)
-
-    @cached_property
-    def _forms(self) -> dict[bytes, Array]:
-        """Cached linear forms, by the patterns in use."""
-        return {}
 
     def _form(self, used: npt.NDArray[np.bool_]) -> Array:
         """Return the quadratic form over the patterns in use, whose root is half the width of the interval."""
@@ -180,8 +175,7 @@ class WeightMap:
 
     def _other(self, w: Array) -> npt.NDArray[np.bool_]:
         """Return whether at some weights the other system leads than does today."""
-        now = np.sign(self._value(self.today[None])[0])
-        return np.asarray(self._value(w) * now < -TIE)
+        return np.asarray(self._value(w) * np.sign(self._value(self.today[None])[0]) < -TIE)
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -199,8 +193,7 @@ class WeightMap:
         """
         if isinstance(metric_weights, Mapping):
             for name in metric_weights:
-                if name not in self.metrics:
-                    raise unknown("metric", name, list(self.metrics))
+                need_known("metric", name, self.metrics)
             metric_weights = [[metric_weights.get(name, 1.0) for name in self.metrics]]
         w = np.atleast_2d(np.asarray(metric_weights, dtype=float))
         sound = np.isfinite(w).all() and (w >= 0).all() and w.any(axis=1).all()
@@ -218,8 +211,7 @@ class WeightMap:
                 self._forms[key] = self._form(used)
             form = self._forms[key]
             for some in np.array_split(rows, -(-len(rows) * len(form) // _BLOCK)):
-                shares = w[some][:, None, :] * present[used] / scale[some][:, used, None]
-                omega = shares.reshape(len(some), -1)
+                omega = (w[some][:, None, :] * present[used] / scale[some][:, used, None]).reshape(len(some), -1)
                 half[some] = np.sqrt(np.maximum(np.einsum("mi,mi->m", omega @ form, omega), 0.0))
         return pd.DataFrame({"value": value, "low": value - half, "high": value + half})
 
@@ -258,21 +250,17 @@ class WeightMap:
         flips = np.isfinite(away).any(axis=1)
         flip = np.full(k, np.nan)
         flip[flips] = self._border(ways[flips, away[flips].argmin(axis=1)])[:, flips].diagonal()
-        ends = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
+        without, alone = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
         table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
-        table["distance"] = (table["flip"] - table["today"]).abs()
-        table["without"], table["alone"] = ends
-        moved = -(table["alone"] - table["without"]).abs()
-        order = table.assign(moved=moved).sort_values(["distance", "moved"], kind="stable").index
-        return table.loc[order].reset_index(drop=True)
+        table = table.assign(distance=np.abs(flip - self.today), without=without, alone=alone)
+        return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(drop=True)
 
     def strip(self, metric: str, *, points: int = 101) -> pd.DataFrame:
         """Return the difference while one metric's share goes from 0 to 1: ``share, value, low, high``."""
-        if metric not in self.metrics:
-            raise unknown("metric", metric, list(self.metrics))
+        need_known("metric", metric, self.metrics)
         share = np.linspace(0, 1, points)
-        found = self.at(self._moved(self.metrics.index(metric), share)).assign(share=share)
-        return found[["share", "value", "low", "high"]]
+        found = self.at(self._moved(self.metrics.index(metric), share))
+        return pd.concat([pd.DataFrame({"share": share}), found], axis=1)
 
     def _moved(self, k: int, share: Array) -> Array:
         others = np.arange(len(self.today)) != k
@@ -303,10 +291,8 @@ class WeightMap:
         beyond = points[self._other(points)]
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
         alone = np.eye(len(names))
-        transfers = self.today + self.today[:, None, None] * (alone - alone[:, None])
-        ends = np.vstack([beyond, alone, *transfers])
-        ends = ends[self._other(ends)]
-        if not len(ends):
+        ends = np.vstack([beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))])
+        if not len(ends := ends[self._other(ends)]):
             return None
         border = self._border(ends)
         moved = np.abs(border - self.today).sum(axis=1) / 2
@@ -319,6 +305,6 @@ class WeightMap:
         leader, name = ("candidate", self.candidate) if shares["candidate"] >= 0.5 else ("baseline", self.baseline)
         words = f"{name} leads for {shares[leader]:.0%} of all weightings, conclusively for "
         words += f"{shares[f'{leader}_conclusive']:.0%}"
-        flip = self.nearest_flip
-        flips = f"; flips when {flip['distance']:.0%} of the weight moves" if flip else ""
-        return f"WeightMap({words}{flips})"
+        if flip := self.nearest_flip:
+            words += f"; flips when {flip['distance']:.0%} of the weight moves"
+        return f"WeightMap({words})"

@@ -18,11 +18,11 @@ from ragnb.schema import Metric
 from ragnb.weights import column_names
 
 REPORTS = Path("reports")
+# What two runs of one evaluation have in common; files and columns are each run's own.
 _SHARED = (
     "lang", "doc", "cluster", "rubric", "metrics", "metric_weights", "doc_weights", "orient", "rescale", "level",
     "candidate", "baseline", "gates", "corpus", "no_data",
 )  # fmt: skip
-"""What two runs of one evaluation have in common; files and columns are each run's own."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ def run_of(
         return _gathered(source.name, source.replace(**settings), None, system)
     scenario = Scenario.without_files().replace(**settings)
     found = _gathered("", scenario, pd.DataFrame(source) if isinstance(source, list) else source, system)
-    alone = found.systems[0] if len(found.systems) == 1 else ""
-    return replace(found, name=alone or name)
+    return replace(found, name=(found.systems[0] if len(found.systems) == 1 else "") or name)
 
 
 def located(path: str) -> str | None:
@@ -106,8 +105,7 @@ def need_baseline(baseline: str, systems: Collection[str]) -> None:
 
 
 def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
-    place = located(path)
-    if place is None:
+    if (place := located(path)) is None:
         raise RagnbError(
             f"{path}: there is no such file, folder of a run or scenario with a run in {REPORTS}/; name a table "
             "of scores, reports/NAME/latest, or store.sqlite#RUN"
@@ -119,8 +117,7 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
         with Store(file, new=False) as store:
             name, frame = store.named(run), store.scores(run)
         return _gathered(name, Scenario.without_files().replace(**settings), frame, system)
-    found = Path(place)
-    if found.is_dir() and (found / "run.json").is_file():
+    if (found := Path(place)).is_dir() and (found / "run.json").is_file():
         return _of_folder(found, system, settings)
     scenario = scenario_of(found, settings)
     return _gathered(scenario.name if found.suffix in (".yaml", ".yml") else found.stem, scenario, None, system)
@@ -128,8 +125,7 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
 
 def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
     """Return the run in a folder of `ragnb report`, with the settings of its snapshot."""
-    table = folder / "scores.csv"
-    if not table.is_file():
+    if not (table := folder / "scores.csv").is_file():
         raise RagnbError(
             f"{folder}: the run was read in a stream and kept only its worst rows (worst.csv); compare the files "
             "that it was made from"

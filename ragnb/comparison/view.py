@@ -14,7 +14,7 @@ from ragnb import texts
 from ragnb.calibration import read_ratings
 from ragnb.comparison.differences import Margin, Pairs, beside_people, changes, compared, paired_runs
 from ragnb.comparison.source import run_of
-from ragnb.errors import unknown
+from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.rendering import render_markdown, render_page
@@ -57,10 +57,8 @@ def compare_view(
     head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
     shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
     if slices is not None:
-        decided = slices[slices["primary"]] if head else slices
-        for metric, rows in decided.groupby("metric", sort=False):
-            title = say("compare.by", by=by, metric=metric)
-            shown.append((title, difference_table(rows, scenario.lang, by=by)))
+        for metric, rows in (slices[slices["primary"]] if head else slices).groupby("metric", sort=False):
+            shown.append((say("compare.by", by=by, metric=metric), difference_table(rows, scenario.lang, by=by)))
     said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
     view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
     return view, table, slices
@@ -70,8 +68,7 @@ def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
     """Return the pairs with these metrics alone."""
     have = [metric.name for metric in pairs.metrics]
     for name in names:
-        if name not in have:
-            raise unknown("metric", name, have)
+        need_known("metric", name, have)
     kept = [have.index(name) for name in dict.fromkeys(names)]
     parts = {name: getattr(pairs, name)[:, :, kept] for name in ("scores", "states", "noise")}
     return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
@@ -165,25 +162,22 @@ def _notes(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any) -> Iterator[st
     if not table["primary"].any():
         yield say("compare.no_primary")
     for one in pairs:
-        about = f"{one.candidate}: " if len(pairs) > 1 else ""
         rows = table[table["candidate"] == one.candidate].to_dict("records")
-        yield from (about + text for text in _notes_of(rows, say))
+        yield from (f"{one.candidate}: " * (len(pairs) > 1) + text for text in _notes_of(rows, say))
 
 
 def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     decisive = [row for row in rows if row["primary"]] or rows
-    partly = [row for row in rows if row["left_out"]]
-    if partly:
+    if partly := [row for row in rows if row["left_out"]]:
         listed = (f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})" for row in partly)
         bounds = [(row["metric"], change(row, say), change(row, say, "worst_case")) for row in decisive]
         worst = ", ".join(f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING))
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
-    for row in decisive:
-        if pd.notna(row["all_value"]):
-            whole = difference(row, say, "all_{}")
-            asked = count(row["n_common"] + row["n_left_out"])
-            yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
+    for row in [row for row in decisive if pd.notna(row["all_value"])]:
+        whole = difference(row, say, "all_{}")
+        asked = count(row["n_common"] + row["n_left_out"])
+        yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
     small = [row for row in rows if row["below_noise"]]
     noisy = [f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})" for row in small]
     if noisy:

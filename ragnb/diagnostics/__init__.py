@@ -21,10 +21,3 @@ from ragnb.diagnostics.gates import (
     junit,
 )
 from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars
-
-__all__ = [
-    "MODES", "RULES", "check_differences", "check_gates", "completeness", "diagnose",
-    "failure_modes", "failure_summary", "findings", "fitting", "gates_json",
-    "if_documents_fail", "input_words", "junit", "least_set_note", "mode_reductions", "mode_summary",
-    "rule_gains", "rule_texts", "warning_bars",
-]  # fmt: skip

@@ -108,8 +108,7 @@ def findings(
 ) -> pd.DataFrame:
     """Return the table of `diagnose` from the reduced rows."""
     means = {row["metric"]: row for row in records(weighing.means(reduced))}
-    metrics: list[Metric] = []
-    rows: list[dict[str, Any]] = []
+    rows, metrics = list[dict[str, Any]](), list[Metric]()
     for (rule, metric), gain in zip(pairs, gains, strict=True):
         mean, better = means[metric.name], metric.better
         severities = (("critical", rule.critical), ("warning", rule.warning))
@@ -126,13 +125,11 @@ def findings(
             row["causes"], row["actions"] = rule_texts(rule, lang)
             rows.append(row)
             metrics.append(metric)
-    for row, samples in zip(rows, worst_samples(frame, metrics, top), strict=True):
-        row["worst"] = samples
     doc_weights = weights.check_weights(weighing.doc_weights, "doc_weights")
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values(
-        ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
-    )
-    return table.assign(weighted=any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs))
+    weighted = any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs)
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = table.assign(worst=pd.Series(worst_samples(frame, metrics, top), dtype=object), weighted=weighted)
+    return table.sort_values(["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
@@ -202,22 +199,21 @@ def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> li
         rows, order = nw.from_native(rows.to_native().with_row_index("__row")), ["__v0", "__row"]
     rows = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
     downwards = [metric.better == "lower", False][: len(order)]
-    worst = rows.sort(*order, descending=downwards, nulls_last=True).head(top)
-    return weights.collected(worst).rows(named=True)
+    return weights.collected(rows.sort(*order, descending=downwards, nulls_last=True).head(top)).rows(named=True)
 
 
 Rows = TypeVar("Rows")
 
+# The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold.
 READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
-"""The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold."""
 
+# The failure modes, in the order in which they are tried.
 MODES = ("not_enough_scores", *READS, "fine")
-"""The failure modes, in the order in which they are tried."""
 
 NEEDED = ("faithfulness", "answer_relevancy")
 
+# The least set of metrics to read together.
 LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
-"""The least set of metrics to read together."""
 
 
 def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES) -> Rows:
@@ -253,8 +249,7 @@ def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rule
     ['fine', 'off_the_point', 'not_enough_scores']
     """
     frame, chosen = weights.scored(scores, metrics)
-    thresholds = warning_bars(rules, chosen)
-    mode = mode_of(chosen, thresholds, MODES)
+    mode = mode_of(chosen, warning_bars(rules, chosen), MODES)
     return cast(Rows, as_called(weights.add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 
@@ -372,8 +367,7 @@ def mode_of(metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: S
         higher = metrics[places[name]].better == "higher"
         return ~value.is_null() & (value < threshold - SLACK if higher else value > threshold + SLACK)
 
-    gone = [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]
-    if len(gone) < len(NEEDED):
+    if len(gone := [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]) < len(NEEDED):
         return nw.lit(modes[0])
     tests = [gone, *([violates(name) for name in names if name in thresholds] for names in READS.values())]
     found: nw.Expr = nw.lit(modes[-1])

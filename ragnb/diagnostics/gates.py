@@ -8,6 +8,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.diagnostics.rules import SLACK, past
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, outside, unknown
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known, outside
 from ragnb.files import json_text
 from ragnb.markup import count
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, NOTE_COLUMNS, Gate, records
@@ -37,12 +38,9 @@ Row = Mapping[Any, Any]
 
 
 def check_gates(
-    means: pd.DataFrame,
-    *,
-    gates: Iterable[Gate] = DEFAULT_GATES,
-    no_data: Literal["fail", "skip"] = "fail",
+    means: pd.DataFrame, *, gates: Iterable[Gate] = DEFAULT_GATES, no_data: Literal["fail", "skip"] = "fail",
     documents_may_fail: bool = False,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Compare means with the thresholds of gates.
 
     Parameters
@@ -92,8 +90,7 @@ def check_gates(
          outcome  value  blocks
     0  undecided   0.95   False
     """
-    if no_data not in ("fail", "skip"):
-        raise unknown("no_data", no_data, ["fail", "skip"])
+    need_known("no_data", no_data, ["fail", "skip"])
     have = set(means.columns) if isinstance(means, pd.DataFrame) else set()
     if not ({*_OF_MEANS} <= have or have == {"metric"}):
         shown = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
@@ -123,16 +120,13 @@ def check_gates(
                 "or name the groups' column 'system'"
             )
         rows[key] = row
-    for gate in asked:
-        if gate.metric not in {*METRICS, "weighted_score", *there}:
-            near = did_you_mean(gate.metric, there)
-            text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
-            warnings.warn(text, RagnbWarning, stacklevel=outside())
-    systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
+    for gate in [gate for gate in asked if gate.metric not in {*METRICS, "weighted_score", *there}]:
+        near = did_you_mean(gate.metric, there)
+        text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
+        warnings.warn(text, RagnbWarning, stacklevel=outside())
     return gate_frame(
         _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail) | {"system": system}
-        for system in systems
-        for gate in asked
+        for system, gate in product(dict.fromkeys(system for system, _ in rows) or [None], asked)
     )
 
 
@@ -164,21 +158,18 @@ def check_differences(
        op  threshold outcome  blocks
     0  >=      -0.02    pass   False
     """
-    table = [] if compared is None else records(compared)
-    systems = list(dict.fromkeys(row["candidate"] for row in table)) or [None]
-    out = []
-    for system in systems:
-        own = {row["metric"]: row for row in table if row["candidate"] == system}
-        for gate in gates:
-            row = own.get(gate.metric, {})
-            lower = row.get("better") == "lower"
-            width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
-            bound = gate.by if lower else -gate.by or 0.0
-            op: Any = "<=" if lower else ">="
-            plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
-            ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
-            found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
-            out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
+    rows = {(row["candidate"], row["metric"]): row for row in ([] if compared is None else records(compared))}
+    systems, out = list(dict.fromkeys(system for system, _ in rows)) or [None], []
+    for system, gate in product(systems, gates):
+        row = rows.get((system, gate.metric), {})
+        lower = row.get("better") == "lower"
+        width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
+        bound = gate.by if lower else -gate.by or 0.0
+        op: Any = "<=" if lower else ">="
+        plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
+        ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
+        found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
+        out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
     return gate_frame(out)
 
 
@@ -264,8 +255,7 @@ def _more_needed(at: float, known: Mapping[str, float], n: int, span: tuple[floa
     low, width = (span[0], span[1] - span[0]) if math.isfinite(span[1] - span[0]) else (0.0, 1.0)
     value, first, last, at = ((x - low) / width for x in (known["value"], known["low"], known["high"], at))
     df, level = known["df"], known["level"]
-    size = stats.wilson_size(value, first, last, df, level)
-    if not math.isnan(size):
+    if not math.isnan(size := stats.wilson_size(value, first, last, df, level)):
         return stats.questions_to_decide(value, at, n, df, level, size=size)
     half, se = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width, known["se"] / width
     plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
@@ -273,13 +263,10 @@ def _more_needed(at: float, known: Mapping[str, float], n: int, span: tuple[floa
 
 
 def completeness(
-    means: pd.DataFrame,
-    *,
-    lines: Iterable[Mapping[str, Any]] = (),
-    coverage: Mapping[Any, tuple[int, int]] | None = None,
-    allow: float = 0.0,
+    means: pd.DataFrame, *, lines: Iterable[Mapping[str, Any]] = (),
+    coverage: Mapping[Any, tuple[int, int]] | None = None, allow: float = 0.0,
     no_data: Literal["fail", "skip"] = "fail",
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Return one row for each completeness gate that applies, with the columns of `check_gates`.
 
     Parameters
@@ -311,20 +298,17 @@ def completeness(
     0  scored_cells  0.099  101    True
     """
     rows = []
-    counted = [(one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]]
-    if counted:
+    if counted := [(one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]]:
         damaged, total = max(counted, key=itemgetter(0))
         row = _gate_row(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), 1 - damaged, total)
         rows.append(row | {"reason": "incomplete" if row["blocks"] else ""})
-    for system, (traced, wanted) in (coverage or {}).items():
-        if wanted:
-            rows.append(_gate_row(GOLD_COVERAGE, traced / wanted, wanted, system=system))
+    wanted = [(system, traced, n) for system, (traced, n) in (coverage or {}).items() if n]
+    rows += [_gate_row(GOLD_COVERAGE, traced / n, n, system=system) for system, traced, n in wanted]
     cells: dict[Any, dict[str, tuple[int, int]]] = {}
-    for row in records(means):
-        if row["role"] in ("quality", "rate"):
-            parts = cells.setdefault(row.get("system"), {})
-            ok, tried = parts.get(row["role"], (0, 0))
-            parts[row["role"]] = ok + int(row["n"]), tried + int(row["n"]) + int(row["n_failed"])
+    for row in records(means[means["role"].isin(["quality", "rate"])]):
+        parts = cells.setdefault(row.get("system"), {})
+        ok, tried = parts.get(row["role"], (0, 0))
+        parts[row["role"]] = ok + int(row["n"]), tried + int(row["n"]) + int(row["n_failed"])
     for system, parts in cells.items():
         shares = [(ok / tried, tried) for ok, tried in parts.values() if tried]
         share, n = min(shares, key=itemgetter(0), default=(math.nan, 0))
@@ -363,9 +347,8 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     >>> json.loads(gates_json(gates))["blocked"]
     True
     """
-    rows = plain_records(gates[list(COLUMNS)])
     more = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | more)
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": plain_records(gates[list(COLUMNS)])} | more)
 
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

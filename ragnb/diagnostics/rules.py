@@ -15,8 +15,8 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, outside
 from ragnb.schema import METRICS, Gate, Metric, Rule
 
+# Tolerance of a comparison: the float mean of three 0.7s is not below 0.7.
 SLACK = 1e-9
-"""Tolerance of a comparison: the float mean of three 0.7s is not below 0.7."""
 
 TABLE = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
 RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
@@ -73,7 +73,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
         if not all(name in have for name in needed) or (rule.warning is None and rule.critical is None):
             continue
         metric = have[rule.metric]
-        if rule in RULES and not all(_same_scale(have[name]) for name in needed):
+        if rule in RULES and not all(same_scale(have[name]) for name in needed):
             warnings.warn(
                 f"the rule {rule.name!r} does not fit {rule.metric!r} on {metric.low:g}..{metric.high:g} "
                 f"({metric.better} is better) and is left out; "
@@ -90,9 +90,10 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
         yield rule, metric
 
 
-def _same_scale(metric: Metric) -> bool:
-    ours = METRICS[metric.name]
-    return (metric.scale, metric.better) == (ours.scale, ours.better)
+def same_scale(metric: Metric) -> bool:
+    """Whether a metric has the scale and direction that METRICS declares; without them a rule means nothing."""
+    ours = METRICS.get(metric.name)
+    return ours is not None and (metric.scale, metric.better) == (ours.scale, ours.better)
 
 
 def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, float]:

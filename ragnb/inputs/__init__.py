@@ -3,16 +3,4 @@
 from ragnb.inputs import streams
 from ragnb.inputs.card import FileCard, inspect_file
 from ragnb.inputs.gather import Inputs, gather
-from ragnb.inputs.stages import (
-    read_inputs,
-    read_scenario,
-    scenario_of,
-    stage_table,
-    stage_tables,
-    with_cases,
-)
-
-__all__ = [
-    "FileCard", "Inputs", "gather", "inspect_file", "read_inputs", "read_scenario", "scenario_of", "stage_table",
-    "stage_tables", "streams", "with_cases",
-]  # fmt: skip
+from ragnb.inputs.stages import read_inputs, read_scenario, scenario_of, stage_table, stage_tables, with_cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from ragnb.markup import count, one_line
 from ragnb.readers import is_measure, qrels_columns, read_table
 from ragnb.readers.names import WORDS, words_in
 from ragnb.scenario.model import block, flow
-from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, range_of
+from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, range_of
 
 Kind = Literal["scores", "cases", "traces", "gold", "ratings", "totals", "table"]
 _ROLES: dict[str, str] = {"scores": "scores", "traces": "traces", "ratings": "ratings", "cases": "cases"}
@@ -92,9 +93,9 @@ class FileCard:
         if self.kind == "ratings":
             return f"rn.calibrate(rn.read_ratings({name}))" if self.runs else f"rn.read_ratings({name}{options})"
         if self.kind in ("totals", "table"):
-            if self.format in ("json", "jsonl"):
-                return f"open({name}).read()"
-            return f"pandas.read_{self.format if self.format in ('parquet', 'excel') else 'csv'}({name})"
+            reader = self.format if self.format in ("parquet", "excel", "json", "jsonl") else "csv"
+            lines = ", lines=True" if reader == "jsonl" else ""
+            return f"pandas.read_{reader.replace('jsonl', 'json')}({name}{lines})"
         read = f"rn.read_{self.kind}({name}{options})"
         return f"rn.check_gold({read})" if self.kind == "gold" else read
 
@@ -212,7 +213,7 @@ def card_of(
     metrics = _metrics(frame, tools)
     named = [name for name in have if name in _MAPPED and name not in made]
     known = metrics.loc[metrics["known"], "metric"].tolist()
-    usable = metrics[~metrics["known"] & metrics["low"].notna()]
+    told = metrics[metrics["told"] & metrics["low"].notna() & (metrics["known"] | (not known))]
     kind: Kind = "table"
     if source.get("totals"):
         kind, metrics = "totals", metrics[:0]
@@ -220,26 +221,20 @@ def card_of(
         kind = "ratings"
     elif ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
         kind, metrics = "gold", metrics[:0]
-    elif known or len(usable):
+    elif known or len(told):
         kind = "scores"
     elif "answer" in have:
         kind = "traces"
     elif "question" in have:
         kind = "cases"
     settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
-    guessed = {} if kind != "table" else _guessed(frame)
-    guessed = guessed if {"question", "answer"} <= {*guessed.values()} else {}
+    guessed = _guessed(frame) if kind == "table" else {}
     kind = "traces" if guessed else kind
-    if told := dict(source["picks"]) | guessed:
-        settings["columns"] = told
-    rows = usable if kind == "scores" and not known else usable[:0]
-    wrong = metrics[metrics["known"] & metrics["metric"].isin(METRICS) & metrics["declare"]]
-    if kind == "scores" and len(rows := pd.concat([wrong, rows])):
-        declared = rows[["metric", "low", "high"]].astype({"low": float, "high": float})
-        settings["metrics"] = [
-            {"name": name, "low": _whole(low), "high": _whole(high)}
-            for name, low, high in declared.itertuples(index=False)
-        ]
+    if picks := dict(source["picks"]) | guessed:
+        settings["columns"] = picks
+    if kind == "scores" and len(told):
+        rows = told[["metric", "low", "high"]].itertuples(index=False)
+        settings["metrics"] = [{"name": n, "low": _whole(low), "high": _whole(high)} for n, low, high in rows]
     columns = {mapped.get(name, name): name for name in frame.columns if name in {*named, *known}} | guessed
     runs = True
     if kind == "ratings":
@@ -249,7 +244,7 @@ def card_of(
             runs = False
     return FileCard(
         path, kind, str(source["format"]), str(source["layout"]), len(frame), columns,
-        metrics.drop(columns="declare"), lossy, settings, runs, lang,
+        metrics.drop(columns="told"), lossy, settings, runs, lang,
     )  # fmt: skip
 
 
@@ -258,37 +253,35 @@ def _whole(number: float) -> int | float:
 
 
 def _metrics(frame: pd.DataFrame, tools: dict[str, Any]) -> pd.DataFrame:
-    """Return the metrics and the columns that may be some, with their ranges."""
+    """Return the metrics and the columns that may be some, with their ranges, and which have to be told."""
     rows = []
     for name in map(str, frame.columns):
-        cells = frame[name]
+        cells, known = frame[name], name in tools or name in METRICS
         if "__" in name or not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells)):
             continue
         numbers = pd.to_numeric(cells).astype(float).dropna()
-        known, tool = METRICS.get(name), tools.get(name)
-        if not len(numbers) or ((name in (*NOT_METRICS, *_MAPPED) or is_measure(name)) and not known and not tool):
+        counts = len(numbers) > 2 and numbers.diff().dropna().eq(1).all()  # it numbers the rows
+        if not len(numbers) or (not known and (counts or name in (*NOT_METRICS, *_MAPPED) or is_measure(name))):
             continue
-        low, high = float(numbers.min()), float(numbers.max())
-        ends = (tool["low"], tool["high"]) if tool else (known.low, known.high) if known else range_of(low, high)
-        outside = known is not None and not tool and not (known.low - 1e-6 <= low and high <= known.high + 1e-6)
-        if outside:
-            ends = range_of(low, high)
-        if known is None and tool is None and len(numbers) > 2 and numbers.diff().dropna().eq(1).all():
-            continue  # it numbers the rows
-        seen = {"seen_low": low, "seen_high": high, "n": len(numbers)}
-        row = {"metric": name, "low": (ends or (float("nan"),))[0], "high": (ends or (float("nan"),))[-1], **seen}
-        rows.append({**row, "known": bool(known or tool), "declare": outside})
-    names = ["metric", "low", "high", "seen_low", "seen_high", "n", "known", "declare"]
-    table = pd.DataFrame(rows, columns=names).astype({"known": bool, "declare": bool})
-    order = pd.DataFrame({"known": ~table["known"], "unit": (table["low"] != 0) | (table["high"] != 1)})
-    return table.loc[order.sort_values(["known", "unit"], kind="stable").index].reset_index(drop=True)
+        seen = float(numbers.min()), float(numbers.max())
+        metric, tool = METRICS.get(name), tools.get(name)
+        ends = (tool["low"], tool["high"]) if tool else (metric.low, metric.high) if metric else None
+        fits = ends is not None and ends[0] - CLIP <= seen[0] and seen[1] <= ends[1] + CLIP
+        low, high = (ends if fits else range_of(*seen)) or (math.nan, math.nan)
+        rows.append((name, low, high, *seen, len(numbers), known, not fits, (low, high) != (0, 1)))
+    names = ["metric", "low", "high", "seen_low", "seen_high", "n", "known", "told", "other"]
+    table = pd.DataFrame(rows, columns=names).astype({"known": bool, "told": bool, "low": float, "high": float})
+    order = table.assign(known=~table["known"]).sort_values(["known", "other"], kind="stable").index
+    return table.loc[order].drop(columns="other").reset_index(drop=True)
 
 
 def _guessed(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of texts whose names are words for a question or an answer."""
+    """Return the columns of texts whose names are words for a question and an answer, if there are both."""
     found: dict[str, str] = {}
     for target, words in WORDS["hints"].items():
-        named = (str(name) for name in frame.columns if words_in(str(name)) & {*words} and name not in found)
+        signs = [word for word in words if not word.isascii()]
+        names = (name for name in map(str, frame.columns) if name not in found)
+        named = (name for name in names if words_in(name) & {*words} or any(sign in name for sign in signs))
         texts = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
         found |= dict.fromkeys(islice(texts, 1), target)
-    return found
+    return found if len(found) == len(WORDS["hints"]) else {}

@@ -8,8 +8,3 @@ steer the system, `arena` sets systems side by side. What is paid for is kept in
 from ragnb.judging.run import Improved, Judged, arena, dry_run, improve, judge
 from ragnb.judging.verdict import Verdict, evidence_rank, material, parse_verdict, system_prompt
 from ragnb.scoring import support_lexical
-
-__all__ = [
-    "Improved", "Judged", "Verdict", "arena", "dry_run", "evidence_rank", "improve", "judge", "material",
-    "parse_verdict", "support_lexical", "system_prompt",
-]  # fmt: skip

@@ -13,11 +13,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, need_whole, unknown
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, need_whole
 from ragnb.judging.verdict import TEXTS, cut, evidence_rank, material, numbered, parse_verdict, system_prompt
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers import read_cases
@@ -25,16 +24,16 @@ from ragnb.readers.cells import as_texts
 from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row
 from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
+from ragnb.stats import Flags
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
 from ragnb.store.store import Estimate, Run, Store, StoreLike, estimate, opened, run_cells, systems_of
 from ragnb.weights import weigh
 
 REPLY_TOKENS = 400
+# Of the order in which answers are judged, and how many questions at least are judged before it may end early.
 SEED, FEWEST = 0, 50
-"""Of the order in which answers are judged, and how many questions at least are judged before it may end early."""
-Flags = npt.NDArray[np.bool_]
+# One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
-"""One answer to be judged: its cell, and what is known of its passages."""
 System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
@@ -64,8 +63,8 @@ class Options:
     def of(cls, given: Mapping[str, Any], **counts: Any) -> Options:
         """Check options that a caller named, and further counts."""
         names = [one.name for one in fields(cls)]
-        if strange := next((name for name in given if name not in names), None):
-            raise unknown("option", strange, names)
+        for name in given:
+            need_known("option", name, names)
         options = cls(**given)
         texts.table(options.lang)
         counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
@@ -243,9 +242,8 @@ def judge(
         left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
         words: dict[str, Any] = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates)}
         notes += [_note(chosen.lang, "stopped_early", calls=saved, **words)]
-    for row in notes:
-        if row["code"] in ALARMS:
-            warnings.warn(row["text"], RagnbWarning, stacklevel=2)
+    for text in [row["text"] for row in notes if row["code"] in ALARMS]:
+        warnings.warn(text, RagnbWarning, stacklevel=2)
     judged.attrs = dict(frame.attrs) | {
         "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
         | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
@@ -310,20 +308,16 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
     rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
     if options.peek is not None:
         systems = sorted({str(name) for name in frame.get("system", ())})
-        if options.peek not in systems:
-            raise unknown("peek", options.peek, systems, "Name a system of the cases.")
-        for row in rows:
-            passages = row.get("retrieved_contexts")
-            if row["system"] == options.peek and passages is not None:
-                rival[row["sample_id"]] = passages
+        need_known("peek", options.peek, systems, "Name a system of the cases.")
+        seen = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
+        rival = {sample: passages for sample, passages in seen if passages is not None}
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
     def task(row: Mapping[Any, Any]) -> Task:
         question, answer = text_of(row.get("question")), text_of(row.get("answer"))
         passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
         if passages is None:
-            passages = rival.get(row["sample_id"])
-            mode = "alone" if passages is None else "peek"
+            mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
         inputs: dict[str, Any] = {"question": question, "answer": answer}
         if passages is not None:
             shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
@@ -361,8 +355,7 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
 
         def read(reply: str) -> dict[str, Any]:
-            verdict = parse_verdict(reply, rubric, tag=tag, material=shown)
-            if verdict.status == "failed":
+            if (verdict := parse_verdict(reply, rubric, tag=tag, material=shown)).status == "failed":
                 raise ValueError(f"{verdict.parse_status}: {verdict.why}")
             told = {name: getattr(verdict, name) for name in TEXTS}
             return {**verdict.scores, **told, "parse_status": verdict.parse_status}
@@ -389,9 +382,8 @@ def rounds_of(
     asked = np.array([not cell.missing for cell in cells[::repeats]], bool)
     codes, samples = pd.factorize(frame["sample_id"][asked].map(str))
     docs = frame.get(doc, frame["sample_id"].isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
-    order = stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED)
     turns = np.full(len(frame), -1)
-    turns[asked] = np.argsort(order)[codes]
+    turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
     rows, n, start = np.argsort(turns, kind="stable"), len(samples), -1
     for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
         if settled and 0 < start < end and settled(asked, turns < start):
@@ -403,8 +395,7 @@ def rounds_of(
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
     """Return the gates on a rubric's scores; refuse if there is none, or one that its value does not decide."""
     names = [*(d.name for d in rubric.dimensions), "weighted_score"]
-    chosen = [gate for gate in gates if gate.metric in names]
-    if not chosen:
+    if not (chosen := [gate for gate in gates if gate.metric in names]):
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
         raise RagnbError(f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}")
     for gate in chosen:
@@ -431,8 +422,7 @@ def are_settled(
     if "answerable" in rows and not rubric.metrics[0].grades_refusals:
         rows = rows[rows["answerable"].ne(False)]
     checks = [(gate.metric, gate.threshold, rubric.high - rubric.low) for gate in gates]
-    if (rows["__done"] == 0).any():  # the gate on scored cells
-        checks += [("__done", 0.9, 1.0)]
+    checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
     systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
     return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
@@ -473,8 +463,7 @@ def judged_frame(
     parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
     known = pd.DataFrame([*facts], dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
     known = known.reindex(columns=_FACTS).add_prefix("judge__")
-    both = (("status", status), ("reason", reason))
-    states = {f"{name}__{part}": column for name in names for part, column in both}
+    states = {f"{name}__{part}": col for name in names for part, col in (("status", status), ("reason", reason))}
     scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
     scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
     passing = scores[rubric.passing.metric]
@@ -512,8 +501,7 @@ def run_notes(
     notes += [note("stopped", n=missing, why=stopped)] if stopped is not None and missing else []
     for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
         notes += [note("peeked", str(system), n=len(part), system=system)]
-    shortened = found[found["judge__cut"].fillna(0) > 0]
-    if len(shortened):
+    if len(shortened := found[found["judge__cut"].fillna(0) > 0]):
         lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
         cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
         more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""
@@ -574,8 +562,7 @@ def probe_notes(
     if truth and values.nunique() == 1 and values.count() > 2:
         notes += [note("constant", score=number(values.max(), 1), n=values.count(), metric=metric)]
     elif mixed:
-        code = "not_separated" if truth else "not_about_truth"
-        notes += [note(code, n=mixed, of=len(known), metric=metric)]
+        notes += [note("not_separated" if truth else "not_about_truth", n=mixed, of=len(known), metric=metric)]
     notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))] if obeyed else []
     if len(failed):
         why = str(failed["reason"].iloc[0] or failed["status"].iloc[0])

@@ -189,7 +189,7 @@ class _Reading:
         if not candidates:
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
         tagged = [c for c in candidates if any(str(i).strip() == self.tag for _, i in _members_of(c.value))]
-        known, regions = self._known(), _quoted_regions(body)
+        known, regions = [*self._known()], _quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
         own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
@@ -235,18 +235,17 @@ class _Reading:
         meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
         return bool(meant) or any(written in _squashed(text) for text in self.material)
 
-    def _known(self) -> list[dict[str, set[float]]]:
+    def _known(self) -> Iterator[dict[str, set[float]]]:
         """Return the scores in the material, by object and by text: an object in it may be truncated."""
-        known = list[dict[str, set[float]]]()
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
             if any(name in bare for name in self.names):
-                known.append({name: set() for name in self.names.values()})
+                known: dict[str, set[float]] = {name: set() for name in self.names.values()}
                 for name, value, _ in self._mentions(bare):
-                    known[-1][name].add(value)
-                found = [*find_objects(unwrapped(text)), *find_objects(bare)]
-                known += [self._meant(part) for one in found for part in [one.value, *_objects(one.value)]]
-        return known
+                    known[name].add(value)
+                yield known
+                for one in (*find_objects(unwrapped(text)), *find_objects(bare)):
+                    yield from map(self._meant, [one.value, *_objects(one.value)])
 
     def _meant(self, value: Any) -> dict[str, set[float]]:
         """Return the scores of an object, in whatever form."""
@@ -274,8 +273,7 @@ class _Reading:
     def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Return each score, scale and remark against it, at the top or in objects of scores."""
         if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
-            inner = find_objects(value)
-            value = inner[0].value if len(inner) == 1 else None
+            value = inner[0].value if len(inner := find_objects(value)) == 1 else None
         if isinstance(value, list) and depth < 6:
             for item in value:
                 yield from self._members(item, depth + 1)
@@ -327,8 +325,7 @@ class _Reading:
 
     def _score(self, name: str, values: Sequence[Any]) -> float:
         """Return the one number that all values of a dimension are."""
-        numbers = {self._number(name, value) for value in values}
-        if not numbers:
+        if not (numbers := {self._number(name, value) for value in values}):
             raise Unreadable("not_a_number", f"{name} is an object without a score")
         if len(numbers) > 1:
             raise Unreadable("conflicting", f"{name} has two values")
@@ -384,14 +381,12 @@ class _Reading:
 
     def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
         """Return the dimension of which a text gives another value than its score, or another scale."""
-        for name, value, scale in self._mentions(text, of):
-            if value != scores[name] or (scale and float(scale) != self.rubric.high):
-                return name
-        return None
+        high, mentions = self.rubric.high, self._mentions(text, of)
+        wrong = (n for n, value, scale in mentions if value != scores[n] or (scale and float(scale) != high))
+        return next(wrong, None)
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
-        totals = (self.rubric.high, self.rubric.high * len(scores))
         for key, value in _members_of(chosen, without="beside"):
             name, scale = self._dimension(key)
             if name and isinstance(value, str):
@@ -403,7 +398,7 @@ class _Reading:
                 if self._other_value(text, scores, "own_mention" if note else "mention"):
                     raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
-                if of and float(of[1]) not in totals:
+                if of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores)):
                     raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
 
     def _words_agree(
@@ -437,8 +432,7 @@ class _Reading:
             numbers = [float(_NUMERALS.get(one, one)) for one in stated.groups() if one]
             if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
                 return stated[0]
-        other = pattern("other_scale").search(text)
-        return other[0] if other else None
+        return other[0] if (other := pattern("other_scale").search(text)) else None
 
     def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
         """Return whether a sentence after an object with the tag retracts it or gives other numbers.
@@ -557,9 +551,8 @@ def _squashed(text: str) -> str:
 
 def _without(text: str, found: Sequence[Found]) -> str:
     """Return a text with blanks and a line break for each object, every other sign in its place."""
-    for one in found:
-        if one.value is not None:
-            text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
+    for one in (one for one in found if one.value is not None):
+        text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
     return text
 
 
@@ -657,8 +650,7 @@ def unwrapped(text: str) -> str:
 
 def _unfenced(text: str) -> str:
     """Return the inside of a reply that is one fence."""
-    fence = pattern("fence").match(text)
-    return text[fence.end() :].rstrip().removesuffix(fence[1]) if fence else text
+    return text[fence.end() :].rstrip().removesuffix(fence[1]) if (fence := pattern("fence").match(text)) else text
 
 
 def find_objects(text: str) -> list[Found]:
@@ -689,8 +681,7 @@ def find_objects(text: str) -> list[Found]:
 
 def _members_alone(text: str) -> list[Found]:
     """Return the object of a text that is nothing but its members."""
-    body = _unfenced(text).strip()
-    if not pattern("lines_alone").match(body):
+    if not pattern("lines_alone").match(body := _unfenced(text).strip()):
         return []
     body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
     value, _, end, _ = _Reader("{" + body + "\n}", 0).read()
@@ -770,8 +761,7 @@ class _Reader:
         self._skip()
         apart = start < self.place
         if commas := self._take("commas"):
-            alone = pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer
-            self.mended = self.mended or not alone
+            self.mended = self.mended or not (pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer)
         elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
             self.mended = True
             if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
@@ -805,8 +795,7 @@ class _Reader:
 def _string_ends(text: str, closers: str) -> list[int]:
     """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
     marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
-    ends = (mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end()))
-    return [*ends, len(text)]
+    return [*(mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end())), len(text)]
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -869,20 +858,18 @@ def _usual(rubric: Rubric) -> bool:
     return (rubric.low, rubric.high) == (1, 10)
 
 
-def bands(rubric: Rubric, lang: str) -> list[str]:
+def bands(rubric: Rubric, lang: str) -> Iterator[str]:
     """Return the description of each dimension and its bands: one line per dimension and band.
 
     Examples
     --------
-    >>> bands(Rubric(dimensions=[{"name": "accuracy", "weight": 1, "bands": {"9-10": "exact"}}]), "en")
+    >>> list(bands(Rubric(dimensions=[{"name": "accuracy", "weight": 1, "bands": {"9-10": "exact"}}]), "en"))
     ['- accuracy', '  9-10: exact']
     """
     known = texts.entry(lang, "judge.bands") if _usual(rubric) else {}
-    lines = []
     for d in rubric.dimensions:
-        lines += [f"- {d.name}: {d.description}" if d.description else f"- {d.name}"]
-        lines += [f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items()]
-    return lines
+        yield f"- {d.name}: {d.description}" if d.description else f"- {d.name}"
+        yield from (f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items())
 
 
 def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
@@ -908,8 +895,8 @@ def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
     """Return an anchor in the very forms of the material and of the reply."""
     contexts = {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
     given = {"question": anchor.question, **contexts, "answer": anchor.answer}
-    known = {name: anchor.scores[name] for name in names if name in anchor.scores}
-    scores = {name: int(score) if score == int(score) else score for name, score in known.items()}
+    known = ((name, anchor.scores[name]) for name in names if name in anchor.scores)
+    scores = {name: int(score) if score == int(score) else score for name, score in known}
     reply = {"analysis": anchor.analysis, **scores, "reason": anchor.reason, "suggestion": anchor.suggestion}
     return f"{_json(given)}\n→ {_json(reply)}"
 

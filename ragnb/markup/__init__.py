@@ -34,9 +34,3 @@ from ragnb.markup.text import (
     text_width,
     with_interval,
 )
-
-__all__ = [
-    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Safe", "count", "draw", "element", "ends",
-    "escape", "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent",
-    "radar_points", "radar_runs", "radar_svg", "signed", "style", "text_width", "with_interval",
-]  # fmt: skip

@@ -157,8 +157,7 @@ def _set_fonts(ax: Axes) -> None:
 
 def show_keywords(chart: Any) -> None:
     """Show in a chart's signature, where a notebook looks for them, the keywords that it shares with others."""
-    parameters = signature(chart).parameters
-    if "look" in parameters:
+    if "look" in (parameters := signature(chart).parameters):
         (look,) = get_type_hints(chart)["look"].__args__
         shared = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__]
         chart.__signature__ = signature(chart).replace(parameters=[*list(parameters.values())[:-1], *shared])
@@ -198,8 +197,7 @@ def fitted(name: object, points: float = 170.0, size: float = 9.0) -> str:
     >>> fitted("short"), fitted("很长的文档名称", 40)
     ('short', '很长的…')
     """
-    text = one_line(name)
-    if text_width(text, size) <= points:
+    if text_width((text := one_line(name)), size) <= points:
         return text
     while text and text_width(text + "…", size) > points:
         text = text[:-1]
@@ -220,11 +218,9 @@ def legend_below(ax: Axes, points: float = 34) -> None:
     """Put the legend under the Axes, `points` below them whatever their height."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure: Any = ax.figure
-    where = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
-    columns = _columns(ax, ax.get_legend_handles_labels()[1])
+    where = ax.transAxes + ScaledTranslation(0, -points / 72, cast(Any, ax.figure).dpi_scale_trans)
     place: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": where, "borderaxespad": 0}
-    ax.legend(ncols=columns, handlelength=4, **place)
+    ax.legend(ncols=_columns(ax, ax.get_legend_handles_labels()[1]), handlelength=4, **place)
 
 
 def _columns(ax: Axes, names: Sequence[str]) -> int:
@@ -311,8 +307,7 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     ['counts.svg', 'counts.png']
     """
     path, figure = Path(path), cast(Any, ax.get_figure(root=True))
-    kind = path.suffix.lower()
-    if kind not in KINDS:
+    if (kind := path.suffix.lower()) not in KINDS:
         raise unknown("path", path.name, KINDS, "end it in one of these")
     if kind == ".svg":
         return write_whole(path, _svg(figure))

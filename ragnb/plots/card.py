@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, need_columns, unknown
+from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
 from ragnb.markup.text import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
@@ -45,8 +45,7 @@ class Part:
         need_columns(frame.columns, columns, f"card.{name} has it")
         self._card, self._keys = None if frame is card else card, dict[str, str]()
         for key in ("judge", "dimension"):
-            names = list(dict.fromkeys(map(str, frame.get(key, []))))
-            if len(names) > 1:
+            if len(names := list(dict.fromkeys(map(str, frame.get(key, []))))) > 1:
                 one, have = f"card.only({key}={names[0]!r})", listing(names)
                 raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
             self._keys |= {key: names[0]} if names else {}
@@ -73,8 +72,7 @@ class Part:
         frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
         for key, chosen in self._keys.items():
             frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
-        rows = frame.to_dict("records")
-        if rows and "measure" in rows[0]:
+        if (rows := frame.to_dict("records")) and "measure" in rows[0]:
             ends = {"": "value", "_low": "low", "_high": "high"}
             return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
         return rows[0] if rows else {}
@@ -138,8 +136,7 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
         written = [[""] * table.shape[1]] * len(table)
     with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
-        shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
-        grid(ax, shades, written, 8.0)
+        grid(ax, np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan), written, 8.0)
         _outline(ax, np.abs(middles[0][:, None] - middles[1]) <= width + 1e-9)
         few = high - low <= 12 and float(high - low).is_integer()
         marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
@@ -320,8 +317,7 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         legend_below(ax, 36)
         words = [with_interval(*row) for row in zip(human, low, high, strict=True)]
         finding = say("chart.no_intervals" if np.isnan(low).all() else "chart.none_off")
-        off = np.nan_to_num(np.fmax(low - x, x - high), nan=0.0)
-        if off.max(initial=0.0) > 0:
+        if (off := np.nan_to_num(np.fmax(low - x, x - high), nan=0.0)).max(initial=0.0) > 0:
             # Of equals the last.
             k = len(off) - 1 - int(off[::-1].argmax())
             finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])
@@ -421,8 +417,8 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
-    if kind not in kinds and kinds:
-        raise unknown("kind", kind, kinds)
+    if kinds:
+        need_known("kind", kind, kinds)
     say, zone = p.say, p.beside("verdicts").get("delta", p.set("delta"))
     groups = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
     groups = groups.sort_values("kind", key=lambda kinds: kinds != "overall", kind="stable")
@@ -482,8 +478,8 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "corrected", ("way", "value", "n"), look)
     say, means = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
-    if strangers := sorted(set(means["way"]) - set(_WAYS)):
-        raise unknown("way", strangers[0], tuple(_WAYS))
+    for way in sorted(set(means["way"])):
+        need_known("way", way, tuple(_WAYS))
     by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
     rows, findings = list[tuple[str, list[Dot]]](), list[str]()
     for system in dict.fromkeys(system for system, _ in by_way):
@@ -555,8 +551,7 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         ax.plot(x, curve["probability"], color=ORANGE, linewidth=1.8, label=say("chart.chance"))
         if "cautious" in curve:
             ax.plot(x, curve["cautious"], color=ORANGE, linewidth=1.4, linestyle="--", label=say("chart.cautious"))
-        name = say("chart.target", target=percent(target))
-        ax.axhline(target, color=INK, linewidth=1, linestyle="--", label=name)
+        ax.axhline(target, color=INK, lw=1, ls="--", label=say("chart.target", target=percent(target)))
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             now = say("chart.labels_now", n=count(n))

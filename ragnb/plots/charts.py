@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, need_columns, unknown
+from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.markup import MISSING, count, is_missing, number, one_line, percent, text_width, with_interval
 from ragnb.markup.rendering import DASHES, INK, SYSTEM_COLOURS, axis_names, check_systems, radar_points, radar_runs
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker, wrapped
@@ -51,15 +51,12 @@ def dot_rows(
                 if not is_missing(low) and not is_missing(high):
                     line: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
                     ax.plot([float(low), float(high)], [y, y], color=dot.colour, **line)
-                at = ([], []) if is_missing(value) else ([float(value)], [y])
-                mark: Any = {"marker": dot.mark, "markersize": 6, "linestyle": "none", "zorder": 3}
-                ax.plot(*at, color=dot.colour, label=(not place and dot.label) or "_row", **mark)
+                at: Any = ([], []) if is_missing(value) else ([float(value)], [y])
+                ax.plot(*at, dot.mark, color=dot.colour, ms=6, zorder=3, label=(not place and dot.label) or "_row")
                 ax.text(1.02, y, dot.words, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
                 values.append(f"{name}{dot.label and ', '}{dot.label}: {dot.words.replace('  ', ', ')}")
-        ax.set_yticks([place * space + (many - 1) / 2 for place in range(len(rows))], [name for name, _ in rows])
-        ax.set_ylim(height - 0.4 - 0.6 * (many > 1), -0.6)
-        ax.spines.left.set_visible(False)
-        ax.tick_params(axis="y", length=0)
+        middles = [place * space + (many - 1) / 2 for place in range(len(rows))]
+        name_rows(ax, middles, [name for name, _ in rows], height - 0.4 - 0.6 * (many > 1), -0.6)
         ax.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
         if span is not None:
@@ -69,6 +66,14 @@ def dot_rows(
         if ax.get_legend_handles_labels()[1]:
             legend_below(ax)
         describe(finding, values, *labels)
+
+
+def name_rows(ax: Axes, places: Iterable[float], names: Sequence[str], bottom: float, top: float) -> None:
+    """Write the names of rows at their places, without an axis beside them."""
+    ax.set_yticks([*places], names)
+    ax.set_ylim(bottom, top)
+    ax.spines.left.set_visible(False)
+    ax.tick_params(axis="y", length=0)
 
 
 def whole_scale(
@@ -154,8 +159,7 @@ class Means:
         self.ranges: dict[str, tuple[float, float]] = {}
         self.better: dict[str, str] = {}
         for name in names:
-            if name not in about:
-                raise unknown("metric", name, list(about))
+            need_known("metric", name, list(about))
             row, known = about[name], METRICS.get(name, _UNKNOWN)
             ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
             if all(map(math.isfinite, ends)):
@@ -177,8 +181,7 @@ class Means:
 
     def written(self, system: str, metric: str, *, n: bool = False) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing; on request with its n."""
-        row = self.rows.get((system, metric), {})
-        if is_missing(row.get("value")):
+        if is_missing((row := self.rows.get((system, metric), {})).get("value")):
             return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
         rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
         words = with_interval(*estimate(row), percent=rate)
@@ -197,10 +200,8 @@ class Means:
 
     def ranked(self, systems: Iterable[str]) -> list[tuple[str, str]]:
         """Return the estimates that are there, the worst in its range first; the total only where it is alone."""
-        keys = [(system, metric) for system in systems for metric in self.metrics]
-        keys = [key for key in keys if not math.isnan(self.place(*key))]
-        keys = [key for key in keys if key[1] != TOTAL] or keys
-        return sorted(keys, key=lambda key: self.place(*key))
+        keys = [key for key in product(systems, self.metrics) if not math.isnan(self.place(*key))]
+        return sorted([key for key in keys if key[1] != TOTAL] or keys, key=lambda key: self.place(*key))
 
     def finding(self) -> str:
         """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
@@ -213,10 +214,9 @@ class Means:
             return self.say("chart.total_is", values=values)
         if not ranked or ranked[0][1] == TOTAL:
             return self.say("chart.nothing")
-        best = max(ranked, key=lambda key: self.place(*key))
         weak, strong = (
             f"{self.head(metric)}{f' ({fitted(name)})' * (len(self.systems) > 1)} {self.written(name, metric)}"
-            for name, metric in (ranked[0], best)
+            for name, metric in (ranked[0], max(ranked, key=lambda key: self.place(*key)))
         )
         if totals:
             return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
@@ -286,19 +286,18 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     table = Means(means, **look)
     check_systems(table.systems)
     own, (low, high) = table.common is None, table.common or (0.0, 1.0)
-    colours = SYSTEM_COLOURS if len(table.systems) > 1 else [INK]
     rows = []
     for metric in table.metrics:
         ends = " ({:g}–{:g})".format(*table.ranges[metric]) if own else ""
         rows.append((table.head(metric) + ends, list[Dot]()))
-        for name, colour in zip(table.systems, colours, strict=False):
+        for name, colour in zip(table.systems, SYSTEM_COLOURS if len(table.systems) > 1 else [INK], strict=False):
             at, words = _shown(table, metric, *table.at(name, metric)), table.written(name, metric, n=True)
             rows[-1][1].append(Dot(at, words, colour, label=fitted(name)))
     notes = [table.say("chart.shares") if own else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
     lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
-    span = min([low, *lows]), high  # a cosine may lie below the others' 0
     labels = ["; ".join([*notes, *table.notes("chart.lower")])]
-    with dot_rows(look, rows, finding=table.finding(), labels=labels, span=span) as ax:
+    # A cosine may lie below the others' 0.
+    with dot_rows(look, rows, finding=table.finding(), labels=labels, span=(min([low, *lows]), high)) as ax:
         _thresholds(ax, table, bars)
     return ax
 
@@ -311,10 +310,9 @@ def _shown(table: Means, metric: str, *numbers: Any) -> list[Any]:
 
 def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
     """Draw each metric's thresholds in its rows, named by a legend."""
-    by_metric = bars if isinstance(bars, Mapping) else dict.fromkeys(table.metrics, bars)
     half, drawn = (len(table.systems) - 1) / 2 + _STEP, list[str]()
     for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
-        for name, at in by_metric.get(metric, ()):
+        for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
             label = "_bar" if name in drawn else fitted(name)
             drawn += [name] * (name not in drawn)
             style: Any = {"linewidth": 1.2, "linestyle": _LINES[drawn.index(name) % len(_LINES)], "zorder": 1}
@@ -362,8 +360,7 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     >>> [text.get_text() for text in radar(means).texts][:3]
     ['a', 'b (missing)', 'c']
     """
-    table = Means(means, total=False, **look)
-    if len(table.metrics) < 3:
+    if len((table := Means(means, total=False, **look)).metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
     check_systems(table.systems)
     systems = {name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems}
@@ -438,8 +435,7 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
     say, rows = speaker(look), []
     for row in compared.to_dict("records"):
         width = row["range_high"] - row["range_low"]
-        unit = width if math.isfinite(width) else 1.0
-        at = [row[name] / unit for name in ("value", "low", "high")]
+        at = [row[name] / (width if math.isfinite(width) else 1.0) for name in ("value", "low", "high")]
         words = f"{with_interval(row['value'], row['low'], row['high'])}  {say('compared.' + row['outcome'])}"
         name = say("chart.total") if row["metric"] == "weighted_score" else fitted(row["metric"])
         several = compared["candidate"].nunique() > 1
@@ -475,8 +471,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     say, names = speaker(look), found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
     rates = pairs["win_rate"].unstack().reindex(index=names, columns=names)
-    shown = pairs["outcome"].unstack().reindex(index=names, columns=names)
-    sure = shown.isin(["better", "worse"]).to_numpy()
+    sure = pairs["outcome"].unstack().reindex(index=names, columns=names).isin(["better", "worse"]).to_numpy()
     written = [
         ["" if math.isnan(rate) else percent(rate) + " *" * int(one) for rate, one in zip(*row, strict=True)]
         for row in zip(rates.to_numpy(), sure, strict=True)
@@ -487,8 +482,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
         ax.set_xticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
         ax.set_yticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
         ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
-        rows = found.pairs.itertuples()
-        values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in rows]
+        values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in found.pairs.itertuples()]
         describe(say("chart.win_rates", best=best), values, say("chart.wins_more"), "")
     return ax
 
@@ -520,8 +514,7 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
         f"{row.metric}: {say('chart.flip', today=percent(row.today), flip=percent(row.flip))}"
         for row in found.flips.dropna().itertuples()
     ]
-    draw = _triangle if len(found.metrics) == 3 else _strips
-    height = 4.6 if len(found.metrics) == 3 else 1.2 + _STRIP * len(found.metrics)
+    draw, height = (_triangle, 4.6) if len(found.metrics) == 3 else (_strips, 1.2 + _STRIP * len(found.metrics))
     with canvas(look, height) as (ax, describe):
         label = draw(ax, found, say)
         legend_below(ax)
@@ -549,13 +542,11 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
             x, y = places[kept.to_numpy()].T
             ax.scatter(x, y, s=5, color=colour, alpha=strength, linewidth=0, label=name, rasterized=True)
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
-    star: Any = {"marker": "*", "markersize": 13, "linestyle": "none", "color": INK}
-    ax.plot(*(found.today @ _CORNERS), label=say("chart.today"), **star)
+    ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
     if flip := found.nearest_flip:
         ax.plot(*(np.array([*flip["weights"].values()]) @ _CORNERS), "X", color=INK, label=say("chart.nearest"))
     for name, (x, y), side in zip(found.metrics, _CORNERS, ("right", "left", "center"), strict=True):
-        shift = 0.03 if y else -0.03
-        ax.text(x, y + shift, fitted(name), ha=side, va="bottom" if y else "top", fontsize=9)
+        ax.text(x, y + (0.03 if y else -0.03), fitted(name), ha=side, va="bottom" if y else "top", fontsize=9)
     ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.35, 1.35), ylim=(-0.1, 0.95))
     ax.spines[["left", "bottom"]].set_visible(False)
     return ""
@@ -575,10 +566,8 @@ def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
         if not math.isnan(row["flip"]):
             ax.plot([row["flip"]] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip")
             ax.text(row["flip"], place - 0.42, number(row["flip"], 2), ha="center", va="bottom", fontsize=8)
-    ax.set_yticks(range(len(names)), [fitted(name) for name in names])
-    ax.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.8))
-    ax.spines.left.set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, range(len(names)), [fitted(name) for name in names], len(names) - 0.4, -0.8)
+    ax.set_xlim(0, 1)
     return say("chart.weight_share")
 
 
@@ -668,8 +657,7 @@ def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     """Split a frame by a column of names, in order of appearance; without the column, one unnamed part."""
     if by is None:
         return {"": frame}
-    if by not in frame.columns:
-        raise unknown("by", by, [str(name) for name in frame.columns])
+    need_known("by", by, [str(name) for name in frame.columns])
     # Not groupby: it loses rows without a name, and fails on a name with a lone surrogate.
     names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
     return {one: frame[[name == one for name in names]] for one in dict.fromkeys(names)}
@@ -720,8 +708,7 @@ def distribution(
     say, systems = speaker(look), _split(scores, by)
     check_systems(systems)
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
-    bounded = [metric for metric in chosen if metric.bounded]
-    if not bounded:
+    if not (bounded := [metric for metric in chosen if metric.bounded]):
         raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
@@ -754,10 +741,7 @@ def distribution(
         box: Any = {"k_depth": 1, "showfliers": False, "width": 0.68, "fill": False, "linewidth": 1, "color": INK}
         every = pd.concat(rows, ignore_index=True)
         boxenplot(every, x="score", y="row", orient="h", native_scale=True, ax=ax, **box)
-        ax.set_yticks(range(len(heads)), heads)
-        ax.set_ylim(len(heads) - 0.5, -0.5)
-        ax.tick_params(axis="y", length=0)
-        ax.spines.left.set_visible(False)
+        name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
         whole_scale(ax, "x", low, high)
         notes = [say("chart.spread")] + [say("chart.shares")] * own
         endless = [metric.name for metric in chosen if not metric.bounded]
@@ -774,8 +758,7 @@ def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
     """Return the scores that are there, in their range, and why others are not."""
     values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
     low, high, missing = metric.low, metric.high, np.isnan(values)
-    outside = values[(values < low - CLIP) | (values > high + CLIP)]
-    if outside.size:
+    if (outside := values[(values < low - CLIP) | (values > high + CLIP)]).size:
         raise RagnbError(
             f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
             f"declare its range: Metric({metric.name!r}, low, high)"

@@ -347,15 +347,18 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     readers |= {} if raw.typed else dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         cells = raw.columns.get(name)
-        if cells is not None and not (isinstance(cells, pd.Series) and (name in LISTS or _is_read(cells, name))):
+        if cells is not None and not (isinstance(cells, pd.Series) and _is_read(cells, name, raw.typed)):
             nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
             report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in cells]
 
 
-def _is_read(cells: pd.Series[Any], name: str) -> bool:
+def _is_read(cells: pd.Series[Any], name: str, typed: bool) -> bool:
     """Whether no cell of a case column would change, as those of few texts do."""
-    return is_text(cells) and not (cells == "" if name in IDS else cells.str.strip().isin(["NaN", "<NA>"])).any()
+    if name in LISTS:
+        return typed
+    words = [""] if name in IDS else ["NaN", "<NA>", *[""] * (not typed)]
+    return is_text(cells) and not cells.str.strip().isin(words).any()
 
 
 def _parsed(value: Any) -> Any:
@@ -384,6 +387,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     """
     cells = raw.columns[metric.name]
     whole = column(cells)
+    cells = cells.tolist() if is_text(cells) else cells
     if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
         values = whole.to_numpy(dtype=float, copy=True)
         report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))

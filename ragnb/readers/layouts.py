@@ -25,6 +25,7 @@ from ragnb.schema import CASE_COLUMNS, METRICS
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
+_WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
 _MLFLOW_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
 _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
@@ -110,7 +111,7 @@ def _has_sentences(cells: Values) -> bool:
     given = [cell for cell in cells if not absent(cell) and cell != ""]
     lists = [cell for cell in given if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))]
     long = [cell for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")
-            and (cell.rstrip().endswith(("?", "？")) or len(re.findall(r"[\w'’-]+?(?=\W|$)|[㐀-鿿]", cell)) >= 9)]
+            and (cell.rstrip().endswith(("?", "？")) or len(_WORD.findall(cell)) >= 9)]  # fmt: skip
     return len(given) <= 2 * max(len(lists), len(long)) > 0
 
 
@@ -122,16 +123,20 @@ def _is_text(cells: Values) -> bool:
 
 
 def scored(
-    raw: Raw, name: str, scores: Values, status: Iterable[Any] = (), reasons: Iterable[Any] = (),
-    scale: dict[str, Any] | None = _UNIT,
+    raw: Raw, name: str, scores: Values, failed: Iterable[bool] = (), reasons: Iterable[Any] = (),
+    scale: Mapping[str, Any] = _UNIT,
 ) -> None:  # fmt: skip
-    """Set the columns of a metric, its status and reasons, and declare its scale."""
-    raw.columns[name] = scores
+    """Set the columns of a metric, its status and reasons, and declare its scale; a failure has no score."""
+    status = ["failed" if bad else None for bad in failed] or [None] * len(scores)
+    raw.columns[name] = [None if word else cell for word, cell in zip(status, scores, strict=True)]
+    _beside(raw, name, status, reasons)
+    raw.scales[name] = {key: scale.get(key, default) for key, default in _UNIT.items()}
+
+
+def _beside(raw: Raw, name: str, status: Iterable[Any], reasons: Iterable[Any]) -> None:
     for end, cells in (("status", list(status)), ("reason", list(reasons))):
         if not all(map(absent, cells)):
             raw.columns[f"{name}__{end}"] = cells
-    if scale is not None:
-        raw.scales[name] = {key: scale.get(key, default) for key, default in _UNIT.items()}
 
 
 def declare_scales(raw: Raw, layout: str) -> None:
@@ -190,8 +195,8 @@ def _is_result(value: Any) -> bool:
 
 def _results(raw: Raw, metric: str, results: list[Any]) -> None:
     reasons = [result.get("reason", result.get("explanation")) for result in results]
-    scores, status = ([result.get(key) for result in results] for key in ("score", "status"))
-    scored(raw, metric, scores, status, reasons, scale=None)
+    raw.columns[metric] = [result.get("score") for result in results]
+    _beside(raw, metric, [result.get("status") for result in results], reasons)
 
 
 def _systems_beside(columns: Iterable[str]) -> list[str]:
@@ -234,19 +239,11 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
         calls = (not absent(cell) and len(str(cell)) > 2 for cell in columns[f"{name}_calls"])  # no empty list
-        status = [
-            "failed" if str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called) else None
-            for cell, called in zip(columns[name], calls, strict=True)
-        ]
+        pairs = zip(columns[name], calls, strict=True)
+        failed = [str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called) for cell, called in pairs]
         better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {"none", "nan"}
-        scale = {"better": "lower" if better == {"false"} else "higher"}
-        scored(raw, name, _emptied(columns[name], status), status, scale=scale)
-        report.add("mapped", name, "-1 and calls without a score are failed", status.count("failed"))
-
-
-def _emptied(scores: Values, status: Sequence[Any]) -> Values:
-    """Return scores without those that failed."""
-    return [None if word else score for word, score in zip(status, scores, strict=True)]
+        scored(raw, name, columns[name], failed, scale={"better": "lower" if better == {"false"} else "higher"})
+        report.add("mapped", name, "-1 and calls without a score are failed", sum(failed))
 
 
 def _read_mlflow(raw: Raw, report: Lossy) -> None:
@@ -259,7 +256,7 @@ def _read_mlflow(raw: Raw, report: Lossy) -> None:
         raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")}, report)
         errors = raw.columns.pop(f"{scorer}/error_message", [None] * len(cells))
         failed = [not _empty(error) and _empty(cell) for error, cell in zip(errors, cells, strict=True)]
-        scored(raw, scorer, cells, ["failed" if bad else None for bad in failed])
+        scored(raw, scorer, cells, failed)
         report.add("mapped", f"{scorer}/error_message", f"{scorer}__status", len(errors) * any(failed))
 
 
@@ -292,11 +289,15 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
     report.add("mapped", name, "a column a metric; thresholds and verdicts are left out", len(cells))
     for metric, found in from_records({str(m.get("name")): m for m in reversed(row)} for row in lists).items():
         results: list[Any] = [result or {} for result in found]
-        limits = {m["threshold"] for m in results if isinstance(m.get("threshold"), int | float)}
-        status = ["failed" if m.get("error") and absent(m.get("score")) else None for m in results]
+        failed = [bool(m.get("error")) and absent(m.get("score")) for m in results]
         reasons = [m.get("error") or m.get("reason") for m in results]
-        scale = {"threshold": limits.pop() if len(limits) == 1 else None}
-        scored(raw, metric, [m.get("score") for m in results], status, reasons, scale)
+        scored(raw, metric, [m.get("score") for m in results], failed, reasons, _limit(results))
+
+
+def _limit(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the threshold that all results of a metric share, if they do."""
+    limits = {cell for result in results if not absent(cell := result.get("threshold"))}
+    return {"threshold": limits.pop() if len(limits) == 1 else None}
 
 
 def _read_promptfoo(raw: Raw, report: Lossy) -> None:
@@ -312,8 +313,8 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
     answers = [cell.get("output") if isinstance(cell, dict) else cell for cell in answers]
     columns |= {n: cells for n, cells in (("system", systems), ("answer", answers)) if n in columns}
     # A file without failureReason tells by an error beside no answer.
-    status = [
-        "failed" if str(code) in ("2", "2.0") or (absent(code) and _empty(answer) and not _empty(error)) else None
+    lost = [
+        str(code) in ("2", "2.0") or (absent(code) and _empty(answer) and not _empty(error))
         for code, answer, error in zip(raw.cells("failureReason"), answers, errors, strict=True)
     ]
     columns.pop("id", None)
@@ -328,27 +329,24 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
     for name in metrics:
         own = [row.get(name, {}) for row in graded]
         # A row's score counts an assertion that broke as 0.
-        broken = [any(c.get("broken") for c in (row.values() if name == "score" else [cell]))
-                  for row, cell in zip(graded, own, strict=True)]  # fmt: skip
-        words = ["failed" if bad else word for bad, word in zip(broken, status, strict=True)]
+        parts = [[*row.values()] if name == "score" else [row.get(name, {})] for row in graded]
+        failed = [bad or any(c.get("broken") for c in row) for bad, row in zip(lost, parts, strict=True)]
         cells = [cell.get("score", given) for cell, given in zip(own, columns[name], strict=True)]
-        whys = zip(words, errors, own, strict=True)
-        reasons = [word and (error or cell.get("reason")) for word, error, cell in whys]
-        limits = {cell["threshold"] for cell in own if cell.get("threshold") is not None}
-        scale = {"threshold": limits.pop() if len(limits) == 1 else None}
-        scored(raw, name, _emptied(cells, words), words, reasons, scale)
+        whys = zip(failed, errors, own, strict=True)
+        reasons = [(error or cell.get("reason")) if bad else None for bad, error, cell in whys]
+        scored(raw, name, cells, failed, reasons, _limit(own))
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
-        report.add("mapped", name, why, words.count("failed"))
+        report.add("mapped", name, why, sum(failed))
 
 
 def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
     """Take the metrics and the answer of the one provider of a CSV export, whose scores have two decimals."""
     columns = raw.columns
-    status = ["failed" if str(word) == "ERROR" else None for word in columns["Status"]]
+    failed = [str(word) == "ERROR" for word in columns["Status"]]
     for name in list(columns):
         if name.startswith("Metric: "):
-            scored(raw, name.removeprefix("Metric: "), _emptied(columns.pop(name), status), status)
-            report.add("mapped", name, "a metric; the status ERROR is failed", len(status))
+            scored(raw, name.removeprefix("Metric: "), columns.pop(name), failed)
+            report.add("mapped", name, "a metric; the status ERROR is failed", len(failed))
     raw.rename(dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report)
 
 
@@ -379,8 +377,8 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
     for name, cells in from_records(spread).items():
         pairs = [cell or (None, None) for cell in cells]
         errors = zip(raw.cells("error"), cells, strict=True)  # NaN without an error was not to be scored
-        status = ["failed" if cell is None and not _empty(error) else None for error, cell in errors]
-        scored(raw, name, [_GRADES.get(str(v), v) for v, _ in pairs], status, [why for _, why in pairs])
+        failed = [cell is None and not _empty(error) for error, cell in errors]
+        scored(raw, name, [_GRADES.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
         report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
 
 
@@ -419,10 +417,8 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
     for name in (name for name in scores if name in columns and not is_measure(name)):
         pairs = zip(raw.cells("error"), columns[name], strict=True)
         failed = [not _empty(error) and _empty(cell) for error, cell in pairs]
-        known = {cell for cell in limits[name] if not absent(cell)}
         row: dict[str, Any] = next((r for r in TOOLS["flattened"]["metrics"] if _matches(name, r)), {})
-        scale = {**row, "threshold": known.pop()} if len(known) == 1 else row
-        scored(raw, name, columns[name], ["failed" if bad else None for bad in failed], (), scale)
+        scored(raw, name, columns[name], failed, (), row | _limit({"threshold": cell} for cell in limits[name]))
 
 
 def _read_phoenix(raw: Raw, report: Lossy) -> None:
@@ -431,11 +427,10 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
         metric = name.removesuffix("_execution_details")
         ends = [_object_of(cell).get("status") for cell in raw.columns.pop(name)]
         scores = [_object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))]
-        status = ["failed" if end == "FAILED" else None for end in ends]
         lower = any(score.get("direction") == "minimize" for score in scores)
-        reasons = [score.get("explanation") for score in scores]
+        failed, reasons = [end == "FAILED" for end in ends], [score.get("explanation") for score in scores]
         scale = {"better": "lower" if lower else "higher"}
-        scored(raw, metric, [score.get("score") for score in scores], status, reasons, scale)
+        scored(raw, metric, [score.get("score") for score in scores], failed, reasons, scale)
         report.add("mapped", f"{metric}_score", "the score of an object, and its reason", len(ends))
 
 

@@ -60,14 +60,10 @@ def words_in(name: str) -> set[str]:
 
 
 def rename_map(
-    columns: Sequence[str],
-    *,
-    picks: Mapping[str, str] | None = None,
-    metrics: Iterable[Metric] = (),
-    file: str | None = None,
-    aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
+    columns: Sequence[str], *, picks: Mapping[str, str] | None = None, metrics: Iterable[Metric] = (),
+    file: str | None = None, aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
     clash: Callable[..., str | None] | None = None,
-) -> dict[str, str]:
+) -> dict[str, str]:  # fmt: skip
     """Return the canonical name of every column that has one, in column order; those of `picks` come first.
 
     Parameters

@@ -1,59 +1,28 @@
-"""Scores, cases, traces and gold: any table of samples → the canonical frame."""
+"""Scores and cases: any table of samples → the canonical frame."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import (
-    MISSING_WORDS,
-    VERDICTS,
-    as_id,
-    as_text,
-    case_cells,
-    declared,
-    each,
-    metric_values,
-    parse_list,
-    to_frame,
-)
+from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
-from ragnb.readers.names import (
-    REPEAT_NAMES,
-    SYSTEM_NAMES,
-    WORDS,
-    meanings,
-    name_columns,
-    name_system,
-    tell_repeats,
-)
+from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
-from ragnb.schema import (
-    DRAWN,
-    METRICS,
-    EvalCase,
-    Metric,
-    MetricLike,
-    metric_list,
-    missing_fields,
-    undeclared_columns,
-)
+from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
-_CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
-_SEVERAL = re.compile(r"[,;|，；、]")
 
 
 def read_scores(
@@ -350,184 +319,3 @@ def _case_frame(cases: Any) -> pd.DataFrame:
             f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
         )
     return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))
-
-
-@collector_paused()
-def read_traces(
-    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Read traces, one answer of a system a row.
-
-    Many traces of a clean JSONL file are read fastest by Polars, whose frames `label_traces` takes:
-    ``polars.read_ndjson(path, infer_schema_length=None)``, which does not look for keys given twice.
-
-    Parameters
-    ----------
-    source, format, strict, columns, encoding
-        As for `read_scores`.
-
-    Returns
-    -------
-    DataFrame
-        ``sample_id`` (where there is one), ``question``, ``answer`` (to the letter), ``chunks`` (lists of
-        dicts with a text ``id``; None where a trace has none), ``citations`` (lists of texts, None where a
-        trace has no list of its own), ``ok``, ``ts`` and every other field. ``attrs`` as `read_scores`.
-
-    Raises
-    ------
-    RagnbError
-        As `read_scores`; and without ``answer``, without both ``question`` and ``sample_id``, or where
-        ``chunks`` or ``citations`` are no lists.
-
-    Examples
-    --------
-    >>> frame = read_traces([{"q": "Who?", "answer": "- Ann.", "chunks": [{"id": 7}]}])
-    >>> frame["chunks"].tolist(), "citations" in frame
-    ([[{'id': '7'}]], False)
-    """
-    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    raw.need("answer")
-    if "sample_id" not in raw.columns:
-        raw.need("question")
-    if "chunks" in raw.columns:
-        each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
-        lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
-        bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
-        raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
-        why = "lists of chunks without an id: retrieval is not measured there"
-        report.add("left_out", "chunks", why, sum(bare))
-    if "citations" in raw.columns:
-        each(raw, "citations", _ids, "a list of ids, or null")
-    case_cells(raw, report)
-    return to_frame(raw, report, origin)
-
-
-def read_gold(
-    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Read gold: which questions can be answered, from which passages.
-
-    Parameters
-    ----------
-    source, format, strict, columns, encoding
-        As for `read_scores`.
-
-    Returns
-    -------
-    DataFrame
-        ``sample_id`` (where there is one), ``question``, ``answerable`` (bool), ``gold_ids`` (lists of
-        texts, empty where there are none), ``gold_claim`` (where there is one) and every other field. Repeated
-        questions and ids stay; ``attrs["lossy"]`` counts them.
-
-    Relevance judgements (qrels of TREC or BEIR: a query, a passage and its relevance a row) have no question: a
-    query is joined by its id, and is answerable if a passage is relevant.
-
-    Raises
-    ------
-    RagnbError
-        As `read_scores`; and without ``question``, or where ``answerable`` is not true or false.
-
-    Examples
-    --------
-    >>> gold = read_gold([{"qid": "a", "q": "Who?", "answerable": True, "gold_ids": ["d#1"]}])
-    >>> gold.to_dict("records")
-    [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
-    """
-    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    _of_qrels(raw, report)
-    if "sample_id" not in raw.columns:
-        raw.need("question")
-    raw.need("answerable")
-    blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
-    if DRAWN in raw.columns and not all(blank):  # those of ragnb check --to-label, in random order
-        raw.drop(blank, "answerable", "questions that are not labelled yet", report)
-    each(raw, "answerable", _truth, "true or false")
-    if "gold_ids" not in raw.columns:
-        report.add("made", "gold_ids", "no such column, so no ids", len(raw))
-    ids = raw.columns.setdefault("gold_ids", [None] * len(raw))
-    several = sum(isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids)
-    report.add("kept", "gold_ids", "texts with , or ; each taken as one id; several are a JSON list", several)
-    each(raw, "gold_ids", lambda value: _ids(value, bare=True) or [], "a list of ids")
-    if "gold_claim" in raw.columns:
-        raw.columns["gold_claim"] = [as_text(value) for value in raw.columns["gold_claim"]]
-    case_cells(raw, report)
-    for name in ("question", "sample_id"):
-        counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
-        report.add("kept", name, "values that occur more than once", sum(n > 1 for n in counts.values()))
-    frame = to_frame(raw, report, origin)
-    frame["answerable"] = frame["answerable"].astype(bool)
-    return frame
-
-
-def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
-    """Return the columns of relevance judgements: query, passage and relevance; none where they are none.
-
-    Examples
-    --------
-    >>> qrels_columns(["sample_id", "corpus-id", "score"]), qrels_columns(["question", "answer", "score"])
-    (('sample_id', 'corpus-id', 'score'), ())
-    """
-    word = {role: next((name for name in names if name in columns), "") for role, names in WORDS["qrels"].items()}
-    query = "sample_id" if "sample_id" in columns else "question" if word["judged"] else ""
-    relevance = word["judged"] or word["score"]
-    found = query and query in columns and word["passage"] and relevance
-    return (query, word["passage"], relevance) if found and not {"answer", "answerable"} & {*columns} else ()
-
-
-def _of_qrels(raw: Raw, report: Lossy) -> None:
-    """Make gold of relevance judgements (a row a query and passage): relevant passages are the gold ids."""
-    if not (names := qrels_columns(raw.columns)):
-        return
-    ids: dict[str, list[str]] = {}
-    for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
-        relevant = ids.setdefault(str(as_id(query)), [])
-        relevant += [str(as_id(passage))] if float(relevance) > 0 else []
-    report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
-    raw.columns = {names[0]: [*ids], "answerable": [*map(bool, ids.values())], "gold_ids": [*ids.values()]}
-    raw.lines = raw.files = None
-
-
-def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
-    report = Lossy()
-    raw, origin = load(source, report, **how)
-    name_columns(raw, report, picks=columns)
-    name_system(raw, report)
-    raw.check_even()
-    return raw, report, origin
-
-
-def _truth(value: Any) -> bool:
-    """Return a strict truth value: true, false, yes, no, 0 or 1 in any case."""
-    return bool({"1": 1, "0": 0, **VERDICTS}[str(value).strip().casefold().removesuffix(".0")])
-
-
-def _ids(value: Any, bare: bool = False) -> list[str] | None:
-    """Return a list of ids; `bare` takes a text without brackets as one id."""
-    if bare and isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
-        return [value.strip()]
-    chunks = _chunks(value)
-    if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks or ()):
-        raise ValueError(value)
-    return None if chunks is None else [chunk["id"] for chunk in chunks if chunk["id"] is not None]
-
-
-def _chunks(value: Any) -> list[dict[str, Any]] | None:
-    """Return the passages in a cell, each with its id as a text; None for a missing cell."""
-    if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
-        return value
-    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
-        return None
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    items = parse_list(value) if isinstance(value, str) else value
-    if not isinstance(items, list | tuple) or any(isinstance(item, list | tuple) for item in items):
-        raise ValueError(value)
-    return [_chunk(item) for item in items]
-
-
-def _chunk(item: Any) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        return {"id": as_id(item)}
-    named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
-    return item if type(item.get("id")) is str else {**item, "id": as_id(named)}

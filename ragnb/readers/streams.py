@@ -108,12 +108,9 @@ class Stream:
 
 
 def stream_scores(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
+    source: Any, *, columns: Mapping[str, str] | None = None, encoding: str | None = None,
     metrics: Iterable[str | Metric] | None = None,
-) -> Stream | None:
+) -> Stream | None:  # fmt: skip
     """Return scores that are too large for memory as a query under canonical names; None for others.
 
     Parameters

@@ -7,5 +7,3 @@ from ragnb.errors import need_package
 from ragnb.report.run import Made, ReportResult, index, report, reports
 
 need_package("papermill", extra="notebook")
-
-__all__ = ["Made", "ReportResult", "index", "report", "reports"]

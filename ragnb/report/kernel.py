@@ -161,8 +161,7 @@ def tidy(notebook: Any) -> list[str]:
     >>> tidy(SimpleNamespace(cells=[cell], metadata={}))
     ['look here']
     """
-    kept = notebook.metadata.get("papermill", {}).get("parameters", {})
-    notebook.metadata["papermill"] = {"parameters": kept}
+    notebook.metadata["papermill"] = {"parameters": notebook.metadata.get("papermill", {}).get("parameters", {})}
     found: list[str] = []
     for cell in notebook.cells:
         for key in ("papermill", "execution"):

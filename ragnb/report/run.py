@@ -108,8 +108,7 @@ def report(
     try:
         warned = _fill(folder, Path(scenario).absolute(), settings, plain, progress)
     except BaseException as error:
-        left = folder.failed() / "report.ipynb"
-        if (message := _failure(error, left)) is None:
+        if (message := _failure(error, folder.failed() / "report.ipynb")) is None:
             raise
     else:
         record = json.loads((folder.path / "run.json").read_text(encoding="utf-8"))
@@ -147,8 +146,7 @@ def reports(
         ``scenario, result, error``. A run that fails or is refused does not stop the others.
     """
     paths = [Path(scenario) for scenario in scenarios]
-    most = min(jobs or os.cpu_count() or 1, len(paths))
-    if most <= 1:
+    if (most := min(jobs or os.cpu_count() or 1, len(paths))) <= 1:
         yield from (_made(path, out, overrides, len(paths) == 1) for path in paths)
         return
     with ProcessPoolExecutor(most, mp_context=get_context("spawn")) as pool:
@@ -206,7 +204,9 @@ def _fill(
 
     write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
-    write_whole(here / "run.json", json_text(record | {"command": _command(source, overrides)}))
+    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    command = shlex.join(["ragnb", "report", source.name, *(word for pair in pairs for word in ("-p", pair))])
+    write_whole(here / "run.json", json_text(record | {"command": command}))
     return warned
 
 
@@ -220,11 +220,6 @@ def notebook_path(scenario: Scenario) -> Path:
     here, name = Path(__file__).resolve().parent, f"{'calibration' if _of_ratings(scenario) else 'report'}.ipynb"
     found = [here / name, here.parents[1] / "notebooks" / name]
     return next((path for path in found if path.is_file()), found[0])
-
-
-def _command(scenario: Path, overrides: Overrides) -> str:
-    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
-    return shlex.join(["ragnb", "report", scenario.name, *(word for pair in pairs for word in ("-p", pair))])
 
 
 def _failure(error: BaseException, left: Path) -> str | None:
@@ -246,8 +241,7 @@ def _failure(error: BaseException, left: Path) -> str | None:
 
 def _shown(path: Path) -> str:
     """Return a path as it is reached from the working directory where it lies below it."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return str(path.relative_to(here) if path.is_relative_to(here := Path.cwd()) else path)
 
 
 # Where a run is written: one folder a run, whole or marked as failed, never over an earlier one
@@ -257,11 +251,10 @@ def input_hash(scenario: Scenario) -> str:
     """Return eight hex digits of a hash over the settings and the bytes of every input file."""
     scenario = with_cases(scenario)
     files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
-    home = scenario.path or next(iter(files.values()))
-    parts = [scenario.snapshot_text(relative_to=home.parent)]
-    parts += [f"{role} {digest(matched(path))}" for role, path in files.items()]
+    parts = [f"{role} {digest(matched(path))}" for role, path in files.items()]
     parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
-    return short_hash("\n".join(parts))
+    home = (scenario.path or next(iter(files.values()))).parent
+    return short_hash("\n".join([scenario.snapshot_text(relative_to=home), *parts]))
 
 
 @dataclass(frozen=True)
@@ -348,13 +341,12 @@ class Study:
         card, scenario = self.card, self.scenario
         overall = dict.fromkeys(("value", "low", "high", "range")) | {"n": card.footer["n"]}
         result = {"blocked": False, "verdict": card.reasons[0], "overall": overall, "judge": card.verdict}
-        record = run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])
         written = {
             "report.html": card_page(card, title=scenario.title or scenario.name),
             "report.md": card.to_markdown(),
             "calibration.json": json_text(card.to_dict()),
             "scenario.snapshot.yaml": scenario.snapshot_text(relative_to=Path(folder)),
-            "run.json": json_text(record),
+            "run.json": json_text(run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])),
             "agreement.csv": to_csv_text(card.table),
             **{f"{name}.csv": to_csv_text(getattr(card, name)) for name in _TABLES},
         }
@@ -405,9 +397,8 @@ def study(
 
 
 def _two_numbers(scale: Any) -> tuple[float, float]:
-    parts = scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale
     try:
-        low, high = map(float, parts)
+        low, high = map(float, scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale)
     except (TypeError, ValueError):
         raise RagnbError(f"scale={scale!r} is not two numbers; write the lowest and highest: '1 10'") from None
     return low, high
@@ -429,8 +420,8 @@ def card_page(card: Any, *, title: str = "") -> str:
     return render_page([verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang)
 
 
+# The outcomes of a run, the worst that its gates can say first.
 _TONES = GATE_TONES | {"no_gates": "none", "stopped": "none"}
-"""The outcomes of a run, the worst that its gates can say first."""
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
 _MOST = 200
@@ -533,6 +524,5 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
     drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
     score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""
-    n = "" if run["n"] is None else markup.count(run["n"])
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return link, run["at"], verdict, score, n, change
+    return link, run["at"], verdict, score, "" if run["n"] is None else markup.count(run["n"]), change

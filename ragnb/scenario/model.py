@@ -993,15 +993,10 @@ class Patch:
 
 
 def patch_scenario(
-    path: str | Path,
-    *,
-    metric_weights: Patched | None = None,
-    doc_weights: Patched | None = None,
-    llm_profiles: Mapping[str, Any] | None = None,
-    drop: Mapping[str, Iterable[str]] | None = None,
-    since: Scenario | None = None,
-    to: str | Path | None = None,
-) -> list[str]:
+    path: str | Path, *, metric_weights: Patched | None = None, doc_weights: Patched | None = None,
+    llm_profiles: Mapping[str, Any] | None = None, drop: Mapping[str, Iterable[str]] | None = None,
+    since: Scenario | None = None, to: str | Path | None = None,
+) -> list[str]:  # fmt: skip
     """Put weights and endpoint profiles into a scenario file and return the fields that changed.
 
     Only the characters of changed values are replaced, and lines or entries are added for new ones; comments,
@@ -1053,13 +1048,9 @@ def patch_scenario(
 
 
 def plan_patch(
-    path: str | Path,
-    given: Mapping[str, Any],
-    *,
-    drop: Mapping[str, Iterable[str]] | None = None,
-    since: Scenario | None = None,
-    to: str | Path | None = None,
-) -> Patch:
+    path: str | Path, given: Mapping[str, Any], *, drop: Mapping[str, Iterable[str]] | None = None,
+    since: Scenario | None = None, to: str | Path | None = None,
+) -> Patch:  # fmt: skip
     """Return what `patch_scenario` would do, without writing; `given` holds its mappings by name.
 
     Examples

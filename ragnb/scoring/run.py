@@ -367,9 +367,8 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
 
 def answer_cases(
     cases: Any, *, generate: Callable[[str, list[str] | None], Any],
-    retrieve: Callable[[str], Any] | None = None, system: str = "", version: str = "",
-    store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
-    progress: bool | None = None,
+    retrieve: Callable[[str], Any] | None = None, system: str = "", version: str = "", store: StoreLike = None,
+    clients: tuple[Client, ...] = (), concurrency: int = 4, progress: bool | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Run a system on each question of the cases, and record its contexts and answers.
 

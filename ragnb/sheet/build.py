@@ -47,6 +47,7 @@ from ragnb.schema import (
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.traces import Log, count_unanswerable, outcome_counts
+from ragnb.traces.log import MOST_CHECKED
 from ragnb.weights import Moments, Weighing, nfc
 from ragnb.weights import notes as weight_notes
 
@@ -314,7 +315,8 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     for name in dict.fromkeys(columns):
         rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
         counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
-        counts = counts.dropna(subset="label").rename(columns={name: "group"}).fillna({"group": MISSING})
+        counts = counts.dropna(subset="label").astype({name: object}).rename(columns={name: "group"})
+        counts = counts.fillna({"group": MISSING})
         tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
     names = ["slice", "group", "label", "n"]
     found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
@@ -706,8 +708,7 @@ _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "
 
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
-    card: CalibrationCard | None, overlap: Overlap, docs: Collection[str],
-    found: Mapping[str, Any],
+    card: CalibrationCard | None, overlap: Overlap, docs: Collection[str], found: Mapping[str, Any],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang, say = scenario.lang, load(scenario.lang)
@@ -849,7 +850,7 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
     if inputs.log is not None and len(proposed := inputs.log.patterns):
         line = f"patterns: {flow(proposed['pattern'].tolist())}"
         yield _note(say, "refusals_proposed", "patterns", n=count(int(proposed["n"].max())), line=line)
-    if inputs.log is not None and 0 < inputs.log.checked < inputs.rows:
+    if inputs.log is not None and inputs.log.checked == MOST_CHECKED:
         yield _note(say, "log_checked", "support_lexical", n=count(inputs.log.checked), of=count(inputs.rows))
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")

@@ -14,7 +14,7 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -419,7 +419,7 @@ class Client:
         self.budget = Budget(max_calls, max_tokens)
         self.stopped: Stop | None = None
         self._key = None if profile.api_key_env is None else _variable("api_key_env", profile.api_key_env)
-        self._headers = _headers_of(profile)
+        self._headers = dict(_headers_of(profile))
         self.redact = Redactor(self._key, *self._headers.values())
         self._sdk: Any = None
         self._quiet_until = 0.0
@@ -473,8 +473,7 @@ class Client:
 
     async def _paid(self, chat: bool, /, **parameters: Any) -> Any:
         """Return the reply to a request, from the store of the run where it is there already."""
-        meter = METER.get()
-        if self._sdk is None or meter is None:
+        if self._sdk is None or (meter := METER.get()) is None:
             raise RagnbError("the client is not open; use it inside the work function of run_cells")
         if parameters.get("stream"):
             raise CallFailed("streaming is not supported here; leave stream out")
@@ -545,8 +544,7 @@ class Client:
             return self._stop(Stop(why, refused=True))
         if status in _PASSING or status >= 500:
             self.budget.calls -= status == 429  # rejected requests are free
-            wait = retry_after(error.response.headers)
-            if wait > self.patience:
+            if (wait := retry_after(error.response.headers)) > self.patience:
                 why = f"the endpoint asks to wait {wait:.0f} s ({reason}); run it again then to resume"
                 return self._stop(Stop(why))
             self._quiet_until = max(self._quiet_until, time.monotonic() + wait)  # holds all calls
@@ -606,49 +604,40 @@ class Redactor:
         plain = {_SCHEME.sub("", key.get_secret_value()) for key in keys if key is not None}
         self._keys = [SecretStr(key) for key in sorted(plain, key=len, reverse=True)]
 
-    def __call__(self, text: str) -> str:
-        """Return the text with ``[key]`` in the place of each key."""
-        for secret in self._keys:
-            key = secret.get_secret_value()
-            if len(key) < 8:
-                text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", text)
+    def __call__(self, value: Any) -> Any:
+        """Return a text, or a JSON value, with ``[key]`` in the place of each key in its texts."""
+        if isinstance(value, Mapping):
+            return {self(str(name)): self(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self(item) for item in value]
+        for secret in self._keys if isinstance(value, str) else ():
+            if len(key := secret.get_secret_value()) < 8:
+                value = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", value)
                 continue
             for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
-                text = text.replace(form, "[key]")
-            head, *pieces = text.split(key[:8])
+                value = value.replace(form, "[key]")
+            head, *pieces = value.split(key[:8])
             rest = [os.path.commonprefix([piece, key[8:]]) for piece in pieces]  # noqa: RUF071 - of characters
             pieces = [piece.removeprefix(more) for piece, more in zip(pieces, rest, strict=True)]
-            text = "[key]".join([head, *pieces])
-        return text
-
-    def value(self, value: Any) -> Any:
-        """Return a JSON value with ``[key]`` in the place of each key in its texts."""
-        if isinstance(value, Mapping):
-            return {self(str(name)): self.value(item) for name, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(item) for item in value]
-        return self(value) if isinstance(value, str) else value
+            value = "[key]".join([head, *pieces])
+        return value
 
 
-def _headers_of(profile: Profile) -> dict[str, SecretStr]:
+def _headers_of(profile: Profile) -> Iterator[tuple[str, SecretStr]]:
     """Read the values of a gateway's headers from the environment."""
-    headers = {}
     for name, variable in (profile.headers_env or {}).items():
         where = f"headers_env.{name}"
-        value = _variable(where, variable)
-        if not re.fullmatch(r"[\x20-\x7e\t]+", value.get_secret_value()):
+        if not re.fullmatch(r"[\x20-\x7e\t]+", (value := _variable(where, variable)).get_secret_value()):
             raise RagnbError(
                 f"{where}={variable!r}: the value of this environment variable contains a line break or non-ASCII "
                 "characters, which a header cannot; set it again"
             )
         # The SDK sends its own under this spelling, which ours must take the place of.
-        headers["Authorization" if name.lower() == "authorization" else name] = value
-    return headers
+        yield "Authorization" if name.lower() == "authorization" else name, value
 
 
 def _variable(where: str, name: str) -> SecretStr:
-    value = os.environ.get(name, "").strip()
-    if not value:
+    if not (value := os.environ.get(name, "").strip()):
         raise RagnbError(
             f"{where}={name!r}: this environment variable is not set; set it where ragnb runs "
             f"(export {name}=…), and never write the key into a file"

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 import pandas as pd
@@ -46,7 +46,6 @@ _MAGIC = b"SQLite format 3\0"
 _OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # names of columns are texts, too
 Row = dict[str, Any]
-T = TypeVar("T")
 Work = Callable[[Cell], Awaitable[Outcome]]
 _LOOK = 0.25  # seconds between checks of cells claimed by another process
 _QUIET = 2.0  # seconds of waiting before a note is printed
@@ -186,22 +185,21 @@ class Store(AbstractContextManager["Store"]):
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
         return claimed, owners.keys() - claimed
 
-    def _dead(self, file: sqlite3.Connection) -> list[str]:
+    def _dead(self, file: sqlite3.Connection) -> Iterator[str]:
         """Owners whose claims have expired.
 
         A claim's date is of its holder's clock, which may differ from ours, and both may be set while we wait. So
         it says only how long to wait from the moment when we first saw it, at most one lease.
         """
-        dead, now = [], time.monotonic()
+        now = time.monotonic()
         for owner, n, until in file.execute(_CLAIMS):
             holder, sign, left = _holder(owner), (until, n), until - time.time()
             if owner not in self._signs or self._signs[owner][0] != sign:
                 self._signs[owner] = sign, now + min(left, self.lease)
             if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
-                dead.append(owner)
+                yield owner
                 if left > 0 and not holder.is_gone:
                     self.taken_over.append(f"{holder} showed no activity; its {n} cells are taken over")
-        return dead
 
     def claims(self) -> pd.DataFrame:
         """Return the processes that have claimed cells.
@@ -275,8 +273,7 @@ class Store(AbstractContextManager["Store"]):
     def named(self, start: str) -> str:
         """Return the one run whose id begins so; every method that takes a run takes the beginning of its id."""
         names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
-        fits = [name for name in names if name.startswith(start)]
-        if len(fits) != 1:
+        if len(fits := [name for name in names if name.startswith(start)]) != 1:
             raise unknown("run", start, fits or names)
         return str(fits[0])
 
@@ -641,8 +638,7 @@ def _apply_log(main: bytearray, log: bytes) -> list[str]:
         sums = _log_sums(frame[:8] + frame[24:], order, sums)
         if not damaged and struct.unpack(">2I", frame[16:24]) != sums:
             damaged = [f"its write-ahead log is damaged at frame {number}"]
-        place = (int.from_bytes(frame[:4], "big") - 1) * size
-        if 0 <= place <= len(main) + len(log):
+        if 0 <= (place := (int.from_bytes(frame[:4], "big") - 1) * size) <= len(main) + len(log):
             main.extend(bytes(max(0, place - len(main))))
             main[place : place + size] = frame[24:]
     return damaged
@@ -953,7 +949,7 @@ class _Job:
         self.open.extend(self.left.pop(key) for key in keys if key in self.left)
         return cells is not None
 
-    async def _on_disk(self, call: Callable[..., T], *args: Any) -> T:
+    async def _on_disk(self, call: Callable[..., Any], *args: Any) -> Any:
         async with self._disk:
             return await asyncio.to_thread(call, *args)
 
@@ -964,16 +960,12 @@ class _Job:
             started, meter = time.perf_counter(), Meter(cell, self._once)
             self._under_way.add(meter)
             try:
-                outcome = await self._outcome(cell, meter)
-                if outcome is None:
+                if (outcome := await self._outcome(cell, meter)) is None:
                     return
                 told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
                 value, reason, replies = self._redacted(told)
-                tokens_in, tokens_out = meter.tokens
-                outcome = Outcome(
-                    outcome.status, value, reason, tuple(replies), meter.calls, tokens_in, tokens_out,
-                    time.perf_counter() - started,
-                )  # fmt: skip
+                took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
+                outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
                 await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
                 self.done += 1
             finally:
@@ -986,8 +978,7 @@ class _Job:
             return Outcome.lacking(cell.missing)
         METER.set(meter)
         try:
-            outcome = await self.work(cell)
-            if not isinstance(outcome, Outcome):
+            if not isinstance((outcome := await self.work(cell)), Outcome):
                 raise TypeError(f"the work returned a {type(outcome).__name__}, not an Outcome")
             return outcome
         except (Exception, asyncio.CancelledError) as error:
@@ -1007,8 +998,7 @@ class _Job:
         async with self._dealing:
             while self.stopping is None and (self._taken or await self._claim()):
                 cell = self._taken[0]
-                full = None if cell.missing else self._full(cell)
-                if full is not None:
+                if (full := None if cell.missing else self._full(cell)) is not None:
                     self.stopping = self.stopping or full
                 elif cell.missing or self._full(cell, reserved=True) is None:
                     return self._taken.popleft()
@@ -1057,8 +1047,7 @@ class _Job:
         task = asyncio.current_task()
         meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
         async with self._locks.setdefault(key, asyncio.Lock()):
-            known = await self._on_disk(self.store.get, key)
-            if known is not None:
+            if (known := await self._on_disk(self.store.get, key)) is not None:
                 number, call = known
                 meter.reused += 1
             else:
@@ -1074,7 +1063,7 @@ class _Job:
     def _redacted(self, value: Any) -> Any:
         """Remove keys that an endpoint or a library may have echoed."""
         for client in self.clients:
-            value = client.redact.value(value)
+            value = client.redact(value)
         return value
 
     async def _keep(self, what: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:

@@ -17,19 +17,3 @@ from ragnb.traces.label import (
     sample_traces,
 )
 from ragnb.traces.log import Log, read_log
-
-__all__ = [
-    "RATES",
-    "Log",
-    "answer_counts",
-    "check_gold",
-    "count_unanswerable",
-    "join_report",
-    "label_traces",
-    "mark_unanswerable",
-    "outcome_counts",
-    "read_log",
-    "refusal_metrics",
-    "repeated_answers",
-    "sample_traces",
-]  # fmt: skip

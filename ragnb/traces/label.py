@@ -263,16 +263,10 @@ STATUSES = ("missing", "ok", "not_applicable", "failed")
 
 
 def label_traces(
-    traces: Frame,
-    *,
-    gold: Any = None,
-    refusal: str | Sequence[str] = ("not in context",),
-    patterns: str | Sequence[str] = (),
-    partial: str | Sequence[str] = (),
-    split: Split = "space",
-    containment: Literal["auto", "latin"] = "auto",
-    join: Join = "auto",
-) -> Frame:
+    traces: Frame, *, gold: Any = None, refusal: str | Sequence[str] = ("not in context",),
+    patterns: str | Sequence[str] = (), partial: str | Sequence[str] = (), split: Split = "space",
+    containment: Literal["auto", "latin"] = "auto", join: Join = "auto",
+) -> Frame:  # fmt: skip
     """Label every trace, and give it the columns whose means are the refusal, citation and retrieval rates.
 
     Parameters
@@ -599,15 +593,9 @@ RATES = tuple(name for name in METRICS if name in KNOWN_RATES and METRICS[name].
 
 
 def refusal_metrics(
-    labelled: Any,
-    *,
-    metrics: MetricsArgument = None,
-    doc_weights: Mapping[str, float] | None = None,
-    by: str | None = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    level: float = 0.95,
-) -> pd.DataFrame:
+    labelled: Any, *, metrics: MetricsArgument = None, doc_weights: Mapping[str, float] | None = None,
+    by: str | None = None, doc: str = "doc_name", cluster: str | None = None, level: float = 0.95,
+) -> pd.DataFrame:  # fmt: skip
     """Return the refusal, citation and retrieval rates of labelled traces, with intervals.
 
     Parameters

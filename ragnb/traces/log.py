@@ -21,7 +21,8 @@ from ragnb.traces import answers, columns
 WORDS = tomllib.loads(Path(__file__).with_name("log.toml").read_text(encoding="utf-8"))
 REASONS = ("repeated", "empty", "unsupported", "refused", "other")
 SUPPORT = ("support_lexical", "number_support", "name_support")
-_OFTEN, _CHECKED, _TO_LABEL, _FEW, _MOST_DOCS, _MOST_DAYS = 3, 5000, 60, 5, 12, 31
+MOST_CHECKED = 5000
+_OFTEN, _TO_LABEL, _FEW, _MOST_DOCS, _MOST_DAYS = 3, 60, 5, 12, 31
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     checked = 0
     support: dict[str, list[Any]] = {name: [math.nan] * len(frame) for name in SUPPORT}
     support |= {f"{name}__reason": [None] * len(frame) for name in SUPPORT[1:]}
-    for i in order[answered & ~proposed].sort_values().index[:_CHECKED]:
+    for i in order[answered & ~proposed].sort_values().index:
+        if checked == MOST_CHECKED:
+            break
         found = [passage_text(one) for one in passages[i] or () if not (bare and isinstance(one, str))]
         if held := [text for text in found if text]:
             checked += 1

@@ -26,29 +26,13 @@ from ragnb.weights.reductions import (
 )
 from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
 
-__all__ = [
-    "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",
-    "collected", "column_names", "evaluated", "gains_reduction", "histogram_reduction",
-    "metric_name", "moments", "moments_reduction", "need_documents", "nfc",
-    "notes", "opened", "plain_sums", "present_weights", "question_of", "reduce_batches", "score_of", "scored",
-    "stays_lazy", "weigh", "weighted_means", "weighted_score", "why_no_total",
-]  # fmt: skip
-
 
 def weighted_means(
-    scores: Any,
-    *,
-    metrics: MetricsArgument = None,
-    metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None,
-    by: str | None = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    level: float = 0.95,
-    orient: bool = True,
-    rescale: bool = False,
+    scores: Any, *, metrics: MetricsArgument = None, metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None, by: str | None = None, doc: str = "doc_name",
+    cluster: str | None = None, level: float = 0.95, orient: bool = True, rescale: bool = False,
     corpus: Corpus = "sample",
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Return every metric's document-weighted mean and the weighted score, with clustered intervals.
 
     Parameters

@@ -319,15 +319,10 @@ class Moments:
         )
 
     def means(
-        self,
-        *,
-        metric_weights: Mapping[str, float] | None = None,
-        doc_weights: Mapping[str, float] | None = None,
-        level: float = 0.95,
-        orient: bool = True,
-        rescale: bool = False,
-        strict: bool = True,
-    ) -> pd.DataFrame:
+        self, *, metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None, level: float = 0.95, orient: bool = True,
+        rescale: bool = False, strict: bool = True,
+    ) -> pd.DataFrame:  # fmt: skip
         """Return the table of `weighted_means` for these weights.
 
         Parameters
@@ -462,16 +457,10 @@ class Moments:
         return cls(metrics, Cells(**({"centre": centres(metrics)} | arrays)), **names, **counts)
 
     def bootstrap(
-        self,
-        *,
-        metric_weights: Mapping[str, float] | None = None,
-        doc_weights: Mapping[str, float] | None = None,
-        resamples: int = 2000,
-        seed: int = 0,
-        level: float = 0.95,
-        orient: bool = True,
-        rescale: bool = False,
-    ) -> pd.DataFrame:
+        self, *, metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None, resamples: int = 2000, seed: int = 0,
+        level: float = 0.95, orient: bool = True, rescale: bool = False,
+    ) -> pd.DataFrame:  # fmt: skip
         """Return the table of `means` with percentile intervals and standard errors of the cluster bootstrap.
 
         Parameters
@@ -547,14 +536,9 @@ def _seal(content: bytes | bytearray) -> tuple[slice, bytes]:
 
 
 def moments(
-    scores: Any,
-    *,
-    metrics: MetricsArgument = None,
-    doc: str = "doc_name",
-    cluster: str | None = None,
-    by: str | None = None,
-    corpus: Corpus = "sample",
-) -> Moments:
+    scores: Any, *, metrics: MetricsArgument = None, doc: str = "doc_name", cluster: str | None = None,
+    by: str | None = None, corpus: Corpus = "sample",
+) -> Moments:  # fmt: skip
     """Reduce a scores frame to the cells from which all weighted means follow.
 
     Parameters
@@ -605,15 +589,9 @@ def moments(
 
 
 def moments_reduction(
-    metrics: Sequence[Metric],
-    *,
-    doc: str,
-    cluster: str | None = None,
-    by: str | None = None,
-    questions: str | None = None,
-    corpus: str = "sample",
-    derive: Callable[[Batch], Batch] = lambda batch: batch,
-) -> Reduction:
+    metrics: Sequence[Metric], *, doc: str, cluster: str | None = None, by: str | None = None,
+    questions: str | None = None, corpus: str = "sample", derive: Callable[[Batch], Batch] = lambda batch: batch,
+) -> Reduction:  # fmt: skip
     """Return the reduction to moments of metrics, which a function may derive from each batch.
 
     Examples
@@ -715,11 +693,9 @@ _MANY = 60  # documents: with more, those that could have failed unseen change l
 
 
 def checked_weights(
-    source: Moments,
-    metric_weights: Mapping[str, float] | None,
-    doc_weights: Mapping[str, float] | None,
+    source: Moments, metric_weights: Mapping[str, float] | None, doc_weights: Mapping[str, float] | None,
     **how: bool,
-) -> tuple[Total, Array]:
+) -> tuple[Total, Array]:  # fmt: skip
     """Return the total, and the weight of each document (in order), last that of rows without one.
 
     Weights of documents are `relative` to the largest.

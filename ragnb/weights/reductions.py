@@ -25,13 +25,9 @@ _HAIR = 1e-9
 
 
 def gains_reduction(
-    metrics: Sequence[Metric],
-    lifts: Sequence[tuple[int, float]],
-    weighing: Weighing,
-    *,
-    part: nw.Expr | None = None,
-    parts: int = 1,
-) -> Reduction:
+    metrics: Sequence[Metric], lifts: Sequence[tuple[int, float]], weighing: Weighing, *,
+    part: nw.Expr | None = None, parts: int = 1,
+) -> Reduction:  # fmt: skip
     """Return the reduction to the gain in the total if scores that miss a threshold were raised to it.
 
     The rows are summed by the weight of their document and the pattern of gaps, on which a lift's weight depends.
@@ -145,13 +141,9 @@ Rows = TypeVar("Rows")
 
 
 def weighted_score(
-    scores: Any,
-    *,
-    metrics: MetricsArgument = None,
-    metric_weights: Mapping[str, float] | None = None,
-    orient: bool = True,
-    rescale: bool = False,
-) -> Any:
+    scores: Any, *, metrics: MetricsArgument = None, metric_weights: Mapping[str, float] | None = None,
+    orient: bool = True, rescale: bool = False,
+) -> Any:  # fmt: skip
     """Return each sample's weighted score, Σ w·s / Σ w over the metrics that have a score.
 
     Parameters
@@ -196,16 +188,10 @@ def weighted_score(
 
 
 def weigh(
-    scores: Rows,
-    *,
-    metrics: MetricsArgument = None,
-    metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name",
-    orient: bool = True,
-    rescale: bool = False,
-    strict: bool = True,
-) -> Rows:
+    scores: Rows, *, metrics: MetricsArgument = None, metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None, doc: str = "doc_name", orient: bool = True,
+    rescale: bool = False, strict: bool = True,
+) -> Rows:  # fmt: skip
     """Return the scores with two more columns, ``weighted_score`` and ``sample_weight``.
 
     Columns of these names that are there already are replaced. A frame of another engine than pandas comes
@@ -289,11 +275,9 @@ Beside = tuple[str | None, Callable[[Batch], Any], Callable[[Frame], nw.Expr]]
 
 
 def add_columns(
-    frame: Any,
-    metrics: Sequence[Metric],
-    of_scores: Mapping[str, nw.Expr],
+    frame: Any, metrics: Sequence[Metric], of_scores: Mapping[str, nw.Expr],
     beside: Mapping[str, Beside] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the caller's kind of frame with more columns.
 
     Parameters

@@ -208,14 +208,9 @@ class Total:
 
 
 def total_of(
-    metrics: Sequence[Metric],
-    weights: Mapping[str, Any] | None,
-    *,
-    orient: bool = True,
-    rescale: bool = False,
-    strict: bool = True,
-    known: bool = True,
-) -> Total:
+    metrics: Sequence[Metric], weights: Mapping[str, Any] | None, *, orient: bool = True, rescale: bool = False,
+    strict: bool = True, known: bool = True,
+) -> Total:  # fmt: skip
     """Return the total of metrics, or the reason why there is none.
 
     Parameters

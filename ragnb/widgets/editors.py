@@ -36,7 +36,7 @@ from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, Rubric, records
 from ragnb.scoring.generation import DECISIONS, WORDING, review_sheet, with_decisions
 from ragnb.sheet.build import weighable
-from ragnb.sheet.sections import Formatter
+from ragnb.sheet.sections import TOTAL, Formatter, Row
 from ragnb.texts.errors import translated
 from ragnb.weights import Moments, nfc, notes, why_no_total
 from ragnb.weights.total import total_of
@@ -47,12 +47,17 @@ _FILES = {kind: files(__package__).joinpath(f"widgets.{kind}").read_text("utf-8"
 NAMED = {"description_width": "170px"}
 
 
+def make(kind: str, *children: Any, **look: Any) -> Any:
+    """Make a widget of ipywidgets, which is imported with the first."""
+    import ipywidgets
+
+    return getattr(ipywidgets, kind)(*children, **look)
+
+
 def button(say: Callable[..., str], key: str, action: Callable[[], object], *, name: str = "", **more: Any) -> Any:
     """Return a button as wide as its words, the text of a key and its hint."""
-    import ipywidgets as ipw
-
     hint = say(f"{key}_hint", name=name)
-    made = ipw.Button(description=say(key), tooltip=hint, layout={"width": "auto"}, **more)
+    made = make("Button", description=say(key), tooltip=hint, layout={"width": "auto"}, **more)
     made.on_click(lambda _: action())
     return made
 
@@ -64,10 +69,8 @@ def hear(owner: Any, widget: Any, act: Callable[[Any], object]) -> None:
 
 def field(say: Callable[..., str], key: str, kind: str = "Text", **more: Any) -> Any:
     """Return a field for text, as wide as there is room, with the text of a key beside it."""
-    import ipywidgets as ipw
-
     look = {"style": {"description_width": "initial"}, "layout": {"width": "auto", "flex": "1 1 auto"}}
-    return getattr(ipw, kind)(description=say(key), **look | more)
+    return make(kind, description=say(key), **look | more)
 
 
 class Html:
@@ -82,9 +85,7 @@ class Html:
     """
 
     def __init__(self, lang: str, html: Safe | None = None, *, live: bool = False) -> None:
-        import ipywidgets
-
-        self.lang, self.widget = LANGUAGES[lang], ipywidgets.HTML(layout={"display": "none", "width": "auto"})
+        self.lang, self.widget = LANGUAGES[lang], make("HTML", layout={"display": "none", "width": "auto"})
         self.widget.add_class("rg-live" if live else "rg-html")
         self.show(html or Safe(""))
 
@@ -116,16 +117,12 @@ class Twin:
 
     def _box(self, gone: str, *children: Any) -> Any:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
-        import ipywidgets
-
         self._name, lang = f"rg-twin-{next(numbers)}", self.model.lang
         own = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
         style, alert = Html(lang, join([markup.style(notebook=True), own])), Html(lang)
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
-        box = ipywidgets.VBox([style.widget, alert.widget, *children])
-        box.add_class("rg-editor")
-        return box
+        return make("VBox", [style.widget, alert.widget, *children]).add_class("rg-editor")
 
     def _repr_html_(self) -> str:
         return markup.fragment(self._static(), lang=self.model.lang)
@@ -224,8 +221,6 @@ class Sheet(Twin):
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        import ipywidgets as ipw
-
         model, say, lang = self.model, self.model.say, self.model.lang
         self._top, self._item, self._held = Html(lang, live=True), Html(lang), Html(lang)
         self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
@@ -235,20 +230,20 @@ class Sheet(Twin):
         self._comment = field(say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2)
         hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
         tools = [button(say, f"rating.{act.__name__}", partial(self._do, act)) for act in (model.back, model.skip)]
-        entry = [self._keys, self._wrong.widget, *self._fields(), self._comment, ipw.HBox(tools)]
-        self._entry = ipw.VBox(entry, layout={"flex": "0 1 400px"})
+        entry = [self._keys, self._wrong.widget, *self._fields(), self._comment, make("HBox", tools)]
+        self._entry = make("VBox", entry, layout={"flex": "0 1 400px"})
         self._item.widget.add_class("rg-item")
-        both = ipw.HBox([self._item.widget, self._entry], layout={"flex_flow": "row wrap", "grid_gap": "8px 32px"})
         self._refresh()
         gone = say(f"{self._kind}.gone", file=model.file.name)
+        flow = {"flex_flow": "row wrap", "grid_gap": "8px 32px"}
+        both = make("HBox", [self._item.widget, self._entry], layout=flow)
         return self._box(gone, self._top.widget, both, self._held.widget)
 
     def _press(self, entry: str) -> None:
         # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
         seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
-        fresh = entry[len(seen) :] if entry.startswith(seen) else ""
         self._seen = entry
-        self._do(lambda: list(map(self.model.press, fresh)))
+        self._do(lambda: list(map(self.model.press, entry[len(seen) :] if entry.startswith(seen) else "")))
 
     def _do(self, act: Callable[..., object], *values: object) -> None:
         item = self.model.item
@@ -284,7 +279,6 @@ def prose(text: str) -> Safe:
 # What a key stands for, and how that is said.
 KEYS = {**{str(score): score for score in range(1, 10)}, "0": 10}
 _KEYS = "1 – 9, 0 = 10"
-Row = Mapping[Any, Any]
 Key = tuple[str, str]
 
 
@@ -493,12 +487,10 @@ class RatingSheet(Sheet):
         super().__init__(model, "rating", _KEYS, rater=model.rater)
 
     def _fields(self) -> list[Any]:
-        import ipywidgets as ipw
-
         self._scores, made = dict[str, Any](), list[Any]()
         for name in self.model.dimensions:
             look = {"button_width": "34px", "description_width": "initial"}
-            scores = ipw.ToggleButtons(options=range(1, 11), value=None, description=name, style=look)
+            scores = make("ToggleButtons", options=range(1, 11), value=None, description=name, style=look)
             self._scores[name] = scores.add_class("rg-row").add_class("rg-scores")
             hear(self, scores, partial(self._do, self.model.score, name))
             made += [scores, Html(self.model.lang, self._bands(name)).widget]
@@ -521,13 +513,13 @@ class RatingSheet(Sheet):
 
     def _shown(self, item: Item) -> Safe:
         say = self.model.say
-        question = element("p", item.question, class_="rg-question", dir="auto")
-        parts = [element("h4", say("rating.question")), question]
-        parts += [element("h4", say("rating.answer")), prose(item.answer)]
-        if item.reference:
-            parts.append(element("details", element("summary", say("rating.reference")), prose(item.reference)))
-        passages = join(map(prose, item.contexts or [say("rating.no_contexts")]))
-        return join([*parts, element("h4", say("rating.contexts", n=len(item.contexts))), passages])
+        reference = element("details", element("summary", say("rating.reference")), prose(item.reference))
+        return join([
+            element("h4", say("rating.question")), element("p", item.question, class_="rg-question", dir="auto"),
+            element("h4", say("rating.answer")), prose(item.answer), reference if item.reference else "",
+            element("h4", say("rating.contexts", n=len(item.contexts))),
+            *map(prose, item.contexts or [say("rating.no_contexts")]),
+        ])  # fmt: skip
 
 
 DECISION_KEYS = {word[0]: word for word in DECISIONS}
@@ -556,8 +548,7 @@ class Review(Items):
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; while a question is edited, keys decide nothing."""
-        key = unicodedata.normalize("NFKC", entry).strip().casefold()
-        if key in DECISION_KEYS and not self.editing:
+        if (key := unicodedata.normalize("NFKC", entry).strip().casefold()) in DECISION_KEYS and not self.editing:
             self.decide(DECISION_KEYS[key])
         elif key:
             wrong = self.say("review.not_a_key", entry=key[:20], keys=", ".join(DECISION_KEYS))
@@ -641,21 +632,19 @@ class ReviewSheet(Sheet):
         super().__init__(Review(cases, file, lang=lang), "review", ", ".join(DECISION_KEYS))
 
     def _fields(self) -> list[Any]:
-        import ipywidgets as ipw
-
         say, model = self.model.say, self.model
         self._keys.description = say("review.keys")
         self._labels = {word: say(f"review.{word}") for word in DECISIONS}
         look = {"button_width": "84px", "description_width": "initial"}
         options, name = [(label, word) for word, label in self._labels.items()], say("review.decision")
-        self._choice = ipw.ToggleButtons(options=options, value=None, description=name, style=look)
+        self._choice = make("ToggleButtons", options=options, value=None, description=name, style=look)
         hear(self, self._choice.add_class("rg-row").add_class("rg-scores"), partial(self._do, model.decide))
         how: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
         self._wording = [field(say, f"rating.{key}", **how) for key in ("question", "reference")]
         for text in self._wording:
             hear(self, text.add_class("rg-row"), lambda _: self._refresh(clear=False))
         save = button(say, "review.save", lambda: self._do(model.decide, "edit", [t.value for t in self._wording]))
-        self._editor = ipw.VBox([*self._wording, ipw.HBox([save])], layout={"display": "none"})
+        self._editor = make("VBox", [*self._wording, make("HBox", [save])], layout={"display": "none"})
         return [self._choice, self._editor]
 
     def _refresh_fields(self, clear: bool) -> list[str]:
@@ -670,9 +659,8 @@ class ReviewSheet(Sheet):
 
     def _shown(self, item: Any) -> Safe:
         say = self.model.say
-        about = " · ".join(filter(None, [item.doc_name, item.kind]))
         return join([
-            element("p", about, class_="rg-note"),
+            element("p", " · ".join(filter(None, [item.doc_name, item.kind])), class_="rg-note"),
             element("h4", say("rating.question")), element("p", item.question, class_="rg-question", dir="auto"),
             element("h4", say("rating.reference")), prose(item.ground_truth_answer or say("review.no_answer")),
             element("h4", say("review.evidence")),
@@ -683,7 +671,6 @@ class ReviewSheet(Sheet):
 # The weight editor
 
 
-TOTAL = "weighted_score"
 _NUMBERS = ("weight", "share", "mean", "n")
 _NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
 # Documents that are offered while a name is typed.
@@ -770,10 +757,8 @@ class WeightEditor(Twin):
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        import ipywidgets as ipw
-
         path, names = str(self.model.scenario.path), {file.name: str(file) for file in self._choices}
-        self._place, self._problem = ipw.VBox(), Html(self.model.lang, live=True)
+        self._place, self._problem = make("VBox"), Html(self.model.lang, live=True)
         at = {"width": "max-content", "display": "flex" if names else "none"}
         options = {"options": names, "value": path if names else None, "layout": at}
         self._chooser = field(self.model.say, "editor.scenario", "Dropdown", **options)
@@ -816,34 +801,32 @@ class EditorView:
     """
 
     def __init__(self, model: Weighing) -> None:
-        import ipywidgets as ipw
-
         self.model, self._rows, self.busy = model, dict[tuple[str, str], WeightRow](), False
         lang, say, flow = model.lang, model.say, {"flex_flow": "row wrap"}
         self.held, self.rest, self.diff, self.note = (Html(lang, live=live) for live in (False, False, True, True))
         self.first = {part: Html(lang, live=part is _total) for part in _FIRST}
-        self.boxes = {METRIC: ipw.VBox(), DOC: ipw.VBox()}
+        self.boxes = {METRIC: make("VBox"), DOC: make("VBox")}
         self.pick = field(say, "editor.document", placeholder=say("editor.search"), style=NAMED)
         hear(self, self.pick, self._search)
         self.pick.on_msg(self._submit)
-        self.hits = ipw.ToggleButtons(style={"button_width": "auto"}, layout={"display": "none"})
+        self.hits = make("ToggleButtons", style={"button_width": "auto"}, layout={"display": "none"})
         hear(self, self.hits.add_class("rg-hits"), self._add)
         self.save = button(say, "editor.save", self._ask, button_style="primary")
         self.name = field(say, "editor.save_as", placeholder=say("editor.save_as_hint"), continuous_update=False)
         self.again = button(say, "editor.reload", partial(self._ask, model.reload, self._compare))
         write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
-        answers = ipw.HBox([write, self.again, button(say, "editor.cancel", self._hide)])
-        self.question = ipw.VBox([self.name, answers], layout={"display": "none"})
+        answers = make("HBox", [write, self.again, button(say, "editor.cancel", self._hide)])
+        self.question = make("VBox", [self.name, answers], layout={"display": "none"})
         acts: list[Any] = [model.reset, model.equal, model.normalise]
         tools, left = [button(say, f"editor.{act.__name__}", act) for act in acts], []
         for key, box in zip(("metrics", "documents"), self.boxes.values(), strict=True):
             hint = element("p", say(f"editor.{key}_hint"), class_="rg-note")
             left += [Html(lang, join([element("h4", say(f"editor.{key}")), hint])).widget, box]
-        left += [self.pick, self.hits, self.note.widget, ipw.HBox([*tools, self.save], layout=flow)]
+        left += [self.pick, self.hits, self.note.widget, make("HBox", [*tools, self.save], layout=flow)]
         left += [self.diff.widget, self.question, self.held.widget]
         title, *right = (html.widget for html in (*self.first.values(), self.rest))
-        both = [ipw.VBox(side, layout={"flex": "1 1 400px", "min_width": "0"}) for side in (left, right)]
-        self.box = ipw.VBox([title, ipw.HBox(both, layout={**flow, **_SPACED})])
+        both = [make("VBox", side, layout={"flex": "1 1 400px", "min_width": "0"}) for side in (left, right)]
+        self.box = make("VBox", [title, make("HBox", both, layout={**flow, **_SPACED})])
         self.refresh(model)
         model.watchers.append(self.refresh)
 
@@ -869,16 +852,14 @@ class EditorView:
         with self.hits.hold_sync():
             self.hits.options, self.hits.value = hits[:_HITS], None
         self.busy, self.hits.layout.display = False, "flex" if hits else "none"
-        more = self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else ""
-        self.note.warn(more, "rg-said")
+        self.note.warn(self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else "", "rg-said")
 
     def _submit(self, _: Any, sent: Any, __: Any) -> None:
         if sent.get("event") == "submit":
             self._add(self.pick.value)
 
     def _add(self, name: str) -> None:
-        problem = self.model.add(name)
-        self.pick.value = self.pick.value if problem else ""
+        self.pick.value = self.pick.value if (problem := self.model.add(name)) else ""
         self.note.warn(problem)
 
     # Saving asks before it writes: the diff, another name, and what stands in the way.
@@ -922,20 +903,18 @@ class WeightRow:
     """
 
     def __init__(self, model: Weighing, kind: str, name: str) -> None:
-        import ipywidgets as ipw
-
         self.model, self.place, self.busy = model, (kind, name), False
         # The right end of the slider; it moves when a greater weight is typed.
         top = 4.0 if kind == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
         self.text = field(lambda _: name, "", tooltip=name, continuous_update=False, style=NAMED, layout=_NARROW)
-        self.slider = ipw.FloatSlider(max=top, step=GRID, readout=False, tooltip=name, layout={"flex": "1 1 90px"})
-        self.last: Any = ipw.Label(layout={"width": "46px", "justify_content": "flex-end"})
+        look = {"tooltip": name, "layout": {"flex": "1 1 90px"}}
+        self.slider = make("FloatSlider", max=top, step=GRID, readout=False, **look)
+        self.last: Any = make("Label", layout={"width": "46px", "justify_content": "flex-end"})
         if kind == DOC:
             self.last = button(model.say, "editor.remove", lambda: model.remove(name), name=name)
         self.said, self.mark = Html(model.lang), f"rg-flip-{next(numbers)}"
-        line = ipw.HBox([self.text, self.slider, self.last], layout={"align_items": "center"})
-        self.box = ipw.VBox([line, self.said.widget])
-        self.box.add_class("rg-row").add_class(self.mark)
+        line = make("HBox", [self.text, self.slider, self.last], layout={"align_items": "center"})
+        self.box = make("VBox", [line, self.said.widget]).add_class("rg-row").add_class(self.mark)
         hear(self, self.text, partial(model.set, kind, name))
         hear(self, self.slider, self._drag)
 
@@ -1005,8 +984,8 @@ def _radar(model: Weighing) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
     w, own = model.now.write, model.now.rows
     axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if w.span(name)}
-    best = {name: model.now.by_system[name] for name in model.now.ranking[:5]}  # more cannot be told apart
-    shown = best or {model.say("editor.now"): own}
+    # More than five systems cannot be told apart.
+    shown = {name: model.now.by_system[name] for name in model.now.ranking[:5]} or {model.say("editor.now"): own}
     values = {name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()}
     return draw(w.radar(axes, values, model.say("editor.radar"))) if axes else Safe("")
 
@@ -1061,10 +1040,9 @@ def _gates(model: Weighing) -> Safe:
     rows, w = [], model.now.write
     for row, old in zip(records(model.now.gates), records(model.base.gates), strict=True):
         outcome, before = w.outcome(row), w.outcome(old).text
-        was = [model.say("editor.was", what=before)] * (outcome.text != before)
         rows.append({
             "gate": (w.requirement(row), Code(w.code(row))), "mean": _mean(model, row), "n": row["n"],
-            "outcome": (outcome, *was),
+            "outcome": (outcome, *[model.say("editor.was", what=before)] * (outcome.text != before)),
         })  # fmt: skip
     return _table(model, sorted(rows, key=lambda row: -len(row["outcome"])), "gates")
 
@@ -1193,8 +1171,7 @@ class Weighing:
 
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
-        value = self._entries[field].get(name)
-        return self.start(field, name) if value is None else value
+        return self.start(field, name) if (value := self._entries[field].get(name)) is None else value
 
     def start(self, field: str, name: str) -> float:
         """Return what an entry counts at the start: the file's value, else the usual one."""
@@ -1225,8 +1202,7 @@ class Weighing:
     def add(self, text: str) -> str:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
         name = nfc(text.strip())
-        hits = [name] if name in self.documents else self.find(name)
-        if len(hits) > 1:
+        if len(hits := [name] if name in self.documents else self.find(name)) > 1:
             return self.say("editor.several", n=len(hits), text=name[:80]) if name else ""
         if taken := [row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))]:
             return self.say("editor.has_row", name=taken[0])
@@ -1237,9 +1213,8 @@ class Weighing:
 
     def remove(self, name: str) -> None:
         """Take a document's row away: it counts 1 again."""
-        rest = {other: value for other, value in self._entries[DOC].items() if other != name}
         self.problems.pop((DOC, name), None)
-        self._put({DOC: rest})
+        self._put({DOC: {other: value for other, value in self._entries[DOC].items() if other != name}})
 
     def find(self, text: str) -> list[str]:
         """Return documents without a row whose name holds every word of `text`, in any case and width."""
@@ -1324,8 +1299,7 @@ class Weighing:
         self.scenario = load_scenario(str(path or self.scenario.path)).replace(lang=self.scenario.lang)
         self._start()
         for kind, own in seen.items():
-            file = self._file[kind]
-            self._entries[kind] = {name: None if file.get(name) == w else w for name, w in own.items()}
+            self._entries[kind] = {name: None if self._file[kind].get(name) == w else w for name, w in own.items()}
         self._changed()
 
 
@@ -1360,12 +1334,10 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
     >>> read_entry(" ０．５ "), read_entry(""), read_entry("-1"), read_entry("nan")
     ((0.5, ''), (None, ''), (None, 'negative'), (None, 'not_number'))
     """
-    text = "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()
-    if not text:
+    if not (text := "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()):
         return None, ""
     with suppress(ValueError):
-        value = float(text.replace("_", "?"))
-        if math.isfinite(value):
+        if math.isfinite(value := float(text.replace("_", "?"))):
             return (value, "") if value >= 0 else (None, "negative")
     return None, "not_number"
 

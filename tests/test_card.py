@@ -1,0 +1,206 @@
+"""inspect_file: what a file is taken for; every line of a card works, also after a refusal."""
+
+import json
+import shlex
+from contextlib import redirect_stdout
+from io import StringIO
+
+import pandas
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.cli import main
+from ragnb.errors import RagnbError
+from ragnb.readers import is_measure
+
+SCORED = {"user_input": "Who?", "response": "Ann.", "faithfulness": 0.5}
+GOLD = {"q": "Who?", "answerable": True, "gold_ids": ["a#1"]}
+TRACE = {"q": "Who?", "answer": "Ann. citations: [a#1]", "chunks": [{"id": "a#1"}]}
+pytestmark = pytest.mark.filterwarnings("ignore::ragnb.errors.RagnbWarning")  # a rule that does not fit 1..5
+RATING = {"item_id": "1", "dimension": "accuracy", "judge": 4, "human": 5}
+
+
+def write(folder, rows, name="file.jsonl"):
+    path = folder / name
+    if name.endswith("csv"):
+        pd.DataFrame(rows).to_csv(path, index=False)
+    else:
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def repeated(row, n=6, **columns):
+    made = [{**row, **{name: cells[i % len(cells)] for name, cells in columns.items()}} for i in range(n)]
+    asked = ("q", "user_input")
+    return [{k: f"{v} {i}?" if k in asked else v for k, v in row.items()} for i, row in enumerate(made)]
+
+
+FILES = {
+    "scores": (repeated(SCORED), "scores"),
+    "scores on another scale": (repeated(SCORED, faithfulness=[1, 3, 5]), "scores"),
+    "other scores": (repeated({"q": "W", "answer": "A."}, helpful=[0.5, 1], stars=[2, 5]), "scores"),
+    "verdicts": (repeated({"q": "Who", "answer": "Ann."}, correct=[True, False]), "scores"),
+    "gold": (repeated(GOLD), "gold"),
+    "gold in Chinese": (repeated({"问题": "谁？", "可回答": "是"}), "gold"),
+    "traces": (repeated(TRACE, latency=[1.5, 2.5], top_k=[3, 4]), "traces"),
+    "cases": (repeated({"q": "Who", "ground_truth": "Ann."}), "cases"),
+    "ratings": ([{**RATING, "item_id": str(i), "human": 3 + i % 3} for i in range(40)], "ratings"),
+    "ratings that nothing can be said of": ([RATING], "ratings"),
+    "names of no tool": (repeated({"prompt": "Who built it", "completion": "Ann did."}), "traces"),
+    "Chinese names": (repeated({"用户的问题": "谁建的", "模型输出": "小王。"}), "traces"),
+    "two questions": (repeated({"question": "Who", "input": "Who then", "faithfulness": 0.5}), "scores"),
+    "totals": ([{"app": f"v{i}", "faithfulness": 0.5 + i / 10, "n_rows": 9} for i in range(3)], "totals"),
+    "numbers alone": ([{"a": 37 + i, "b": -400.5 * i} for i in range(4)], "table"),
+}
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_taken_for_what_it_is_and_the_lines_of_its_card_work(tmp_path, monkeypatch, name, ending):
+    monkeypatch.chdir(tmp_path)
+    rows, kind = FILES[name]
+    path = write(tmp_path, rows, f"it's.{ending}")
+    card = rn.inspect_file(path)
+    assert card.kind == kind
+    assert card.rows == len(rows)
+    assert eval(card.code, {"rn": rn, "pandas": pandas}) is not None
+    if card.command:
+        with redirect_stdout(StringIO()):
+            assert main(shlex.split(card.command)[1:]) in (0, 1, 3)
+    for lang in ("en", "zh"):
+        shown = str(rn.inspect_file(path, lang=lang))
+        assert card.code in shown
+        assert card.command in shown
+
+
+NAMED = [name for name, (_, kind) in FILES.items() if kind not in ("gold", "totals", "table")]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_init_writes_a_scenario_that_loads_and_reads_the_file(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, FILES[name][0])
+    for lang in ("en", "zh"):
+        out = tmp_path / "made" / f"{lang}.yaml"
+        assert main(["init", str(path), "--out", str(out), "--lang", lang]) == 0
+        scenario = rn.load_scenario(out)
+        role = FILES[name][1]
+        assert getattr(scenario, role) == path.resolve()
+        if role in ("scores", "traces"):
+            assert rn.assess(scenario).rows == len(FILES[name][0])
+        before = out.read_bytes()
+        assert main(["init", str(path), "--out", str(out)]) == 2
+        assert out.read_bytes() == before
+    # What is offered as a comment is valid once the marks are removed.
+    lines = out.read_text(encoding="utf-8").splitlines()
+    offered = [line.removeprefix("# ") for line in lines if line.startswith(("# gates", "# - "))]
+    (tmp_path / "made" / "full.yaml").write_text("\n".join([*lines, *offered]), encoding="utf-8")
+    assert rn.load_scenario(tmp_path / "made" / "full.yaml").gates is not None or not offered
+
+
+@pytest.mark.parametrize("name", ["gold", "totals", "numbers alone"])
+def test_init_refuses_what_no_scenario_names(tmp_path, name, capsys):
+    path = write(tmp_path, FILES[name][0])
+    assert main(["init", str(path), "--out", str(tmp_path / "s.yaml")]) == 2
+    assert "no scenario can be written" in capsys.readouterr().err
+    assert not (tmp_path / "s.yaml").exists()
+
+
+@pytest.mark.parametrize("name", ["scores on another scale", "other scores", "totals", "numbers alone"])
+def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
+    path = write(tmp_path, FILES[name][0])
+    with pytest.raises(RagnbError) as error:
+        rn.assess(path)
+    card = rn.inspect_file(path)
+    assert str(error.value).endswith(str(card))
+    assert main(["check", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 + len(str(card).splitlines())
+    assert card.code in err
+
+
+def test_candidates_from_0_to_1_come_first_and_none_counts_or_times(tmp_path):
+    columns = {"latency": [0.1, 0.4], "runDuration": [0.2, 0.3], "cost": [0.1, 0.2], "top_k": [1, 0],
+               "epoch": [1, 0], "stars": [2, 5], "helpful": [0.5, 1.0], "row_id": [1, 0]}  # fmt: skip
+    card = rn.inspect_file(write(tmp_path, repeated({"q": "Who"}, **columns)))
+    assert card.metrics["metric"].tolist() == ["helpful", "stars"]
+    assert card.metrics[["low", "high"]].to_numpy().tolist() == [[0, 1], [1, 5]]
+    assert card.metrics[["seen_low", "seen_high", "n"]].to_numpy().tolist() == [[0.5, 1, 6], [2, 5, 6]]
+
+
+SCALES = [(1.0, (0, 1)), (1.01, None), (4, (1, 5)), (9, (1, 10)), (87, (0, 100))]
+
+
+@pytest.mark.parametrize(("high", "scale"), SCALES)
+def test_a_scale_is_proposed_only_where_the_values_use_it(tmp_path, high, scale):
+    path = write(tmp_path, repeated({"q": "Who"}, good=[1.0, high, high / 2 + 0.5]))
+    row = rn.inspect_file(path).metrics.iloc[0]
+    assert (None if pd.isna(row["low"]) else (row["low"], row["high"])) == scale
+
+
+@pytest.mark.parametrize("name", ["numbers", "index", "step"])
+def test_a_column_that_numbers_the_rows_is_no_candidate(tmp_path, name):
+    path = write(tmp_path, [{"q": f"Who {i}?", "good": 0.5, name: i} for i in range(5)])
+    assert rn.inspect_file(path).metrics["metric"].tolist() == ["good"]
+
+
+def test_names_that_count_are_told_from_those_that_do_not():
+    assert all(map(is_measure, ["total_tokens", "latency_ms", "tokenCount", "耗时（秒）", "k", "created_at"]))
+    assert not any(map(is_measure, ["token_overlap", "recall@5", "nDCG@10", "timely", "完整性", "accounted"]))
+
+
+def test_what_is_missing_for_more_is_said(tmp_path):
+    shown = str(rn.inspect_file(write(tmp_path, repeated(SCORED))))
+    assert "doc_name, the document of each row" in shown
+    with_doc = str(rn.inspect_file(write(tmp_path, repeated({**SCORED, "doc_name": "a", "system": "b"}))))
+    assert "Missing" not in with_doc
+
+
+def test_inspect_goes_on_after_a_file_that_cannot_be_read(tmp_path, capsys):
+    good, bad = write(tmp_path, repeated(SCORED)), tmp_path / "bad.json"
+    bad.write_text("{")
+    assert main(["inspect", str(bad), str(good), str(tmp_path / "none.csv")]) == 2
+    shown = capsys.readouterr()
+    assert f"rn.assess({str(good)!r})" in shown.out
+    assert "is not valid JSON" in shown.err
+    assert "there is no such file" in shown.err
+    assert main(["inspect", str(good), "--lang", "zh"]) == 0
+    assert "评分表" in capsys.readouterr().out
+
+
+def test_a_file_of_another_encoding_is_read_as_told(tmp_path):
+    path = tmp_path / "gbk.csv"
+    path.write_bytes("问题,答案,忠实度\n谁？,小王。,0.5\n谁？？,小李。,1\n".encode("gb18030"))
+    with pytest.raises(RagnbError, match="gb18030"):
+        rn.inspect_file(path)
+    card = rn.inspect_file(path, encoding="gb18030")
+    assert eval(card.code).means.loc[0, "value"] == 0.75
+    with redirect_stdout(StringIO()):
+        assert main(shlex.split(card.command)[1:]) == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["What is covered?", "Who pays?", "When?"], "scores"),  # questions under an unknown name
+        ([f"the parts of the pump are covered for {n} full years" for n in ("one", "two", "three")], "scores"),
+        (["保修期内的零件更换由谁来承担费用呢", "发票丢失以后还能不能申请报销", "门禁卡应该去哪里办理"], "scores"),
+        (["baseline", "reranker", "large chunks"], "totals"),
+        (["{'top_k': 3, 'model': 'a', 'chunk': 200, 'overlap': 20, 'x': 1}", "{'top_k': 5}", "{}"], "totals"),
+    ],
+)  # fmt: skip
+def test_samples_are_told_from_totals_by_their_texts(tmp_path, cells, kind):
+    rows = [{"kind of row": cell, "faithfulness": i / 3} for i, cell in enumerate(cells)]
+    assert rn.inspect_file(write(tmp_path, rows)).kind == kind
+
+
+def test_lists_tell_samples_and_names_of_result_files_and_errors_of_means_tell_totals(tmp_path):
+    rows = [{"ids": [f"d{i}", "d"], "faithfulness": i / 3} for i in range(3)]
+    assert rn.inspect_file(write(tmp_path, rows)).kind == "scores"
+    summary = [{"filename": f"{i}.parquet", "module_name": f"m{i}", "faithfulness": i / 3} for i in range(3)]
+    assert rn.inspect_file(write(tmp_path, summary)).kind == "totals"
+    documents = [{"filename": f"{i}.pdf", "note": f"m{i}", "faithfulness": i / 3} for i in range(3)]
+    assert rn.inspect_file(write(tmp_path, documents)).kind == "scores"
+    spread = [{"run": f"r{i}", "ids": ["a", "b"], "score_mean": 0.5, "score_stderr": 0.1 * i} for i in range(3)]
+    assert rn.inspect_file(write(tmp_path, spread)).kind == "totals"
