@@ -126,7 +126,7 @@ def check_command(
     if (path := asked["to_label"]) and sheet.log is None:
         raise RagnbError(f"--to-label {path}: only traces without gold have questions to label; leave it out")
     if path and sheet.log is not None:
-        write_whole(path, to_csv_text(sheet.log.to_label))
+        write_whole(path, "\ufeff" + to_csv_text(sheet.log.to_label))  # Excel takes it for UTF-8 by the mark
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 

@@ -157,7 +157,7 @@ class FileCard:
 
 _NEEDED = {
     "scores": ("doc_name", "question", "system"), "traces": ("answerable", "ts", "doc_name"),
-    "cases": ("answer", "retrieved_contexts", "ground_truth_answer"), "gold": ("answer",),
+    "cases": ("answer", "retrieved_contexts", "ground_truth_answer")
 }
 _OFFERED = {
     "scores": ("gates", "weights", "ratings"), "traces": ("refusal", "gold", "gates_of_traces"),
@@ -218,7 +218,7 @@ def card_of(
     elif looks_like_ratings([*have]) and not known:
         kind = "ratings"
     elif ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
-        kind, metrics = "gold", metrics[:0]
+        kind, metrics, lossy = "gold", metrics[:0], []
     elif known or len(told):
         kind = "scores"
     elif "answer" in have:

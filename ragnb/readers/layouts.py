@@ -26,7 +26,10 @@ TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encodin
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
 _WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
-_MLFLOW_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
+_MLFLOW_SIDES = {
+    "inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer", "request": "question",
+    "response": "answer",
+}  # fmt: skip
 _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
@@ -286,7 +289,7 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         report.add("unparsed", name, "no lists of metrics, kept as they are", len(cells))
         return
     columns.pop(name, None)
-    report.add("mapped", name, "a column a metric; thresholds and verdicts are left out", len(cells))
+    report.add("mapped", name, "a column a metric; thresholds become gates, verdicts are left out", len(cells))
     for metric, found in from_records({str(m.get("name")): m for m in reversed(row)} for row in lists).items():
         results: list[Any] = [result or {} for result in found]
         failed = [bool(m.get("error")) and absent(m.get("score")) for m in results]
@@ -337,6 +340,8 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         scored(raw, name, cells, failed, reasons, _limit(own))
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
+    if len(metrics) > 1:  # the score of a row is the mean of its named scores, and would count them twice
+        raw.scales.pop("score", None)
 
 
 def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
@@ -397,7 +402,7 @@ def _completion(output: Any) -> Any:
 
 def _read_flattened(raw: Raw, report: Lossy) -> None:
     """Take prefixes off the columns of LangSmith and Azure, and the thresholds and reasons of their metrics."""
-    columns, scores = raw.columns, []
+    columns, scores, of_models = raw.columns, [], set()
     references = [name for name in columns if name.startswith("reference.")]
     for name in list(columns):
         side, _, rest = name.partition(".")
@@ -408,6 +413,7 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
         if side in _SIDES and short and short not in columns:
             raw.rename({name: short}, report)
             scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
+            of_models |= {short} if side == "outputs" else set()
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
         base, _, end = name.rpartition("_")
@@ -417,7 +423,8 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
     for name in (name for name in scores if name in columns and not is_measure(name)):
         pairs = zip(raw.cells("error"), columns[name], strict=True)
         failed = [not _empty(error) and _empty(cell) for error, cell in pairs]
-        row: dict[str, Any] = next((r for r in TOOLS["flattened"]["metrics"] if _matches(name, r)), {})
+        known = TOOLS["flattened"]["metrics"] if name in of_models else ()
+        row: dict[str, Any] = next((row for row in known if _matches(name, row)), {})
         scored(raw, name, columns[name], failed, (), row | _limit({"threshold": cell} for cell in limits[name]))
 
 

@@ -653,7 +653,8 @@ class Assessment:
             texts["calibration.json"] = json_text(self.calibration.to_dict())
             texts["calibration.md"] = self.calibration.to_markdown()
         if self.log is not None:
-            texts |= {"log_daily.csv": to_csv_text(self.log.daily), "to_label.csv": to_csv_text(self.log.to_label)}
+            texts["log_daily.csv"] = to_csv_text(self.log.daily)
+            texts["to_label.csv"] = "\ufeff" + to_csv_text(self.log.to_label)
         return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
 
 

@@ -857,7 +857,7 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     sentence, part = w.about(metric).get("headline"), counted(w, metric) if w.shown == gate["system"] else None
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", asks=w.requirement(gate)), w.say("headline.no_value_why")
-    if sentence and part and gate["role"] == "rate":
+    if sentence and part and gate["role"] == "rate" and DRAWN not in w.sheet.scores:  # a weighted rate is no count
         title = sentence.format(k=markup.count(part[0]), n=markup.count(part[1]))
         key = "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate"
         lead = w.say(key, value=value, limit=limit)

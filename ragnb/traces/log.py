@@ -128,7 +128,8 @@ def _passages(frame: pd.DataFrame) -> list[Any]:
 
 
 def _daily(rows: pd.DataFrame) -> pd.DataFrame:
-    table = pd.DataFrame({"day": _days(rows.get("ts")), "refusal_rate": rows["refusal_rate"], "failed": 0.0})
+    times = next((rows[name] for name in WORDS["times"] if name in rows), None)
+    table = pd.DataFrame({"day": _days(times), "refusal_rate": rows["refusal_rate"], "failed": 0.0})
     if "ok" in rows:
         table["failed"] = 1.0 - rows["ok"].astype("boolean").fillna(True).astype(float)
     named = next((name for name in WORDS["latency"] if name in rows), None)
