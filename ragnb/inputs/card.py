@@ -56,7 +56,7 @@ class FileCard:
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "s.csv"
-    >>> _ = file.write_text("prompt,stars\\nWho?,4\\nWhen?,5\\n")
+    >>> _ = file.write_text("prompt,stars\\nWho built it?,4\\nWhen was it built?,5\\n")
     >>> card = inspect_file(file)
     >>> card.kind, card.settings["metrics"]
     ('scores', [{'name': 'stars', 'low': 1, 'high': 5}])
