@@ -116,6 +116,8 @@ def check_command(
         raise RagnbError("nothing to check; name a scenario, a results file, a log, --traces, or --scores")
     settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
     sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
+    if (path := asked["to_label"]) and sheet.log is None:
+        raise RagnbError(f"--to-label {path}: only traces without gold have questions to label; leave it out")
     blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
     # Without the picture of the distance, and the long words last.
     tables = [("", [[*row[1:3], *row[4:], row[0]] for row in terminal.block_rows(table)]) for table in blocks]
@@ -123,8 +125,6 @@ def check_command(
     tables += [(block.caption, terminal.block_rows(block)) for block in of_log if hasattr(block, "caption")]
     click.echo("\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
-    if (path := asked["to_label"]) and sheet.log is None:
-        raise RagnbError(f"--to-label {path}: only traces without gold have questions to label; leave it out")
     if path and sheet.log is not None:
         write_whole(path, "\ufeff" + to_csv_text(sheet.log.to_label))  # Excel takes it for UTF-8 by the mark
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
