@@ -208,3 +208,32 @@ def test_the_page_and_the_files_of_a_log(tmp_path):
         assert not [a for a, b in pairwise(keys) if a == b]
         page = files["report.html"].read_text(encoding="utf-8")
         assert str(sheet.log.to_label["question"].iloc[0]) in page
+
+
+@pytest.mark.parametrize(("questions", "rate"), [(2, 0), (3, 1)])
+def test_an_answer_is_repeated_from_three_questions_on(questions, rate):
+    rows = pd.DataFrame({"question": [f"q{i}" for i in range(questions)], "answer": "The same."})
+    assert read_log(label_traces(rows))[0]["repeated_answer"].tolist() == [rate] * questions
+
+
+def test_the_lowest_quarter_of_support_and_any_lost_figure_is_a_reason_of_its_own():
+    words = [f"w{chr(97 + i)}" for i in range(8)]
+    passage = " ".join(words)
+    answers = [" ".join([*words[:i], *["other"] * (8 - i)]) for i in range(1, 9)]
+    rows = pd.DataFrame({"question": [f"q{i}" for i in range(8)], "answer": answers,
+                         "retrieved_contexts": [[passage]] * 8})  # fmt: skip
+    made, found = read_log(label_traces(rows))
+    low = made["support_lexical"] < made["support_lexical"].quantile(0.25)
+    reasons = found.to_label.set_index("question")["reason"]
+    assert low.sum() == 2
+    assert {q for q, reason in reasons.items() if reason == "unsupported"} == set(made["question"][low])
+    rows.loc[7, "answer"] += " 42"
+    assert read_log(label_traces(rows))[1].to_label.set_index("question")["reason"]["q7"] == "unsupported"
+
+
+def test_of_a_rare_reason_two_questions_are_drawn():
+    rows = pd.DataFrame({"question": [f"q{i}" for i in range(300)], "answer": [f"a{i}" for i in range(300)],
+                         "chunks": [[] if i < 3 else ["a#1"] for i in range(300)]})  # fmt: skip
+    drawn = read_log(label_traces(rows))[1].to_label
+    rare = drawn[drawn["reason"] == "empty"]
+    assert rare["inclusion_probability"].tolist() == [pytest.approx(2 / 3)] * 2
