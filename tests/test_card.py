@@ -7,11 +7,13 @@ from io import StringIO
 
 import pandas
 import pandas as pd
+import polars as pl
 import pytest
 
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
+from ragnb.inputs import stages
 from ragnb.readers import is_measure
 
 SCORED = {"user_input": "Who?", "response": "Ann.", "faithfulness": 0.5}
@@ -204,3 +206,9 @@ def test_lists_tell_samples_and_names_of_result_files_and_errors_of_means_tell_t
     assert rn.inspect_file(write(tmp_path, documents)).kind == "scores"
     spread = [{"run": f"r{i}", "ids": ["a", "b"], "score_mean": 0.5, "score_stderr": 0.1 * i} for i in range(3)]
     assert rn.inspect_file(write(tmp_path, spread)).kind == "totals"
+
+
+def test_a_query_is_not_collected_for_a_card(monkeypatch):
+    monkeypatch.setattr(stages, "card_of", lambda *given, **options: pytest.fail("the query ran as a whole"))
+    with pytest.raises(RagnbError, match="no column is a metric"):
+        rn.assess(pl.LazyFrame({"question": ["Who?"] * 3, "answer": ["Ann."] * 3}))

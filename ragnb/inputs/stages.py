@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -283,7 +284,8 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
         return read_scenario(scenario, frame)
     except RagnbError as error:
         path = scenario.scores if alone else None
-        if not alone or (frame is None and path is None):
+        query = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)  # is not collected unasked
+        if not alone or query or (frame is None and path is None):
             raise
         try:
             card = card_of(path or frame, columns=scenario.columns, encoding=scenario.encoding, lang=scenario.lang)
