@@ -443,6 +443,12 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
             copy.file.close()
         path.parent.mkdir(parents=True, exist_ok=True)
     file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
+    until = time.monotonic() + patience
+    while path is not None and time.monotonic() < until:  # SQLite does not wait here for whoever opens it too
+        with suppress(sqlite3.OperationalError):
+            _pragma(file, "journal_mode = WAL")
+            break
+        time.sleep(0.01)
     if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
         raise RagnbError(f"{path}: this file system does not support a store; put it on a local disk")
     file.execute("PRAGMA synchronous = FULL")
