@@ -23,7 +23,6 @@ from ragnb.scenario.model import block, flow
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, range_of
 
 Kind = Literal["scores", "cases", "traces", "gold", "ratings", "totals", "table"]
-_ROLES: dict[str, str] = {"scores": "scores", "traces": "traces", "ratings": "ratings", "cases": "cases"}
 _MAPPED = (*CASE_COLUMNS, "answerable", "gold_ids", "citations", "chunks", "ts", "ok", "repeat")
 
 
@@ -141,8 +140,8 @@ class FileCard:
         RagnbError
             For a file that no scenario can name.
         """
-        say, role = texts.load(self.lang), _ROLES.get(self.kind)
-        if role is None:
+        say, role = texts.load(self.lang), self.kind
+        if role not in _OFFERED:
             raise RagnbError(f"{self.path}: no scenario can be written for it; this reads it: {self.code}")
         path = Path(os.path.relpath(self.path, folder)).as_posix()
         lines = [f"# {say('card.head', kind=say(f'card.{self.kind}'))}", block({role: path}).rstrip()]
@@ -157,8 +156,8 @@ class FileCard:
 
 _NEEDED = {
     "scores": ("doc_name", "question", "system"), "traces": ("answerable", "ts", "doc_name"),
-    "cases": ("answer", "retrieved_contexts", "ground_truth_answer")
-}
+    "cases": ("answer", "retrieved_contexts", "ground_truth_answer"),
+}  # fmt: skip
 _OFFERED = {
     "scores": ("gates", "weights", "ratings"), "traces": ("refusal", "gold", "gates_of_traces"),
     "ratings": ("labels",), "cases": ("judge",),

@@ -109,7 +109,7 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     counts = counts[counts > 0]
     examples = [texts[hits[name]].iloc[0] for name in counts.index]
     patterns = pd.DataFrame({"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples})
-    return rows, Log(patterns, _daily(rows), _to_label(rows, question, order), checked)
+    return rows, Log(patterns, _daily(rows), _to_label(rows, question, order, passages), checked)
 
 
 def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
@@ -156,7 +156,9 @@ def _days(times: Any) -> Any:
     return next((span for span in spans if span.nunique() <= _MOST_DAYS), spans[-1])
 
 
-def _to_label(rows: pd.DataFrame, question: pd.Series[Any], order: pd.Series[Any]) -> pd.DataFrame:
+def _to_label(
+    rows: pd.DataFrame, question: pd.Series[Any], order: pd.Series[Any], passages: list[Any]
+) -> pd.DataFrame:
     """Return the questions to label, drawn by hash from strata of document and reason, with their chances.
 
     `WORDS` says how often a question of each reason is drawn, compared with others; small strata are one.
@@ -170,7 +172,8 @@ def _to_label(rows: pd.DataFrame, question: pd.Series[Any], order: pd.Series[Any
         "refused": rows["refusal_rate_proposed"] == 1,
     }  # fmt: skip
     reason = np.select([found.to_numpy(dtype=bool) for found in reasons.values()], [*reasons], "other")
-    table = pd.DataFrame({"question": question, "reason": reason, "order": order, "document": _documents(rows)})
+    table = pd.DataFrame({"question": question, "reason": reason, "order": order})
+    table["document"] = _documents(rows, passages)
     table["rank"] = table["reason"].map(REASONS.index)
     table = table.sort_values(["rank", "order"], kind="stable").drop_duplicates("question", ignore_index=True)
     if table["document"].nunique() > _MOST_DOCS:
@@ -188,10 +191,10 @@ def _to_label(rows: pd.DataFrame, question: pd.Series[Any], order: pd.Series[Any
     return drawn[["question", "answerable", "gold_ids", "doc_name", "reason", DRAWN]]
 
 
-def _documents(rows: pd.DataFrame) -> list[str]:
+def _documents(rows: pd.DataFrame, passages: list[Any]) -> list[str]:
     """Return the document of each answer, else that of the passage that was ranked first, by its id."""
     if "doc_name" in rows:
         return columns.texts(rows, "doc_name").fill_null("").to_list()
-    firsts = [cells[0] if cells else None for cells in _passages(rows)]
+    firsts = [cells[0] if cells else None for cells in passages]
     ids = [one.get("id") if isinstance(one, dict) else one for one in firsts]
     return [one.partition("#")[0] if isinstance(one, str) and "#" in one[:200] else "" for one in ids]
