@@ -1,0 +1,168 @@
+"""Change the numbers' code at random, one operator, sign, constant or comparison at a time, and count what tests see.
+
+``python benchmarks/mutations.py --n 200 --seed 1`` draws from the code that decides: statistics, weights, gates and the
+calibration verdict. A copy of the checkout is changed, never the checkout itself. First the tests run once with
+coverage, to learn which test runs which line; then each change runs the tests of its line, up to the first failure.
+A change that no test sees is printed: it needs a test, or it is equal in effect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = [
+    "ragnb/stats.py", "ragnb/weights/*.py", "ragnb/diagnostics/gates.py",
+    "ragnb/calibration/card.py:verdict_row,_sides,_hopeless,_reasons,summary,over_constant,measured",
+]  # fmt: skip
+TESTS = [
+    "test_stats*.py", "test_weights.py", "test_moments.py", "test_clusters.py", "test_engines.py", "test_corpus.py",
+    "test_decisions.py", "test_gates.py", "test_planning.py", "test_calibration*.py", "test_corrected.py",
+    "test_draw.py", "test_comparison*.py", "test_diagnostics.py", "test_assessment.py", "test_streams.py",
+]  # fmt: skip
+OTHER: dict[type, Any] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+PATIENCE = 240
+
+
+def changeable(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what lies below a node, except words for readers: annotations, messages, docstrings."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list") or isinstance(node, ast.JoinedStr | ast.Raise):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield child
+                yield from changeable(child)
+
+
+def changed(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the node with one thing changed, in every way."""
+    if isinstance(node, ast.Compare):
+        for at, op in enumerate(node.ops):
+            if type(op) in OTHER:
+                ops = [*node.ops[:at], OTHER[type(op)](), *node.ops[at + 1 :]]
+                yield ast.Compare(node.left, ops, node.comparators)
+    elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in OTHER:
+        yield type(node)(**{**dict(ast.iter_fields(node)), "op": OTHER[type(node.op)]()})
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        value = node.value
+        yield ast.Constant(not value if isinstance(value, bool) else value + 1 if value == int(value) else 1.1 * value)
+
+
+class Swap(ast.NodeTransformer):
+    """Put one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return the other node for the one, and any other as it is."""
+        return self.new if node is self.old else super().generic_visit(node)
+
+
+def mutants(root: Path, code: list[str]) -> Iterator[tuple[Path, ast.Module, ast.stmt, ast.AST, ast.AST]]:
+    """Yield file, tree, statement, node and the changed node."""
+    for pattern, _, names in (part.partition(":") for part in code):
+        for path in sorted(root.glob(pattern)):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            asked = [node for node in functions if node.name in names.split(",")] if names else [tree]
+            for one in asked:
+                statement: Any = None
+                for node in changeable(one):
+                    statement = node if isinstance(node, ast.stmt) else statement
+                    for other in changed(node):
+                        yield path, tree, statement, node, ast.copy_location(other, node)
+
+
+def source_of(tree: ast.Module, node: ast.AST, other: ast.AST) -> str:
+    """Return the source with one node changed."""
+    text = ast.unparse(ast.fix_missing_locations(Swap(node, other).visit(tree)))
+    Swap(other, node).visit(tree)
+    return text
+
+
+def run(root: Path, *words: str, limit: float | None = None) -> int:
+    """Run Python in the copy and return its exit code; 1 where it does not end in time."""
+    env = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run([sys.executable, *words], cwd=root, env=env, timeout=limit, check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return 1
+
+
+def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
+    """Run the tests once and return those that run each line of the library, those of few lines first."""
+    settings = root / ".coveragerc"
+    settings.write_text("[run]\nsource = ragnb\ndynamic_context = test_function\n", encoding="utf-8")
+    files = [str(path) for pattern in TESTS for path in sorted((root / "tests").glob(pattern))]
+    run(root, "-m", "coverage", "run", "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *files)
+    found: dict[tuple[str, int], list[str]] = {}
+    from coverage.numbits import numbits_to_nums
+
+    with sqlite3.connect(root / ".coverage") as data:
+        rows = data.execute(
+            "select file.path, context.context, numbits from line_bits join file on file.id = file_id "
+            "join context on context.id = context_id where context like 'test_%'"
+        ).fetchall()
+    size = Counter(context for _, context, _ in rows)
+    for path, context, lines in sorted(rows, key=lambda row: size[row[1]]):
+        module, _, function = context.partition(".")
+        for line in numbits_to_nums(lines):
+            key = (str(Path(path).relative_to(root)), line)
+            found.setdefault(key, []).append(f"tests/{module}.py::{function.replace('.', '::')}")
+    return found
+
+
+def main() -> None:
+    """Print each change that no test sees, and the share that is seen."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--code", nargs="*", default=CODE, help="files, or files:function,function")
+    asked = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="mutations-")) / "copy"
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".git", ".venv", "build", "reports", "__pycache__", ".*cache"))
+    by_line = tests_by_line(root)
+    pool = list(mutants(root, asked.code))
+    chosen = random.Random(asked.seed).sample(pool, min(asked.n, len(pool)))
+    print(f"{len(chosen)} of {len(pool)} changes", flush=True)
+    outcome: Counter[str] = Counter()
+    for path, tree, statement, node, other in chosen:
+        file, before = str(path.relative_to(root)), path.read_text(encoding="utf-8")
+        words = f"{ast.unparse(node)}  ->  {ast.unparse(other)}"
+        path.write_text(source_of(tree, node, other), encoding="utf-8")
+        line: int = vars(node)["lineno"]
+        lines = {line: None, statement.lineno: None}
+        tests = [*dict.fromkeys(test for at in lines for test in by_line.get((file, at), [])), file]
+        seen = run(root, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests, limit=PATIENCE) != 0
+        path.write_text(before, encoding="utf-8")
+        outcome["seen" if seen else "unseen"] += 1
+        if not seen:
+            print(f"unseen  {file}:{line}  {words}  ({len(tests)} tests)", flush=True)
+    print(f"{outcome['seen']} of {len(chosen)} seen: {outcome['seen'] / max(1, len(chosen)):.1%}")
+    shutil.rmtree(root.parent)
+
+
+if __name__ == "__main__":
+    main()
