@@ -118,8 +118,6 @@ def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     files = [str(path) for pattern in TESTS for path in sorted((root / "tests").glob(pattern))]
     run(root, "-m", "coverage", "run", "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *files)
     found: dict[tuple[str, int], list[str]] = {}
-    from coverage.numbits import numbits_to_nums
-
     with sqlite3.connect(root / ".coverage") as data:
         rows = data.execute(
             "select file.path, context.context, numbits from line_bits join file on file.id = file_id "
@@ -128,9 +126,9 @@ def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     size = Counter(context for _, context, _ in rows)
     for path, context, lines in sorted(rows, key=lambda row: size[row[1]]):
         module, _, function = context.partition(".")
-        for line in numbits_to_nums(lines):
-            key = (str(Path(path).relative_to(root)), line)
-            found.setdefault(key, []).append(f"tests/{module}.py::{function.replace('.', '::')}")
+        test = f"tests/{module}.py::{function.replace('.', '::')}"
+        for line in (8 * at + bit for at, byte in enumerate(lines) for bit in range(8) if byte & 1 << bit):
+            found.setdefault((str(Path(path).relative_to(root)), line), []).append(test)
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known
 from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
 from ragnb.readers.frames import as_called, canonical
@@ -321,8 +321,7 @@ def label_traces(
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
     options = {"split": (split, answers.SEPARATORS), "containment": (containment, ("auto", "latin"))}
     for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
-        if value not in choices:
-            raise unknown(name, value, list(choices))
+        need_known(name, value, list(choices))
     words = [_words(refusal), _words(patterns), _words(partial)]
     how: dict[str, Any] = {"words": words, "split": split, "whole": containment == "auto"}
     if on_spark(named):
@@ -387,9 +386,14 @@ def answer_counts(labelled: Any) -> dict[str, int]:
         "n_without_answer": nw.col("answered").is_null(), "n_empty": nw.col("answered") & blank,
         "n_citations_flagged": nw.col("citations_flagged"), "n_partial": nw.col("partial"),
     }
-    ones = (nw.when(found).then(1).otherwise(0).sum().alias(name) for name, found in counts.items())
-    found = collected(opened(labelled).select(*ones))
-    return {name: int(found[name].item() or 0) for name in counts}
+    return _tally(labelled, counts)
+
+
+def _tally(frame: Any, conditions: Mapping[str, nw.Expr]) -> dict[str, int]:
+    """Return how many rows meet each condition, counted on their engine."""
+    ones = (nw.when(met).then(1).otherwise(0).sum().alias(name) for name, met in conditions.items())
+    found = collected(opened(frame).select(*ones))
+    return {name: int(found[name].item() or 0) for name in conditions}
 
 
 def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:
@@ -619,28 +623,19 @@ def refusal_metrics(
     0  over_refusal    0.5        1.0  2
     """
     labelled = canonical(labelled, doc, cluster, by, reader="read_traces")
-    names = _chosen(labelled, metrics)
+    have, asked = column_names(labelled), metric_list(metrics)
+    there = [name for name in RATES if name in have]
+    if asked is None and not there:
+        step = did_you_mean(RATES[0], have)
+        raise RagnbError(f"the frame contains no rate; label the traces with rn.label_traces; {step}")
+    names = there if asked is None else [one if isinstance(one, str) else one.name for one in asked]
+    for name in names:
+        need_known("metric", name, there, "Label the traces with rn.label_traces.")
     found = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
     means = found.means(doc_weights=doc_weights, level=level)
     means = means[means["role"] != "total"].reset_index(drop=True)
     means["numerator"] = plain_sums(found).ravel()
     return means
-
-
-def _chosen(labelled: Any, metrics: MetricsArgument) -> list[str]:
-    columns = column_names(labelled)
-    there = [name for name in RATES if name in columns]
-    chosen = metric_list(metrics)
-    if chosen is None:
-        if not there:
-            step = did_you_mean(RATES[0], columns)
-            raise RagnbError(f"the frame contains no rate; label the traces with rn.label_traces; {step}")
-        return there
-    names = [metric if isinstance(metric, str) else metric.name for metric in chosen]
-    for name in names:
-        if name not in there:
-            raise unknown("metric", name, there, "Label the traces with rn.label_traces.")
-    return names
 
 
 def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
@@ -676,8 +671,7 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
         step = did_you_mean("label", have)
         raise RagnbError(f"the frame has no column 'label'; label the traces with rn.label_traces; {step}")
     word = nw.col("label").cast(nw.String)
-    rows = opened(labelled).select(*(nw.when(word == one).then(1).otherwise(0).sum().alias(one) for one in LABELS))
-    n = np.array([collected(rows)[one].to_list()[0] or 0 for one in LABELS], dtype=np.int64)
+    n = np.array([*_tally(labelled, {one: word == one for one in LABELS}).values()], dtype=np.int64)
     share = n / n.sum() if n.sum() else np.full(len(n), np.nan)
     meaning = [say(f"label.{name}") for name in LABELS]
     return pd.DataFrame({"label": LABELS, "meaning": meaning, "n": n, "share": share})
@@ -771,7 +765,7 @@ def count_unanswerable(frame: Any) -> int:
         odd = rows.select(_answerable_word()).filter(~nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE]))
         if len(odd := odd.drop_nulls()):
             raise RagnbError(f"column 'answerable': found {odd.item(0, 0)!r}, expected true or false")
-    return int(collected(rows.select(nw.when(_unanswerable()).then(1).otherwise(0).sum())).item())
+    return _tally(frame, {"n": _unanswerable()})["n"]
 
 
 def _answerable_word() -> nw.Expr:
