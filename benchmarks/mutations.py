@@ -38,6 +38,7 @@ OTHER: dict[type, Any] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
 PATIENCE = 240
 
 
@@ -116,19 +117,20 @@ def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     settings = root / ".coveragerc"
     settings.write_text("[run]\nsource = ragnb\ndynamic_context = test_function\n", encoding="utf-8")
     files = [str(path) for pattern in TESTS for path in sorted((root / "tests").glob(pattern))]
-    run(root, "-m", "coverage", "run", "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *files)
+    if run(root, "-m", "coverage", "run", *PYTEST, *files):
+        raise SystemExit("the tests fail before anything is changed")
     found: dict[tuple[str, int], list[str]] = {}
     with sqlite3.connect(root / ".coverage") as data:
         rows = data.execute(
             "select file.path, context.context, numbits from line_bits join file on file.id = file_id "
-            "join context on context.id = context_id where context like 'test_%'"
+            "join context on context.id = context_id where context like 'tests.test%'"
         ).fetchall()
     size = Counter(context for _, context, _ in rows)
     for path, context, lines in sorted(rows, key=lambda row: size[row[1]]):
-        module, _, function = context.partition(".")
-        test = f"tests/{module}.py::{function.replace('.', '::')}"
-        for line in (8 * at + bit for at, byte in enumerate(lines) for bit in range(8) if byte & 1 << bit):
-            found.setdefault((str(Path(path).relative_to(root)), line), []).append(test)
+        _, module, function = context.split(".", 2)
+        test, file = f"tests/{module}.py::{function.replace('.', '::')}", str(Path(path).relative_to(root))
+        for line in (8 * at + bit for at, byte in enumerate(lines) if byte for bit in range(8) if byte & 1 << bit):
+            found.setdefault((file, line), []).append(test)
     return found
 
 
@@ -153,10 +155,12 @@ def main() -> None:
         line: int = vars(node)["lineno"]
         lines = {line: None, statement.lineno: None}
         tests = [*dict.fromkeys(test for at in lines for test in by_line.get((file, at), [])), file]
-        seen = run(root, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests, limit=PATIENCE) != 0
+        code = run(root, *PYTEST, "-x", *tests, limit=PATIENCE)
         path.write_text(before, encoding="utf-8")
-        outcome["seen" if seen else "unseen"] += 1
-        if not seen:
+        if code not in (0, 1, 2):  # a test failed, or the module could not be imported
+            raise SystemExit(f"pytest ended with {code} for {tests}")
+        outcome["seen" if code else "unseen"] += 1
+        if not code:
             print(f"unseen  {file}:{line}  {words}  ({len(tests)} tests)", flush=True)
     print(f"{outcome['seen']} of {len(chosen)} seen: {outcome['seen'] / max(1, len(chosen)):.1%}")
     shutil.rmtree(root.parent)
