@@ -278,7 +278,8 @@ def test_runs_hold_every_present_axis_once_and_join_neighbours_only(there):
 
 
 def test_a_radar_closes_and_its_gap_is_named():
-    drawn = rendering.radar_svg(["a", "b", "c"], {"x": [0.5, 0.5, 0.5], "y": [0.5, None, 0.5]}, label="b is missing")
+    systems = {"x": [0.5, 0.5, 0.5], "y": [0.5, None, 0.5]}
+    drawn = rendering.radar_svg(["a", "b", "c"], systems, label="b is missing")
     root = svg(drawn)
     assert len(list(root.iter("polygon"))) == 1
     assert len(list(root.iter("polyline"))) == 1
