@@ -355,7 +355,7 @@ def pattern(node: ast.AST) -> str | None:
 
 
 def asked_for() -> Iterator[str]:
-    """Yield the patterns given to ``say(key)``, ``entry(lang, key)``, ``head(key)``, ``table(rows, {key: cell})``."""
+    """Yield the patterns of keys given to ``say``, ``entry`` and ``head``, and to the columns of a ``table``."""
     for node in (node for module in callers() for node in ast.walk(module)):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
