@@ -105,7 +105,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     asked = gates_of(scenario, metrics, inputs)
     parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
-    unscored, rows = (sum(part.pop(key) for part in parts.values()) for key in ("unscored", "rows"))
+    rows = sum(part.pop("rows") for part in parts.values())
     if rows != inputs.rows:
         raise RagnbError(
             f"the query gave {inputs.rows} rows at first and {rows} rows later; keep its result, as Parquet or "
@@ -135,7 +135,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     sheet = Assessment(
         **found, scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, found["diagnoses"]),
-        rows=inputs.rows, unscored=unscored, systems=means if len(names) > 1 else None, common=common,
+        rows=inputs.rows, systems=means if len(names) > 1 else None, common=common,
         common_questions=common_questions, gates=gates, notes=changed, ledger=ledger(inputs, means, scenario.lang),
         inputs=inputs.files, calibration=calibrated(scenario, inputs.ratings), comparison=comparison,
         changed=turned, log=inputs.log,
@@ -178,7 +178,7 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         "slices": _by_slice(grouped[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
         "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
-        "unscored": _unscored(frame, reduced, outcomes), "rows": int(reduced.rows.sum()),
+        "rows": int(reduced.rows.sum()),
     }
 
 
@@ -252,17 +252,7 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     return (*(Gate(**one | (policy if one["undecided"] == "value" else {})) for one in given), *advisory)
 
 
-# The parts of a run: by document, by slice, by tenths of each metric, and what has no score at all
-
-
-def _unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int:
-    """Return how many rows have no score of quality though one applies; of traces without any metric, no label."""
-    quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
-    if quality:
-        alone = ~reduced.cells.present[:, quality].any(axis=1)
-        graded = any(reduced.metrics[k].grades_refusals for k in quality)
-        return int(reduced.cells.n[alone].sum()) - (0 if graded else count_unanswerable(frame))
-    return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
+# The parts of a run: by document, by slice
 
 
 def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame) -> pd.DataFrame | None:
@@ -382,8 +372,8 @@ class Assessment:
         The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates. Of rows
         too many to hold (see `assess`) only those that the sheet shows: the 1,000 worst by weighted score, and
         the worst samples of the diagnoses. No number of the sheet is computed from them.
-    rows, unscored : int
-        How many rows the sheet is about, and how many of them have no score of quality (of traces: no label).
+    rows : int
+        How many rows the sheet is about.
     spread : DataFrame
         ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many
         rows score in each tenth of a metric's range and at its very ends, and how many have no score.
@@ -436,7 +426,6 @@ class Assessment:
     scenario: Scenario
     scores: pd.DataFrame
     rows: int
-    unscored: int
     spread: pd.DataFrame
     means: pd.DataFrame
     systems: pd.DataFrame | None
@@ -667,7 +656,7 @@ def _overall(sheet: Assessment) -> dict[str, Any]:
 Row = dict[str, str]
 _MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
-Told = tuple[Any, str, str, Mapping[str, object]]
+Told = tuple[Any, str, str, Mapping[str, Any]]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
@@ -816,9 +805,9 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
     yield from _told(say, (inputs.labelled and not inputs.with_gold, "no_gold", "traces", {}))
     if inputs.log is not None:
         proposed, checked = inputs.log.patterns, count(inputs.log.checked)
-        line, n = f"patterns: {flow(proposed['pattern'].tolist())}", count(proposed["n"].max())
+        line, most = f"patterns: {flow(proposed['pattern'].tolist())}", count(proposed["n"].max())
         yield from _told(
-            say, (len(proposed), "refusals_proposed", "patterns", {"n": n, "line": line}),
+            say, (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
             (inputs.log.checked == MOST_CHECKED, "log_checked", "support_lexical",
              {"n": checked, "of": count(inputs.rows)}),
         )  # fmt: skip
