@@ -14,11 +14,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb import markup, texts
 from ragnb.errors import RagnbError, worded
@@ -40,8 +40,7 @@ Overrides = Mapping[str, Any]
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")
 
 
-@dataclass(frozen=True)
-class ReportResult:
+class ReportResult(NamedTuple):
     """What a run left.
 
     Attributes
@@ -116,8 +115,7 @@ def report(
     raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """What became of one scenario of a batch: its result, or why there is none."""
 
     scenario: Path
@@ -257,8 +255,7 @@ def input_hash(scenario: Scenario) -> str:
     return short_hash("\n".join([scenario.snapshot_text(relative_to=home), *parts]))
 
 
-@dataclass(frozen=True)
-class RunFolder:
+class RunFolder(NamedTuple):
     """A folder that is being filled: hidden beside its final place until it is `done` or has `failed`."""
 
     path: Path
@@ -273,13 +270,14 @@ class RunFolder:
             raise RagnbError(f"{str(parent)!r} is a link to a place outside {str(out)!r}; remove the link")
         parent = parent.resolve()
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
-        for name in (stamp, *(f"{stamp}-{again}" for again in range(2, 1000))):
+        for again in count(1):
+            name = stamp if again == 1 else f"{stamp}-{again}"
             path, final = parent / f".{name}.partial", parent / name
             if not final.exists() and not final.with_name(f"{name}.failed").exists():
                 with suppress(FileExistsError):
                     path.mkdir()
-                    return cls(path, final)
-        raise RagnbError(f"no free name for a run in {str(parent)!r}; remove old runs")
+                    break
+        return cls(path, final)
 
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
@@ -311,8 +309,7 @@ _TABLES = ("verdicts", "bands", "inflation", "recalibration", "labels_needed", "
 _OUTCOMES = {"TRUST": "pass", "NOT PROVEN": "undecided", "REJECT": "fail"}
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(NamedTuple):
     """A judge's calibration from ratings alone.
 
     Attributes

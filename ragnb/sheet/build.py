@@ -471,12 +471,10 @@ class Assessment:
         """The system that a page shows in detail: the candidate, else the one with most gates that block."""
         if self.systems is None:
             return None
-        if self.scenario.candidate is not None:
-            return self.scenario.candidate
-        blocks = self.gates.groupby("system")["blocks"].sum()
-        totals = self.systems[self.systems["metric"] == "weighted_score"].set_index("system")["value"]
-        order = pd.DataFrame({"blocks": -blocks.reindex(totals.index).fillna(0), "value": totals})
-        return str(order.sort_values(["blocks", "value"], kind="stable").index[0])
+        blocks, totals = self.gates.groupby("system")["blocks"].sum(), self.systems["metric"] == "weighted_score"
+        order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
+        worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
+        return self.scenario.candidate or str(worst)
 
     def of_system(self, name: str) -> Assessment:
         """Return the same run with the frames of one system alone.
@@ -644,13 +642,12 @@ def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **re
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
     """The weighted score as JSON holds it: what is not there is null."""
-    shown = sheet.shown_system
-    means = sheet.means if shown is None else sheet.of_system(shown).means
+    means = sheet.means if sheet.shown_system is None else sheet.of_system(sheet.shown_system).means
     row = means[means["metric"] == "weighted_score"].iloc[-1]
-    ends = float(row["range_low"]), float(row["range_high"])
-    found = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
-    span = list(ends) if all(map(math.isfinite, ends)) else None
-    return found | {"n": int(row["n"]), "n_clusters": int(row["n_clusters"]), "range": span}
+    names = ("value", "low", "high", "range_low", "range_high")
+    *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
+    counts = {name: int(row[name]) for name in ("n", "n_clusters")}
+    return dict(zip(names, found, strict=False)) | counts | {"range": None if None in (low, high) else [low, high]}
 
 
 Row = dict[str, str]
