@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import metadata
@@ -18,6 +19,7 @@ import pandas as pd
 from ragnb import markup, texts
 from ragnb.calibration import CalibrationCard, calibrate, judge_columns
 from ragnb.calibration.card import TONES, parts
+from ragnb.comparison.differences import RIGHT
 from ragnb.comparison.view import difference, difference_table, outcome_mark
 from ragnb.diagnostics import RULES, if_documents_fail, input_words, rule_texts
 from ragnb.diagnostics.rules import past
@@ -33,11 +35,8 @@ from ragnb.weights import why_no_total
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
 SHARES = ("input_lines", "gold_coverage", "scored_cells")
-RIGHT = ("OK", "REFUSAL_OK")
-# How an answer's label is drawn: solid where the system answered, outlined where it refused.
-KINDS = {
-    "OK": "ok", "ANS_NO_HIT": "miss", "OVER_REFUSAL": "over", "REFUSAL_OK": "refused", "HALLUCINATION": "false",
-}  # fmt: skip
+DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
+LABELS: dict[str, dict[str, str]] = DATA["labels"]
 # The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
 Row = Mapping[Any, Any]
@@ -265,15 +264,6 @@ class Formatter:
 
 
 _FEW, _MOST_KINDS = 5, 12
-LABEL_TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good
-# Which labels a rate counts, and of which: all of them raw, so that a sentence can say "6 of 18".
-COUNTED = {
-    "under_refusal": (("HALLUCINATION",), ("HALLUCINATION", "REFUSAL_OK")),
-    "over_refusal": (("OVER_REFUSAL",), ("OVER_REFUSAL", "OK", "ANS_NO_HIT")),
-    "citation_hit_rate": (("OK",), ("OVER_REFUSAL", "OK", "ANS_NO_HIT")),
-    "answer_precision": (("OK",), ("OK", "ANS_NO_HIT", "HALLUCINATION")),
-    "correct_outcome": (RIGHT, tuple(KINDS)),
-}
 
 
 def tally(w: Formatter) -> dict[str, int]:
@@ -285,20 +275,20 @@ def tally(w: Formatter) -> dict[str, int]:
 def counted(w: Formatter, metric: str) -> tuple[int, int]:
     """Return how many answers a rate counts, and of how many: of 0 where no label says."""
     found = tally(w)
-    k, n = (sum(found.get(label, 0) for label in labels) for labels in COUNTED.get(metric, ((), ())))
+    k, n = (sum(found.get(label, 0) for label in labels) for labels in DATA["counted"].get(metric, ((), ())))
     return k, n
 
 
 def label_mark(w: Formatter, label: str) -> Mark:
     """Return a label in words."""
-    return Mark(LABEL_TONES.get(label, "good"), w.say(f"label.{label}"))
+    return Mark(LABELS[label]["tone"], w.say(f"label.{label}"))
 
 
 def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
     """Return the labels of one group, side by side in one order."""
     counts = dict(zip(rows["label"], rows["n"], strict=True))
     return Stack(
-        tuple((kind, w.say(f"label.{label}"), int(counts.get(label, 0))) for label, kind in KINDS.items()),
+        tuple((row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0))) for label, row in LABELS.items()),
         int(rows["n"].sum()),
     )
 
@@ -316,7 +306,7 @@ def outcomes(w: Formatter) -> Section | None:
             heads = (str(name), *map(w.head, (">outcomes.questions", ">outcomes.right", "section.outcomes")))
             most = [(one["group"], count(one["n"]), str(one["right"]), one["stack"]) for one in groups]
             shown.append(Table(heads, tuple(most[:_MOST_KINDS]), cards=True))
-    shown.append(w.table(KINDS, {
+    shown.append(w.table(LABELS, {
         "column.label": lambda label: (label_mark(w, label), Code(label)),
         ">column.n": lambda label: count(found.get(label, 0)),
         ">column.share": lambda label: percent(found.get(label, 0) / n),
@@ -342,7 +332,7 @@ def _turned(w: Formatter) -> Table | None:
     if changed is None or changed["before_label"].isna().all():
         return None
     counts = pd.crosstab(changed["before_label"], changed["now_label"])
-    labels = [label for label in KINDS if label in counts.index or label in counts.columns]
+    labels = [label for label in LABELS if label in counts.index or label in counts.columns]
     counts = counts.reindex(index=labels, columns=labels, fill_value=0)
     words = [w.say(f"label.{label}") for label in labels]
     rows = [
@@ -582,7 +572,6 @@ def radar(w: Formatter) -> blocks.Picture | None:
 
 
 _MOST_STEPS = 5
-_LABEL = {"under_refusal": "HALLUCINATION", "over_refusal": "OVER_REFUSAL"}
 
 
 def fix_first(w: Formatter) -> Section:
@@ -653,7 +642,13 @@ def _gain(w: Formatter, finding: Row | None) -> str:
 def _wrong(w: Formatter, metric: str) -> int:
     """Return how many answers a rate counts as wrong; 0 where no label says."""
     k, n = counted(w, metric)
-    return n - k if n and COUNTED[metric][0][0] in RIGHT else k
+    return k if wrong_label(metric) else n - k
+
+
+def wrong_label(metric: str) -> str:
+    """Return the label that a rate of wrong answers counts; nothing for any other metric."""
+    label: str = DATA["counted"].get(metric, [["OK"]])[0][0]
+    return "" if label in RIGHT else label
 
 
 def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[Any, ...]]:
@@ -678,7 +673,7 @@ def _sample(w: Formatter, metric: str, sample: Row) -> tuple[Any, ...]:
 
 def _link(w: Formatter, metric: str) -> Link | None:
     """Return where the questions stand that this is about, with their number."""
-    n, target = counted(w, metric)[0] if metric in _LABEL else 0, f"#o={_LABEL.get(metric)}"
+    n, target = counted(w, metric)[0] if wrong_label(metric) else 0, f"#o={wrong_label(metric)}"
     if not n:
         n, target = int(below(w, metric).sum()), f"#m={metric}"
     return Link(w.say("fix.samples", n=count(n)), target) if n else None
@@ -728,18 +723,10 @@ def _modes(w: Formatter) -> Table | None:
     return w.table(records(some), columns, folded=title)
 
 
-# Notes without which the numbers would be believed too much.
-_CAUTIONS = (
-    "stopped_early", "not_compared", "judge_changed", "questions_changed", "many_failed", "stage_unused",
-    "stage_streamed", "bad_lines", "no_common_questions", "different_questions", "no_total", "streamed",
-)  # fmt: skip
-_GROUPS = {"answerable": ("OK", "ANS_NO_HIT", "OVER_REFUSAL"), "unanswerable": ("REFUSAL_OK", "HALLUCINATION")}
-
-
 def summary(w: Formatter) -> Section:
     """Return the verdict, what to know before believing it, and the outcome bar."""
     gates, notes = deciding(w.whole.gates), w.whole.notes
-    cautions = tuple(notes.loc[notes["code"].isin(_CAUTIONS), "text"])
+    cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
     tone, status, title, lead = _words(w, gates)
     said = Mark(tone, w.say(f"status.{status}"))
     verdict = blocks.Verdict(said, title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), *_score(w))
@@ -910,12 +897,11 @@ def _best_first(means: pd.DataFrame, metric: str) -> list[str]:
 def _bar(w: Formatter) -> blocks.Bar | None:
     """Return how the answers ended, right and wrong, in one bar."""
     found, (right, n) = tally(w), counted(w, OUTCOME)
-    groups = {
-        name: tuple((KINDS[one], w.say(f"label.{one}"), found[one]) for one in labels if one in found)
-        for name, labels in _GROUPS.items()
-    }
+    groups = dict[str, list[tuple[str, str, int]]]()
+    for label, row in ((label, row) for label, row in LABELS.items() if label in found):
+        groups.setdefault(row["group"], []).append((row["kind"], w.say(f"label.{label}"), found[label]))
     title = w.say("sheet.ended_right", n=count(right), all=count(n)) + w.say("headline.end")
-    shown = tuple((w.say(f"sheet.{name}"), parts) for name, parts in groups.items() if parts)
+    shown = tuple((w.say(f"sheet.{name}"), tuple(parts)) for name, parts in groups.items())
     return blocks.Bar(title, w.say("sheet.bar_note"), shown) if found else None
 
 
@@ -1111,15 +1097,11 @@ def _changed(w: Formatter) -> Text | None:
 # How the run was made, what to keep in mind, and the terms of the page
 
 
-# What the gates and the judge's section say already.
-_ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
-
-
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
-    notes, n = tuple(w.whole.notes.loc[~w.whole.notes["code"].isin(_ELSEWHERE), "text"]), len(w.whole.inputs)
-    names = texts.entry(w.lang, "setting")
-    settings = w.table([(names.get(key, key), value) for key, value in _settings(w).items() if value], {
+    elsewhere, n = w.whole.notes["code"].isin(DATA["notes"]["elsewhere"]), len(w.whole.inputs)
+    notes = tuple(w.whole.notes.loc[~elsewhere, "text"])
+    settings = w.table(_settings(w).items(), {
         "column.setting": lambda row: row[0], "column.used": lambda row: row[1],
     }, folded=w.say("details.settings"))  # fmt: skip
     files = w.table(w.whole.inputs, {
@@ -1136,24 +1118,22 @@ def details(w: Formatter) -> Section:
 
 
 def _settings(w: Formatter) -> dict[str, str]:
-    """Return what was set, each as it is written; file names without their folders."""
-    scenario, rubric = w.sheet.scenario, w.sheet.scenario.rubric
+    """Return what was set, by its name, each as it is written; file names without their folders."""
+    scenario, rubric, names = w.sheet.scenario, w.sheet.scenario.rubric, texts.entry(w.lang, "setting")
     weights = [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
     docs = [f"{name} {weight:g}" for name, weight in scenario.doc_weights.items()]
-    keys = ("refusal", "patterns", "partial", "split", "containment", "join") * (w.sheet.outcomes is not None)
-    of_traces = {key: getattr(scenario, key) for key in keys}
-    yes = {True: w.say("column.yes"), False: w.say("column.no")}
     passing = rubric and f"{rubric.low:g}–{rubric.high:g}, {rubric.passing.metric} ≥ {rubric.passing.threshold:g}"
-    return {
-        "name": scenario.name, "file": scenario.path.name if scenario.path else "", "level": w.level,
-        "doc": scenario.doc, "cluster": scenario.cluster or "",
+    values: dict[str, Any] = {name: getattr(scenario, name, "") for name in names} | {
+        "file": scenario.path and scenario.path.name, "level": w.level, "rubric": passing,
         "where": ", ".join(f"{key} = {value}" for key, value in scenario.where.items()),
-        "corpus": scenario.corpus if scenario.corpus != "sample" else "", "rubric": passing or "",
-        "orient": yes[scenario.orient], "rescale": yes[scenario.rescale], "no_data": scenario.no_data,
-        **{key: value if isinstance(value, str) else " | ".join(value) for key, value in of_traces.items()},
-        "ragnb": metadata.version("ragnb"), "metric_weights": ", ".join(weights),
-        "doc_weights": ", ".join([*docs, w.say("details.others")]) if docs else "",
+        "corpus": scenario.corpus if scenario.corpus != "sample" else "", "ragnb": metadata.version("ragnb"),
+        "metric_weights": ", ".join(weights), "doc_weights": docs and ", ".join([*docs, w.say("details.others")]),
     }  # fmt: skip
+    values |= {name: w.say("column.yes" if values[name] else "column.no") for name in ("orient", "rescale")}
+    if w.sheet.outcomes is None:
+        values |= dict.fromkeys(("refusal", "patterns", "partial", "split", "containment", "join"), "")
+    given = {names[name]: value for name, value in values.items() if value}
+    return {name: value if isinstance(value, str) else " | ".join(value) for name, value in given.items()}
 
 
 def glossary(w: Formatter) -> Section:
@@ -1302,7 +1282,7 @@ class _Rows:
         """Return the buttons of the first filter with their counts; the first is pressed."""
         say, names = self.w.say, ("wrong", "right") if self.labelled else ("low", "fine")
         wrong, right = (say(f"questions.chip_{name}") for name in names)
-        chips = [("wrong", wrong, "w", "1"), *((one, say(f"label.{one}"), "o", one) for one in LABEL_TONES)]
+        chips = [("wrong", wrong, "w", "1"), *((one, say(f"label.{one}"), "o", one) for one in BAD_FIRST)]
         chips.append(("right", right, "w", "0"))
         chips += [(one, say(f"compared.{one}"), "c", one) for one in ("broken", "fixed")]
         counts = [(code, label, sum(one.get(key) == value for one in every)) for code, label, key, value in chips]
