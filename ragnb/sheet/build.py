@@ -272,16 +272,14 @@ def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFra
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     """Return how often each label occurs in the groups of some columns: ``slice, group, label, n``."""
-    tables = []
+    tables = [pd.DataFrame({name: [] for name in ("slice", "group", "label")} | {"n": pd.Series(dtype="int64")})]
     for name in dict.fromkeys(columns):
-        rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
-        counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
-        counts = counts.dropna(subset="label").astype({name: object}).rename(columns={name: "group"})
-        counts = counts.fillna({"group": MISSING})
-        tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
-    names = ["slice", "group", "label", "n"]
-    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
-    return found[names].sort_values(names[:3], ignore_index=True)
+        rows = weights.opened(frame).select(nw.col(name).alias("group"), nw.col("label").cast(nw.String))
+        counts = rows.drop_nulls("label").group_by("group", "label").agg(nw.len().alias("n"))
+        table = weights.collected(counts).to_pandas().astype({"group": object}).fillna({"group": MISSING})
+        tables.append(table.assign(slice=name, group=[weights.nfc(str(group)) for group in table["group"]]))
+    # Names in two forms of Unicode are one group.
+    return pd.concat(tables).groupby(["slice", "group", "label"], as_index=False)["n"].sum()
 
 
 def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
