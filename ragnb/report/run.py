@@ -455,21 +455,17 @@ def history(out: Path) -> list[Run]:
 
 
 def _read(folder: Path) -> Run:
-    """Return what a run that finished says of itself."""
+    """Return what a run that finished says of itself; its outcome is the worst of the gates that decide."""
     record = json.loads((folder / "run.json").read_text("utf-8"))
     run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
-    run |= {"outcome": record["outcome"] if "outcome" in record else _worst_gate(folder)}
-    return run | {key: record["overall"][key] for key in _TOTAL}
-
-
-def _worst_gate(folder: Path) -> str:
-    """Return the worst outcome of the gates that decide."""
-    gates = json.loads((folder / "gates.json").read_text("utf-8"))
-    # Complete input and advisory thresholds decide nothing.
-    silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates["gates"]]
-    asked = [row for row, quiet in zip(gates["gates"], silent, strict=True) if row["blocks"] or not quiet]
-    said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
-    return next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
+    if "outcome" not in record:
+        gates = json.loads((folder / "gates.json").read_text("utf-8"))["gates"]
+        # Complete input and advisory thresholds decide nothing.
+        silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates]
+        asked = [row for row, quiet in zip(gates, silent, strict=True) if row["blocks"] or not quiet]
+        said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
+        record["outcome"] = next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
+    return run | {"outcome": record["outcome"]} | {key: record["overall"][key] for key in _TOTAL}
 
 
 def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str = "en") -> Path:
@@ -494,8 +490,7 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     counts = {key: sum(run["outcome"] == key for run in latest) for key in _TONES}
     words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
     head = say("index.latest", counts=say("list.join").join(words) or markup.MISSING)
-    failed = [one for one in made if one.result is None]
-    errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in failed)
+    errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in made if one.result is None)
     blocks: list[Block] = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
     blocks.append(Text((say("index.note"),), "note"))
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
@@ -515,10 +510,12 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
     verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
-    value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
-    ends = markup.ends(low, high)
-    label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
-    drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
-    score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""
+    score: Cell = ""
+    if run["value"] is not None:
+        value, ends = markup.number(run["value"]), markup.ends(run["low"], run["high"])
+        low, high = (math.nan if run[end] is None else run[end] for end in ("low", "high"))
+        text = f"{run['scenario']} {run['at']}: {value} {ends}"
+        drawn = [Estimate("", "", run["value"], low, high, tuple(run["range"]), text=text)] if run["range"] else []
+        score = (value, Small(ends), *drawn)
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
     return link, run["at"], verdict, score, "" if run["n"] is None else markup.count(run["n"]), change
