@@ -135,10 +135,10 @@ class Formatter:
         return table_of(rows, [(self.head(key), write) for key, write in columns.items()], **how)
 
     def section(
-        self, key: str, finding: str, lead: str = "", shown: Iterable[Block | None] = (), badge: Mark | str = ""
+        self, key: str, finding: str, lead: str = "", blocks: Iterable[Block | None] = (), badge: Mark | str = ""
     ) -> Section:
         """Return a section under its name, with the blocks that there are."""
-        there = tuple(block for block in shown if block is not None)
+        there = tuple(block for block in blocks if block is not None)
         return Section(key, self.say(f"section.{key}"), finding, lead, there, badge, self.lang)
 
     # Numbers
