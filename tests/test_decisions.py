@@ -270,7 +270,8 @@ def test_inventing_an_answer_in_place_of_a_correct_refusal_improves_no_figure_of
         assert figures["correct_outcome"] < plain["correct_outcome"]
         assert figures["weighted_score"] == pytest.approx(plain["weighted_score"], abs=1e-12)
         assert after.gates["blocks"].sum() >= before.gates["blocks"].sum()
-        assert after.unscored == before.unscored
+        lacking = ["n_missing", "n_failed"]
+        assert after.means.iloc[-1][lacking].tolist() == before.means.iloc[-1][lacking].tolist()
 
 
 def test_the_headline_is_the_share_of_correct_outcomes(quickstart):
@@ -294,13 +295,12 @@ def test_a_rubric_that_grades_refusals_keeps_its_total_on_unanswerable_questions
     toned = pd.DataFrame({"question": ["a", "b"], "answerable": [True, False], "tone": [2, 4]})
     kept = rn.assess(toned, metrics=[own])
     assert kept.means["value"].iloc[0] == 3.0
-    assert sheet.unscored == 0
+    assert means.loc["weighted_score", ["n_missing", "n_failed"]].tolist() == [0, 0]
 
 
 def test_questions_that_gold_calls_unanswerable_are_never_listed_as_not_scored():
     rows = pd.DataFrame({"question": list("abc"), "faithfulness": [0.8, np.nan, 0.9]})
     sheet = rn.assess(rows.assign(answerable=[True, True, False]))
-    assert sheet.unscored == 1
     assert sheet.means[["n", "n_missing", "n_not_applicable"]].to_numpy().tolist() == [[1, 1, 1]] * 2
     assert "unanswerable" in set(sheet.notes["code"])
 

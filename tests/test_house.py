@@ -355,12 +355,14 @@ def pattern(node: ast.AST) -> str | None:
 
 
 def asked_for() -> Iterator[str]:
-    """Yield the patterns given to ``say(key)``, ``entry(lang, key)`` and ``heads(*keys)``."""
+    """Yield the patterns of keys given to ``say``, ``entry`` and ``head``, and to the columns of a ``table``."""
     for node in (node for module in callers() for node in ast.walk(module)):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            place = {"say": 0, "entry": 1}.get(name, len(node.args))
-            given = node.args if name == "heads" else node.args[place : place + 1]
+            place = {"say": 0, "head": 0, "entry": 1}.get(name, len(node.args))
+            given = node.args[place : place + 1]
+            if name == "table" and len(node.args) > 1 and isinstance(node.args[1], ast.Dict):
+                given = [key for key in node.args[1].keys if key is not None]
             # The head of a column of numbers begins with a mark.
             yield from (found.removeprefix(">") for found in map(pattern, given) if found is not None)
 
@@ -391,7 +393,7 @@ def test_every_text_asked_for_exists():
 def test_every_text_is_used():
     """A key is used by its literal, by an f-string that fits it, or by a literal prefix up to a dot."""
     strings = {pattern(node) for module in callers() for node in ast.walk(module)} - {None}
-    dotted = {text for text in strings if "\\." in text and not text.startswith((".+", "\\."))}
+    dotted = {text.removeprefix(">") for text in strings if "\\." in text and not text.startswith((".+", "\\."))}
     uses = [re.compile(rf"(?:{text})(?:(?<=\.)|\.|$)") for text in dotted | set(asked_for())]
     assert not [key for key in texts("en") if not any(use.match(key) for use in uses)]
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from ragnb import markup as mk
 from ragnb.errors import RagnbError
+from ragnb.markup import rendering
 from ragnb.markup.blocks import Estimate, Histogram, Mark, Section, Stack, Table
 from ragnb.markup.rendering import render_markdown, render_page
 
@@ -93,7 +94,7 @@ def table(rows, *heads, caption=""):
 
 @given(ROWS, TEXT, TEXT)
 def test_any_text_in_any_field_of_a_table_stays_text(rows, caption, label):
-    read = Reader(mk.draw(table(rows, f"x{label}", ">two", caption=f"x{caption}")))
+    read = Reader(rendering.draw(table(rows, f"x{label}", ">two", caption=f"x{caption}")))
     assert set(read.tags()) <= {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "span"}
     assert not read.odd
     assert read.tags().count("tr") == 1 + len(rows)
@@ -152,7 +153,7 @@ def test_missing_is_a_dash_everywhere(gone):
 
 
 def test_a_table_can_be_heard():
-    read = Reader(mk.draw(table([("a", "1")], "metric", ">value", caption="Means")))
+    read = Reader(rendering.draw(table([("a", "1")], "metric", ">value", caption="Means")))
     scopes = [attrs.get("scope") for tag, attrs in read.elements if tag == "th"]
     assert scopes == ["col", "col", "row"]
     assert [attrs["class"] for tag, attrs in read.elements if tag == "td"] == ["rg-num"]
@@ -160,7 +161,7 @@ def test_a_table_can_be_heard():
 
 
 def test_markup_of_ours_is_put_in_and_nothing_else():
-    drawn = mk.draw(table([(mk.Safe("<i>ours</i>"), "<i>theirs</i>")], "a", "b"))
+    drawn = rendering.draw(table([(mk.Safe("<i>ours</i>"), "<i>theirs</i>")], "a", "b"))
     assert Reader(drawn).tags().count("i") == 1
     assert mk.escape(mk.Safe("<i>") + "<b>") == "&lt;i&gt;&lt;b&gt;"
     assert mk.join([mk.Safe("<i>"), "<b>"], "<") == "<i>&lt;&lt;b&gt;"
@@ -177,10 +178,10 @@ def drawn(**more):
 @given(TEXT, TEXT)
 def test_any_text_in_a_picture_stays_text_and_the_picture_is_xml(one, two):
     made = [
-        mk.draw(drawn(text=one, written=two, thresholds=((two, 0.5),))),
-        mk.draw(Stack((("ok", one, 1), ("miss", two, 2)), 3)),
-        mk.radar_svg([one, "b", "c"], {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one),
-        mk.radar_svg([one], {two: [0.1]}, label=one),
+        rendering.draw(drawn(text=one, written=two, thresholds=((two, 0.5),))),
+        rendering.draw(Stack((("ok", one, 1), ("miss", two, 2)), 3)),
+        rendering.radar_svg([one, "b", "c"], {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one),
+        rendering.radar_svg([one], {two: [0.1]}, label=one),
     ]
     for picture in made:
         root = svg(picture)
@@ -193,7 +194,7 @@ def test_any_text_in_a_picture_stays_text_and_the_picture_is_xml(one, two):
 @given(st.floats(0, 10), st.floats(0.1, 10))
 def test_an_estimate_stands_at_its_place_on_the_scale(value, width):
     high = min(value + width, 10.0)
-    root = svg(mk.draw(drawn(value=value, low=value, high=high, span=(0.0, 10.0)), width=212))
+    root = svg(rendering.draw(drawn(value=value, low=value, high=high, span=(0.0, 10.0)), width=212))
     (dot,) = root.iter("circle")
     assert float(dot.get("cx", "")) == pytest.approx(6 + 200 * value / 10, abs=0.051)
     (bar,) = [node for node in root.iter("line") if node.get("class") == "ci"]
@@ -203,7 +204,7 @@ def test_an_estimate_stands_at_its_place_on_the_scale(value, width):
 
 @given(st.floats(-5, 5), st.floats(-5, 5))
 def test_what_lies_outside_a_scale_is_drawn_at_its_edge(value, at):
-    root = svg(mk.draw(drawn(value=value, low=value, high=value, thresholds=(("t", at),)), width=212))
+    root = svg(rendering.draw(drawn(value=value, low=value, high=value, thresholds=(("t", at),)), width=212))
     places = [float(node.get("cx", "")) for node in root.iter("circle")]
     places += [float(node.get("x1", "")) for node in root.iter("line")]
     assert all(6 <= place <= 206 for place in places)
@@ -211,7 +212,7 @@ def test_what_lies_outside_a_scale_is_drawn_at_its_edge(value, at):
 
 def test_a_scale_has_its_thresholds_by_name_and_says_what_it_shows():
     estimate = drawn(text="recall", thresholds=(("warning", 0.7), ("critical", 0.5)), before=0.4)
-    root = svg(mk.draw(estimate, width=212))
+    root = svg(rendering.draw(estimate, width=212))
     assert root.get("aria-label") == "recall: 0.600, 0.500–0.700"
     lines = [node for node in root.iter("line") if "limit" in node.get("class", "")]
     assert [float(node.get("x1")) for node in lines] == [146, 106]
@@ -222,16 +223,16 @@ def test_a_scale_has_its_thresholds_by_name_and_says_what_it_shows():
 
 def test_a_missing_estimate_is_its_scale_alone():
     gone = drawn(written="—", interval="", value=math.nan, low=math.nan, high=math.nan)
-    root = svg(mk.draw(gone))
+    root = svg(rendering.draw(gone))
     assert not list(root.iter("circle"))
     assert not [node for node in root.iter("line") if node.get("class") == "ci"]
-    assert "nan" not in mk.draw(gone)
+    assert "nan" not in rendering.draw(gone)
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=5).filter(any))
 def test_stacked_parts_are_as_wide_as_their_counts_and_named(counts):
     parts = tuple(("ok", f"part {place}", n) for place, n in enumerate(counts))
-    root = svg(mk.draw(Stack(parts, sum(counts))))
+    root = svg(rendering.draw(Stack(parts, sum(counts))))
     bars = list(root.iter("rect"))
     some = [n for n in counts if n]
     widths = [max(220 * n / sum(counts) - 1.5, 0.5) for n in some]
@@ -242,7 +243,7 @@ def test_stacked_parts_are_as_wide_as_their_counts_and_named(counts):
 @given(st.integers(0, 50), st.lists(st.integers(0, 50), min_size=1, max_size=10), st.integers(0, 50))
 def test_bars_of_a_histogram_are_as_high_as_their_share(low, between, high):
     n = max(low + sum(between) + high, 1)
-    root = svg(mk.draw(Histogram(low, tuple(between), high, (False,) * len(between))))
+    root = svg(rendering.draw(Histogram(low, tuple(between), high, (False,) * len(between))))
     bars = [float(bar.get("height", "")) for bar in root.iter("rect")]
     want = [22 * one / n + 1 for one in (low, *between, high) if one]
     assert bars == pytest.approx(want, abs=0.051)
@@ -253,21 +254,21 @@ def test_bars_of_a_histogram_are_as_high_as_their_share(low, between, high):
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=12))
 def test_radar_points_lie_on_their_axes_clockwise_from_the_top(values):
-    points = mk.radar_points(values)
+    points = rendering.radar_points(values)
     for place, (value, (x, y)) in enumerate(zip(values, points, strict=True)):
         turn = math.pi / 2 - 2 * math.pi * place / len(values)
         assert complex(x, y) == pytest.approx(value * complex(math.cos(turn), math.sin(turn)), abs=1e-12)
 
 
 def test_the_rim_is_the_good_end_of_each_range():
-    points = mk.radar_points([10, 1, 0.2], ranges=[(1, 10), (1, 10), (0, 1)], lower=[False, True, True])
+    points = rendering.radar_points([10, 1, 0.2], ranges=[(1, 10), (1, 10), (0, 1)], lower=[False, True, True])
     assert np.hypot(*points.T) == pytest.approx([1, 1, 0.8])
 
 
 @given(st.lists(st.booleans(), min_size=3, max_size=12))
 def test_runs_hold_every_present_axis_once_and_join_neighbours_only(there):
-    points = mk.radar_points([0.5 if here else None for here in there])
-    runs = mk.radar_runs(points)
+    points = rendering.radar_points([0.5 if here else None for here in there])
+    runs = rendering.radar_runs(points)
     assert sorted(place for run, _ in runs for place in run) == [p for p, here in enumerate(there) if here]
     for run, closed in runs:
         assert closed == all(there)
@@ -277,37 +278,39 @@ def test_runs_hold_every_present_axis_once_and_join_neighbours_only(there):
 
 
 def test_a_radar_closes_and_its_gap_is_named():
-    root = svg(mk.radar_svg(["a", "b", "c"], {"x": [0.5, 0.5, 0.5], "y": [0.5, None, 0.5]}, label="b is missing"))
+    systems = {"x": [0.5, 0.5, 0.5], "y": [0.5, None, 0.5]}
+    drawn = rendering.radar_svg(["a", "b", "c"], systems, label="b is missing")
+    root = svg(drawn)
     assert len(list(root.iter("polygon"))) == 1
     assert len(list(root.iter("polyline"))) == 1
     assert "b (missing: y)" in texts_of(root)
     assert root.get("aria-label") == "b is missing"
-    alone = mk.radar_svg(["a", "b", "c"], {"x": [0.5, None, 0.5]}, label="x", lang="zh")
+    alone = rendering.radar_svg(["a", "b", "c"], {"x": [0.5, None, 0.5]}, label="x", lang="zh")
     assert "b (缺失)" in texts_of(svg(alone))
 
 
 def test_a_radar_marks_direction_and_range():
     metrics, systems = ["a", "b", "c"], {"x": [0.2, 5, 0.5]}
-    root = svg(mk.radar_svg(metrics, systems, ranges={"b": (1, 10)}, better={"a": "lower"}, label="x"))
+    root = svg(rendering.radar_svg(metrics, systems, ranges={"b": (1, 10)}, better={"a": "lower"}, label="x"))
     assert {"a ↓ (0–1)", "b (1–10)", "c (0–1)"} <= set(texts_of(root))
-    same = svg(mk.radar_svg(metrics, {"x": [2, 3, 4]}, ranges=dict.fromkeys(metrics, (1, 5)), label="x"))
+    same = svg(rendering.radar_svg(metrics, {"x": [2, 3, 4]}, ranges=dict.fromkeys(metrics, (1, 5)), label="x"))
     assert {"a", "b", "c", "3", "5"} == set(texts_of(same))
 
 
 def test_five_systems_differ_in_colour_and_dash_and_a_sixth_is_refused():
     systems = {name: [0.1, 0.2, 0.3] for name in "vwxyz"}
-    outlines = list(svg(mk.radar_svg(["a", "b", "c"], systems, label="x")).iter("polygon"))
+    outlines = list(svg(rendering.radar_svg(["a", "b", "c"], systems, label="x")).iter("polygon"))
     assert (
         len({node.get("stroke") for node in outlines})
         == len({node.get("stroke-dasharray") for node in outlines})
         == 5
     )
     with pytest.raises(RagnbError, match="at most 5 systems"):
-        mk.radar_svg(["a", "b", "c"], systems | {"u": [1, 1, 1]}, label="x")
+        rendering.radar_svg(["a", "b", "c"], systems | {"u": [1, 1, 1]}, label="x")
 
 
 def test_two_metrics_are_a_line_and_one_is_a_point():
-    root = svg(mk.radar_svg(["a", "b"], {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100))
+    root = svg(rendering.radar_svg(["a", "b"], {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100))
     (line,) = root.iter("polygon")
     ends = [tuple(map(float, corner.split(","))) for corner in line.get("points").split()]
     assert ends[0][0] == ends[1][0]
@@ -315,7 +318,7 @@ def test_two_metrics_are_a_line_and_one_is_a_point():
     dots = [node for node in root.iter("circle") if node.get("r") == "3.5"]
     assert len(dots) == 3
     assert {"a", "b (missing: y)"} <= set(texts_of(root))
-    (dot,) = (node for node in svg(mk.radar_svg(["a"], {"x": [1.0]}, label="x")).iter("circle")
+    (dot,) = (node for node in svg(rendering.radar_svg(["a"], {"x": [1.0]}, label="x")).iter("circle")
               if node.get("r") == "3.5")  # fmt: skip
     assert dot.get("cx")
 
@@ -342,16 +345,16 @@ def test_a_page_is_whole_and_asks_for_nothing():
 
 def test_the_language_of_a_page_decides_its_first_fonts():
     assert '<html lang="zh-CN">' in render_page([], title="x", lang="zh")
-    rule = re.search(r":lang\(zh\)[^{]*\{\s*font-family: ([^;]+);", mk.style())
+    rule = re.search(r":lang\(zh\)[^{]*\{\s*font-family: ([^;]+);", rendering.style())
     assert rule is not None
     assert rule[1].startswith('"PingFang SC"')
-    assert mk.fragment("", lang="zh").startswith('<div class="ragnb rg-cellout" lang="zh-CN">')
+    assert rendering.fragment("", lang="zh").startswith('<div class="ragnb rg-cellout" lang="zh-CN">')
     with pytest.raises(RagnbError, match="lang"):
         render_page([], title="x", lang="fr")
 
 
 def test_every_rule_of_a_notebook_reaches_only_our_parts():
-    sheet = re.sub(r"@[^{]+\{", "", mk.style(notebook=True))
+    sheet = re.sub(r"@[^{]+\{", "", rendering.style(notebook=True))
     selectors = [one.strip() for rule in re.findall(r"([^{}]+)\{", sheet) for one in rule.split(",")]
     selectors = [one.rpartition("}")[2].strip() for one in selectors]
     assert all(".ragnb" in one or ".rg-" in one for one in selectors if one), selectors
@@ -369,7 +372,7 @@ def contrast(one: str, two: str) -> float:
 
 
 def test_text_stands_out_in_light_and_in_dark():
-    parts = mk.style().split("prefers-color-scheme")
+    parts = rendering.style().split("prefers-color-scheme")
     light, dark = (dict(re.findall(r"--rg-(\w+): (#\w{6})", part)) for part in parts)
     assert set(dark) <= set(light)
     for colours in (light, light | dark):
@@ -383,17 +386,17 @@ def test_text_stands_out_in_light_and_in_dark():
         assert contrast(colours["on"], colours["badf"]) >= 4.5
         assert contrast(colours["good"], colours["goodl"]) >= 4.5
         assert contrast(colours["watch"], colours["watchl"]) >= 4.5
-    for system in mk.SYSTEM_COLOURS[:4]:
+    for system in rendering.SYSTEM_COLOURS[:4]:
         assert contrast(system, light["paper"]) >= 3, system
         assert contrast(system, dark["paper"]) >= 3, system
 
 
 def test_a_mark_has_a_sign_a_colour_and_a_word():
     for tone, sign in mk.TONES.items():
-        read = Reader(mk.draw(Mark(tone, "不合格")))
+        read = Reader(rendering.draw(Mark(tone, "不合格")))
         assert [attrs.get("class") for _, attrs in read.elements] == [f"rg-mark rg-{tone}", None]
-        assert f"{sign}</span> 不合格" in mk.draw(Mark(tone, "不合格"))
-    assert "&lt;b&gt;" in mk.draw(Mark("good", "<b>"))
+        assert f"{sign}</span> 不合格" in rendering.draw(Mark(tone, "不合格"))
+    assert "&lt;b&gt;" in rendering.draw(Mark("good", "<b>"))
 
 
 @given(TEXT)

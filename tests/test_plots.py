@@ -19,6 +19,7 @@ from matplotlib.colors import to_hex
 import ragnb as rn
 from ragnb import markup, plots
 from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.markup import rendering
 from ragnb.plots import canvas
 
 NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
@@ -67,7 +68,7 @@ def estimate(means, metric, column="value"):
 def test_radar_draws_the_frames_means_by_the_one_geometry(means):
     (line,) = named(plots.radar(means), "_one")
     values = [estimate(means, name) for name in NAMES]
-    points = markup.radar_points(values, lower=[False, False, False, True])
+    points = rendering.radar_points(values, lower=[False, False, False, True])
     assert line.get_xydata() == pytest.approx(points[[0, 1, 2, 3, 0]])
 
 
@@ -217,7 +218,7 @@ def test_rates_are_percentages():
 def test_systems_stand_under_each_other_in_their_colours(by_system):
     ax = plots.intervals(by_system, by="system", metrics="faithfulness")
     dots = [line for line in ax.lines if line.get_marker() == "o"]
-    assert [to_hex(line.get_color()).upper() for line in dots] == list(markup.SYSTEM_COLOURS[:2])
+    assert [to_hex(line.get_color()).upper() for line in dots] == list(rendering.SYSTEM_COLOURS[:2])
     assert [line.get_ydata()[0] for line in dots] == [0, 1]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
 
@@ -248,7 +249,7 @@ def test_dots_and_boxes_hold_the_scores_of_their_row(scores):
     faces = ax.collections[0].get_facecolor()
     at = np.round(np.asarray(ax.collections[0].get_offsets())[:, 1]).astype(int)
     for row in set(at.tolist()):
-        assert {to_hex(face).upper() for face in faces[at == row]} == {markup.SYSTEM_COLOURS[row % 2]}
+        assert {to_hex(face).upper() for face in faces[at == row]} == {rendering.SYSTEM_COLOURS[row % 2]}
 
 
 def test_many_scores_are_thinned_and_their_box_is_not():
@@ -482,7 +483,7 @@ def test_svg_holds_text_as_text_and_follows_the_colour_of_the_page(means):
     picture = plots.svg(plots.intervals(means))
     shown = [text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
     assert {"faithfulness", "weighted score"} <= set(shown)
-    assert markup.INK not in picture
+    assert rendering.INK not in picture
     assert "#000000" not in picture
     assert "currentColor" in picture
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ import pytest
 from pages import Reader, anchored, island, numbers, table_of
 
 import ragnb as rn
+from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup.blocks import Measures, Samples, Section, Table
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
-from ragnb.sheet.sections import SECTIONS, Formatter
+from ragnb.sheet.sections import DATA, LABELS, SECTIONS, Formatter
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
@@ -213,6 +215,31 @@ def test_outcomes_are_counted_raw_and_their_bar_and_tables_agree(traced):
         assert sum(int(row[1]) for row in table.rows) == counts.sum()
         assert sum(int(row[2]) for row in table.rows) == counts[[*RIGHT]].sum()
         assert all(sum(n for *_, n in row[3].parts) == int(row[1]) for row in table.rows)
+
+
+def test_the_table_of_labels_names_labels_metrics_and_notes_that_exist():
+    words = texts.table("en")
+    assert set(LABELS) == set(words["label"])
+    assert {row["group"] for row in LABELS.values()} <= set(words["sheet"])
+    assert {label for label, row in LABELS.items() if row["tone"] == "good"} == set(RIGHT)
+    assert all(rn.METRICS[name].role == "rate" for name in DATA["counted"])
+    assert {label for parts in DATA["counted"].values() for part in parts for label in part} == set(LABELS)
+    written = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ragnb").rglob("*.py"))
+    for code in [code for codes in DATA["notes"].values() for code in codes]:
+        assert f'"{code}"' in written or code in words["note"], code
+
+
+def test_a_name_in_two_forms_of_unicode_is_one_group_of_outcomes(tmp_path):
+    kinds = [unicodedata.normalize(form, "café") for form in ("NFC", "NFD")]
+    known = {"answerable": True, "gold_ids": ["p"]}
+    gold = [{"qid": f"q{i}", "q": f"{i}?", "kind": kinds[i % 2]} | known for i in range(8)]
+    traces = [{"qid": row["qid"], "q": row["q"], "answer": "yes [p]", "citations": ["p"]} for row in gold]
+    (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
+    sheet = rn.assess(tmp_path / "traces.jsonl", gold=tmp_path / "gold.json", slices=["kind"])
+    assert sheet.label_counts[["group", "n"]].to_numpy().tolist() == [["café", 8]]
+    (row,) = sheet.section("outcomes").blocks[0].rows
+    assert row[:3] == ("café", "8", "8")
 
 
 def test_counts_of_the_first_sentence_are_those_of_the_labels(both):

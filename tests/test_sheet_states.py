@@ -158,6 +158,16 @@ def test_status_is_what_the_gates_say(state):
     }.get(want, "none")
 
 
+def test_a_difference_that_fails_is_the_verdict_also_among_several_systems():
+    runs = [frame(mean=mean).assign(system=name) for name, mean in (("new", 0.5), ("old", 0.8), ("other", 0.8))]
+    worse = rn.Gate("regression", "faithfulness", not_worse_than="baseline", by=0.02)
+    gates = [gate(threshold=0.1), worse]
+    sheet = rn.assess(pd.concat(runs, ignore_index=True), candidate="new", baseline="old", gates=gates)
+    title = sheet.section("summary").blocks[0].title
+    assert title.startswith("Faithfulness is -0.3")
+    assert title.endswith("below its threshold of -0.020.")
+
+
 def test_nothing_on_the_first_screen_contradicts_the_gates_or_the_verdict(state):
     _, sheet, _, parts = state
     verdict, gates = parts["summary"].blocks[0], deciding(sheet)

@@ -18,7 +18,8 @@ import pandas as pd
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, need_whole
 from ragnb.judging.verdict import TEXTS, cut, evidence_rank, material, numbered, parse_verdict, system_prompt
-from ragnb.markup import element, fragment, number, one_line, with_interval
+from ragnb.markup import element, number, one_line, with_interval
+from ragnb.markup.rendering import fragment
 from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts
 from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row

@@ -1,36 +1,243 @@
-"""Small frames and numbers → escaped HTML, Markdown and SVG: the one place where text becomes markup.
+"""How texts and numbers are written; beside it blocks as data, and their HTML, Markdown and SVG.
 
-Answers, questions and names are text that strangers wrote. Whatever is not `Safe` is escaped here, and
-nothing else in the library builds markup from such text.
+Answers, questions and names are text that strangers wrote: a payload stays text, and what is missing is an em
+dash. Whatever is not `Safe` is escaped here, and nothing else in the library builds markup from such text.
 """
 
-from ragnb.markup.rendering import (
-    DASHES,
-    INK,
-    SYSTEM_COLOURS,
-    draw,
-    fragment,
-    radar_points,
-    radar_runs,
-    radar_svg,
-    style,
-)
-from ragnb.markup.text import (
-    MISSING,
-    TONES,
-    Safe,
-    count,
-    element,
-    ends,
-    escape,
-    is_missing,
-    join,
-    md_cell,
-    number,
-    one_line,
-    p_value,
-    percent,
-    signed,
-    text_width,
-    with_interval,
-)
+from __future__ import annotations
+
+import html
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, SupportsFloat
+
+# C0 and C1 controls (tab, line feed and carriage return are kept), lone surrogates and non-characters:
+# forbidden or silently rewritten by HTML and XML parsers, and surrogates cannot be written as UTF-8.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+MISSING = "—"
+# The mark that stands beside each colour of judgement; "none" is grey: no evidence.
+TONES = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a cell is None, NaN, NA or NaT; a list never is.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing([]), is_missing("")
+    (True, False, False)
+    """
+    import pandas as pd  # takes longer to import than a command that needs no frame
+
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+class Safe(str):
+    """Markup that ragnb wrote itself; everything else is escaped. Joining it to a plain str gives a plain str.
+
+    Examples
+    --------
+    >>> escape(Safe("<b>ours</b>")), escape("<b>theirs</b>")
+    ('<b>ours</b>', '&lt;b&gt;theirs&lt;/b&gt;')
+    """
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Tell Jinja that this is markup; a plain str, so that it is not escaped again."""
+        return str(self)
+
+
+def escape(value: object) -> Safe:
+    """Return a value as HTML text; characters that no document may hold become U+FFFD.
+
+    Examples
+    --------
+    >>> escape("<img src=x onerror='run()'>")
+    '&lt;img src=x onerror=&#x27;run()&#x27;&gt;'
+    """
+    return value if isinstance(value, Safe) else Safe(html.escape(_FORBIDDEN.sub("\ufffd", str(value))))
+
+
+def join(parts: Iterable[object], between: str = "") -> Safe:
+    """Join parts as HTML; those that are not `Safe` are escaped.
+
+    Examples
+    --------
+    >>> join([Safe("<br>"), "a < b"])
+    '<br>a &lt; b'
+    """
+    return Safe(str(escape(between)).join(escape(part) for part in parts))
+
+
+def element(name: str, /, *children: object, **attributes: object) -> Safe:
+    """Return an element; children that are not `Safe` and all attribute values are escaped.
+
+    An underscore in an attribute's name becomes a hyphen, ``class_`` is ``class``, and None leaves it out.
+
+    Examples
+    --------
+    >>> element("td", "a & b", class_="num", aria_label='"')
+    '<td class="num" aria-label="&quot;">a &amp; b</td>'
+    """
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    written = "".join(f' {key}="{escape(str(value))}"' for key, value in given.items())
+    return Safe(f"<{name}{written}>" + (f"{join(children)}</{name}>" if name != "br" else ""))
+
+
+def one_line(value: object, most: int | None = None) -> str:
+    """Return text on one line without control characters, shortened to `most` characters with an ellipsis.
+
+    Examples
+    --------
+    >>> one_line("two\\nlines"), one_line("a long name", 6)
+    ('two lines', 'a lon…')
+    """
+    text = _FORBIDDEN.sub("\ufffd", _LINE_BREAK.sub(" ", str(value)).replace("\t", " ")).strip()
+    return text if most is None or len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """Estimate the width of text in pixels: 1 em for a wide character, 0.74 for a capital, 0.56 for any other.
+
+    Examples
+    --------
+    >>> text_width("中文", 10.0)
+    20.0
+    """
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    capitals = sum(map(str.isupper, text))
+    return size * (wide + 0.74 * capitals + 0.56 * (len(text) - wide - capitals))
+
+
+_MD_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;", "$": "&#36;"}
+# What would open a heading, a list or a rule where a paragraph begins with it.
+_MD_OPENING = re.compile(r"(?:#{1,6}|[-+])(?=\s|$)|(?=[-=]{2,}$)|\d{1,9}(?=[.)](?:\s|$))")
+_MD_SPECIAL = re.compile(r"[&<>\\$]|[|`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def md_cell(value: object) -> str:
+    """Return a value as one cell of a Markdown table: no text can add a row, a column or markup.
+
+    Line breaks become ``<br>``, the only markup that is written.
+
+    Examples
+    --------
+    >>> md_cell("a | b\\nc"), md_cell("context_recall *x*")
+    ('a \\\\| b<br>c', 'context_recall \\\\*x\\\\*')
+    """
+    if isinstance(value, Safe):
+        return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
+    lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip(" \t\r\n"))]
+    # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
+    written = "<br>".join(_MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines)
+    found = _MD_OPENING.match(written)
+    at = 0 if found is None or not found[0].isdigit() else found.end()
+    return written if found is None else f"{written[:at]}\\{written[at:]}"
+
+
+Number = SupportsFloat | None
+
+
+def _fixed(value: float, digits: int) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    # Adding 0.0 after rounding takes the sign off a zero.
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def number(value: Number, digits: int = 3) -> str:
+    """Write a score with three decimals.
+
+    Examples
+    --------
+    >>> number(0.8124), number(-0.0001), number(None)
+    ('0.812', '0.000', '—')
+    """
+    return MISSING if is_missing(value) else _fixed(float(value), digits)  # type: ignore[arg-type]
+
+
+def signed(value: float, share: bool = False) -> str:
+    """Write a difference with its sign, a minus that is as wide as a plus; of shares in percentage points.
+
+    Examples
+    --------
+    >>> signed(0.12), signed(-0.034, share=True), signed(-0.0001)
+    ('+0.120', '−3.4', '0.000')
+    """
+    text = number(100 * value, 1) if share else number(value)
+    return f"+{text}" if value > 0 and text.strip("0.") else text.replace("-", "−")
+
+
+def p_value(value: Number) -> str:
+    """Write a p-value with three decimals, a smaller one as such.
+
+    Examples
+    --------
+    >>> p_value(0.0123), p_value(0.0001), p_value(float("nan"))
+    ('0.012', '< 0.001', '—')
+    """
+    return "< 0.001" if not is_missing(value) and float(value) < 0.001 else number(value)  # type: ignore[arg-type]
+
+
+def percent(value: Number) -> str:
+    """Write a rate as a percentage with one decimal.
+
+    Examples
+    --------
+    >>> percent(0.886), percent(float("nan"))
+    ('88.6 %', '—')
+    """
+    return MISSING if is_missing(value) else f"{_fixed(100 * float(value), 1)} %"  # type: ignore[arg-type]
+
+
+def count(value: Number) -> str:
+    """Write a count without decimals, thousands apart.
+
+    Examples
+    --------
+    >>> count(12345.0), count(None)
+    ('12,345', '—')
+    """
+    return MISSING if is_missing(value) else f"{round(float(value)):,}"  # type: ignore[arg-type]
+
+
+def with_interval(value: Number, low: Number, high: Number, percent: bool = False, digits: int = 3) -> str:
+    """Write an estimate with its interval; an end that is missing is a dash.
+
+    Examples
+    --------
+    >>> with_interval(0.812, 0.771, 0.843)
+    '0.812 [0.771, 0.843]'
+    >>> with_interval(0.886, 0.8, 0.95, percent=True)
+    '88.6 % [80.0, 95.0]'
+    >>> with_interval(None, None, None)
+    '—'
+    """
+    if is_missing(value):
+        return MISSING
+    if percent:
+        ends = [_percent(end).removesuffix(" %") for end in (low, high)]
+        return f"{_percent(value)} [{', '.join(ends)}]"
+    return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
+
+
+def ends(low: Number, high: Number, percent: bool = False) -> str:
+    """Write an interval alone; nothing where an end is missing.
+
+    Examples
+    --------
+    >>> ends(0.771, 0.843), ends(-0.02, 0.1), ends(0.8, 0.95, percent=True), ends(None, None)
+    ('0.771–0.843', '-0.020 – 0.100', '80.0–95.0 %', '')
+    """
+    if is_missing(low) or is_missing(high):
+        return ""
+    first, last = (_percent(end) if percent else number(end) for end in (low, high))
+    # A dash beside a minus is not seen as one.
+    return first.removesuffix(" %") + (" – " if first.startswith("-") else "–") + last
+
+
+_percent = percent

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+# A text, a number as it is written, one of the cells below, or a tuple of them, one under another.
 Cell = Any
-"""A text, a number as it is written, one of the cells below, or a tuple of them, one under another."""
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A judgement in words: its tone (``good``, ``watch``, ``bad`` or ``none``) decides mark and colour."""
 
     tone: str
     text: str
 
 
-@dataclass(frozen=True)
-class Small:
+class Small(NamedTuple):
     """What is said in smaller type below something."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """An identifier."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A place on the page, or a file beside it."""
 
     text: str
     target: str
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A value with its interval on the whole range of its metric.
 
     Attributes
@@ -78,8 +73,7 @@ class Estimate:
     exact: str = ""
 
 
-@dataclass(frozen=True)
-class Histogram:
+class Histogram(NamedTuple):
     """How many scores lie at the low end, between the ends by tenths, and at the high end."""
 
     low: int
@@ -88,8 +82,7 @@ class Histogram:
     below: tuple[bool, ...] = ()
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
     """How many questions have a score, and in words what the others lack."""
 
     n: int
@@ -97,24 +90,21 @@ class Coverage:
     rest: str = ""
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(NamedTuple):
     """Counts side by side: ``(kind, label, n)``, where the kind decides colour and outline."""
 
     parts: tuple[tuple[str, str, int], ...]
     all: int
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """Paragraphs: ``lead``, ``text``, ``note``, ``caution`` or ``list``."""
 
     lines: tuple[Cell, ...]
     kind: str = "text"
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows of cells below their heads; a head that begins with ``>`` is that of numbers.
 
     Attributes
@@ -132,8 +122,7 @@ class Table:
     cards: bool = False
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """One metric of `Measures`."""
 
     name: str
@@ -147,8 +136,7 @@ class Measure:
     counted: str = ""
 
 
-@dataclass(frozen=True)
-class Measures:
+class Measures(NamedTuple):
     """Metrics, one a row: HTML draws them, Markdown has a line each."""
 
     heads: tuple[str, ...]
@@ -156,8 +144,7 @@ class Measures:
     folded: str = ""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The first lines of a page: a status, its reason, how many gates there are of each outcome, and a score."""
 
     status: Mark
@@ -170,28 +157,25 @@ class Verdict:
     score_notes: tuple[Cell, ...] = ()
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One thing to work on, which unfolds to its parts: ``heading -> lines``."""
 
     problem: str
     evidence: Mark
     gain: str
     link: Link | None
-    parts: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
+    parts: dict[str, tuple[Cell, ...]]
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """What to work on, in order."""
 
     heads: tuple[str, ...]
     rows: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """Counts of all questions as one bar in groups: ``(name, ((kind, label, n), ...))``."""
 
     title: str
@@ -199,16 +183,14 @@ class Bar:
     groups: tuple[tuple[str, tuple[tuple[str, str, int], ...]], ...]
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """An SVG of ours with its caption."""
 
     svg: str
     caption: str
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """One question that unfolds.
 
     Attributes
@@ -234,8 +216,7 @@ class Sample:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """Questions, those that ended badly first, with the filters that the page's script offers.
 
     Attributes

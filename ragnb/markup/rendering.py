@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup import blocks
+from ragnb.markup import MISSING, TONES, Safe, blocks, element, escape, is_missing, md_cell, one_line, text_width
 from ragnb.markup.blocks import Block, Estimate, Picture, Samples, Section, Verdict
-from ragnb.markup.text import MISSING, TONES, Safe, element, escape, is_missing, md_cell, one_line, text_width
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +32,6 @@ _NOT_IN_SCRIPT = re.compile("[<\u2028\u2029\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
 
-@cache
 def style(*, notebook: bool = False) -> Safe:
     """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
 
@@ -199,8 +197,6 @@ def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> s
 def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
     """Return a cell on one line, its texts through `write`."""
     match value:
-        case tuple():
-            return " · ".join(text for part in value if (text := cell(part, write)))
         case blocks.Mark(tone, text):
             return f"{TONES[tone]} {write(text)}".strip()
         case blocks.Small(text) | blocks.Code(text):
@@ -213,6 +209,8 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
             return ""
         case blocks.Stack(parts):
             return ", ".join(f"{write(label)} {n}" for _, label, n in parts if n)
+        case tuple():  # last, as each of the cells above is one, too
+            return " · ".join(text for part in value if (text := cell(part, write)))
     return MISSING if is_missing(value) or value == "" else write(value)
 
 
@@ -223,15 +221,12 @@ def read(table: blocks.Table) -> tuple[list[str], list[list[Any]]]:
     return [table.heads[k] for k in kept], [[row[k] for k in kept] for row in table.rows]
 
 
+# The colour of text and axes where "currentColor" cannot be said.
 INK = "#1f2328"
-"""The colour of text and axes where ``currentColor`` cannot be said."""
-
+# Okabe and Ito's colours that stand 3 : 1 out from white; black is drawn in the colour of the text.
 SYSTEM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
-"""Okabe and Ito's colours that stand 3 : 1 out from white; black is drawn in the colour of the text."""
-
+# One dash pattern a system, in pixels, so that grey print keeps them apart.
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4))
-"""One dash pattern a system, in pixels, so that grey print keeps them apart."""
-
 Ranges = Mapping[str, tuple[float, float]]
 
 

@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 from ragnb import texts
 from ragnb.errors import RagnbWarning, unknown
 from ragnb.files import write_whole
-from ragnb.markup import INK, Safe, one_line, text_width
+from ragnb.markup import Safe, one_line, text_width
+from ragnb.markup.rendering import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
-from ragnb.markup.text import is_missing
+from ragnb.markup import TONES, count, is_missing, number, one_line, percent, text_width, with_interval
+from ragnb.markup.rendering import INK, SYSTEM_COLOURS
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
 from ragnb.plots.charts import DARK, LIGHT, Dot, dot_rows, estimate, grid, percents, whole_scale
 

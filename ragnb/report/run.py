@@ -14,11 +14,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb import markup, texts
 from ragnb.errors import RagnbError, worded
@@ -40,8 +40,7 @@ Overrides = Mapping[str, Any]
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")
 
 
-@dataclass(frozen=True)
-class ReportResult:
+class ReportResult(NamedTuple):
     """What a run left.
 
     Attributes
@@ -116,8 +115,7 @@ def report(
     raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """What became of one scenario of a batch: its result, or why there is none."""
 
     scenario: Path
@@ -257,8 +255,7 @@ def input_hash(scenario: Scenario) -> str:
     return short_hash("\n".join([scenario.snapshot_text(relative_to=home), *parts]))
 
 
-@dataclass(frozen=True)
-class RunFolder:
+class RunFolder(NamedTuple):
     """A folder that is being filled: hidden beside its final place until it is `done` or has `failed`."""
 
     path: Path
@@ -273,13 +270,14 @@ class RunFolder:
             raise RagnbError(f"{str(parent)!r} is a link to a place outside {str(out)!r}; remove the link")
         parent = parent.resolve()
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
-        for name in (stamp, *(f"{stamp}-{again}" for again in range(2, 1000))):
+        for again in count(1):
+            name = stamp if again == 1 else f"{stamp}-{again}"
             path, final = parent / f".{name}.partial", parent / name
             if not final.exists() and not final.with_name(f"{name}.failed").exists():
                 with suppress(FileExistsError):
                     path.mkdir()
-                    return cls(path, final)
-        raise RagnbError(f"no free name for a run in {str(parent)!r}; remove old runs")
+                    break
+        return cls(path, final)
 
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
@@ -311,8 +309,7 @@ _TABLES = ("verdicts", "bands", "inflation", "recalibration", "labels_needed", "
 _OUTCOMES = {"TRUST": "pass", "NOT PROVEN": "undecided", "REJECT": "fail"}
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(NamedTuple):
     """A judge's calibration from ratings alone.
 
     Attributes
@@ -458,21 +455,17 @@ def history(out: Path) -> list[Run]:
 
 
 def _read(folder: Path) -> Run:
-    """Return what a run that finished says of itself."""
+    """Return what a run that finished says of itself; its outcome is the worst of the gates that decide."""
     record = json.loads((folder / "run.json").read_text("utf-8"))
     run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
-    run |= {"outcome": record["outcome"] if "outcome" in record else _worst_gate(folder)}
-    return run | {key: record["overall"][key] for key in _TOTAL}
-
-
-def _worst_gate(folder: Path) -> str:
-    """Return the worst outcome of the gates that decide."""
-    gates = json.loads((folder / "gates.json").read_text("utf-8"))
-    # Complete input and advisory thresholds decide nothing.
-    silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates["gates"]]
-    asked = [row for row, quiet in zip(gates["gates"], silent, strict=True) if row["blocks"] or not quiet]
-    said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
-    return next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
+    if "outcome" not in record:
+        gates = json.loads((folder / "gates.json").read_text("utf-8"))["gates"]
+        # Complete input and advisory thresholds decide nothing.
+        silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates]
+        asked = [row for row, quiet in zip(gates, silent, strict=True) if row["blocks"] or not quiet]
+        said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
+        record["outcome"] = next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
+    return run | {"outcome": record["outcome"]} | {key: record["overall"][key] for key in _TOTAL}
 
 
 def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str = "en") -> Path:
@@ -497,8 +490,7 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     counts = {key: sum(run["outcome"] == key for run in latest) for key in _TONES}
     words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
     head = say("index.latest", counts=say("list.join").join(words) or markup.MISSING)
-    failed = [one for one in made if one.result is None]
-    errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in failed)
+    errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in made if one.result is None)
     blocks: list[Block] = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
     blocks.append(Text((say("index.note"),), "note"))
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
@@ -518,10 +510,12 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
     verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
-    value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
-    ends = markup.ends(low, high)
-    label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
-    drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
-    score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""
+    score: Cell = ""
+    if run["value"] is not None:
+        value, ends = markup.number(run["value"]), markup.ends(run["low"], run["high"])
+        low, high = (math.nan if run[end] is None else run[end] for end in ("low", "high"))
+        text = f"{run['scenario']} {run['at']}: {value} {ends}"
+        drawn = [Estimate("", "", run["value"], low, high, tuple(run["range"]), text=text)] if run["range"] else []
+        score = (value, Small(ends), *drawn)
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
     return link, run["at"], verdict, score, "" if run["n"] is None else markup.count(run["n"]), change

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import narwhals as nw
 import pandas as pd
 
-from ragnb import diagnostics, weights
+from ragnb import diagnostics, schema, weights
 from ragnb.calibration import CalibrationCard
 from ragnb.comparison.differences import Pairs, beside_baseline, paired_runs
 from ragnb.comparison.source import Run, systems_of
-from ragnb.diagnostics import RULES, fitting, gates_json, if_documents_fail, junit, least_set_note
+from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole
 from ragnb.inputs import Inputs, read_inputs, streams
@@ -32,18 +32,7 @@ from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import flow
-from ragnb.schema import (
-    DEFAULT_GATES,
-    DRAWN,
-    METRICS,
-    STOPPED_EARLY,
-    Gate,
-    Metric,
-    note_frame,
-    note_row,
-    records,
-    undeclared_columns,
-)
+from ragnb.schema import DEFAULT_GATES, DRAWN, METRICS, Gate, Metric, note_frame, note_row, records
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.traces import Log, count_unanswerable, outcome_counts
@@ -55,8 +44,8 @@ if TYPE_CHECKING:
     from ragnb.scenario.settings import Settings
 
 _SLICES, _FEW_GROUPS = ("kind", "language"), 12
+# Of systems that answered different questions: how many each answered, how many all, and the means on those.
 Overlap = tuple[Mapping[Any, int], int, pd.DataFrame | None]
-"""Of systems that answered different questions: how many each answered, how many all, and the means on those."""
 
 
 def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
@@ -116,7 +105,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     asked = gates_of(scenario, metrics, inputs)
     parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
-    unscored, rows = (sum(part.pop(key) for part in parts.values()) for key in ("unscored", "rows"))
+    rows = sum(part.pop("rows") for part in parts.values())
     if rows != inputs.rows:
         raise RagnbError(
             f"the query gave {inputs.rows} rows at first and {rows} rows later; keep its result, as Parquet or "
@@ -140,19 +129,19 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         other = gates["system"].notna() & (gates["system"] != scenario.candidate)
         reason = gates["reason"].mask(other, "not the candidate")
         gates = gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
-    shared = overlap(frame, metrics, scenario, names)
-    card = calibrated(scenario, inputs.ratings)
-    said = notes(scenario, inputs, means, gates, metrics, card, shared, docs, found)
+    asked_of, common_questions, common = overlap(frame, metrics, scenario, names)
     settings = _weighing(scenario, metrics, docs)
     weighed = weights.weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
-    return Assessment(
+    sheet = Assessment(
         **found, scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, found["diagnoses"]),
-        rows=inputs.rows, unscored=unscored, systems=means if len(names) > 1 else None, common=shared[2],
-        common_questions=shared[1], gates=gates, notes=pd.concat([changed, said], ignore_index=True),
-        ledger=ledger(inputs, means, scenario.lang), inputs=inputs.files, calibration=card,
-        comparison=comparison, changed=turned, log=inputs.log,
-    )
+        rows=inputs.rows, systems=means if len(names) > 1 else None, common=common,
+        common_questions=common_questions, gates=gates, notes=changed, ledger=ledger(inputs, means, scenario.lang),
+        inputs=inputs.files, calibration=calibrated(scenario, inputs.ratings), comparison=comparison,
+        changed=turned, log=inputs.log,
+    )  # fmt: skip
+    said = notes(sheet, inputs, metrics, asked_of, docs)
+    return replace(sheet, notes=pd.concat([changed, said], ignore_index=True))
 
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
@@ -189,7 +178,7 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         "slices": _by_slice(grouped[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
         "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
-        "unscored": _unscored(frame, reduced, outcomes), "rows": int(reduced.rows.sum()),
+        "rows": int(reduced.rows.sum()),
     }
 
 
@@ -245,40 +234,25 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
 
 def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
     """The scenario's gates, else the default ones for what is there, under its policy for what is inconclusive."""
-    policy = scenario.undecided
-    if scenario.gates is not None:
-        return tuple(_under(policy, gate) for gate in scenario.gates)
-    there = {metric.name for metric in metrics} if inputs.with_gold else ()
-    found = [_under(policy, gate) for gate in DEFAULT_GATES if gate.metric in there]
-    quality = [metric for metric in metrics if metric.role == "quality"]
-    ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
-    # Somebody named these in the tool that scored, so they block.
-    named = {n: row["threshold"] for n, row in inputs.tools.items() if n in ops and row["threshold"] is not None}
-    found += [_under(policy, Gate(name, name, ops[name], at)) for name, at in named.items()]
-    quality = [metric for metric in quality if metric.name not in named]
-    # Nobody named these thresholds, so they are shown and never block.
-    bars = diagnostics.warning_bars(RULES, quality)
-    found += [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
-    return tuple(found)
+    quality = {metric.name: metric for metric in metrics if metric.role == "quality"}
+    ops: dict[str, Any] = {name: ">=" if metric.better == "higher" else "<=" for name, metric in quality.items()}
+    found, advisory = list(scenario.gates or ()), list[Gate]()
+    if scenario.gates is None:
+        there = {metric.name for metric in metrics} if inputs.with_gold else ()
+        # Somebody named these in the tool that scored, so they block.
+        named = {name: row["threshold"] for name, row in inputs.tools.items() if name in ops}
+        named = {name: at for name, at in named.items() if at is not None}
+        found = [gate for gate in DEFAULT_GATES if gate.metric in there]
+        found += [Gate(name, name, ops[name], at) for name, at in named.items()]
+        # Nobody named these thresholds, so they are shown and never block.
+        bars = diagnostics.warning_bars(RULES, [metric for name, metric in quality.items() if name not in named])
+        advisory = [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
+    given = ({name: value for name, value in asdict(gate).items() if value is not None} for gate in found)
+    policy = {"undecided": scenario.undecided}
+    return (*(Gate(**one | (policy if one["undecided"] == "value" else {})) for one in given), *advisory)
 
 
-def _under(policy: Any, gate: Gate) -> Gate:
-    """Return a gate under the policy of the scenario, if it has none of its own."""
-    given = {name: value for name, value in asdict(gate).items() if value is not None}
-    return Gate(**given | {"undecided": policy}) if gate.undecided == "value" else gate
-
-
-# The parts of a run: by document, by slice, by tenths of each metric, and what has no score at all
-
-
-def _unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int:
-    """Return how many rows have no score of quality though one applies; of traces without any metric, no label."""
-    quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
-    if quality:
-        alone = ~reduced.cells.present[:, quality].any(axis=1)
-        graded = any(reduced.metrics[k].grades_refusals for k in quality)
-        return int(reduced.cells.n[alone].sum()) - (0 if graded else count_unanswerable(frame))
-    return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
+# The parts of a run: by document, by slice
 
 
 def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame) -> pd.DataFrame | None:
@@ -298,16 +272,14 @@ def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFra
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     """Return how often each label occurs in the groups of some columns: ``slice, group, label, n``."""
-    tables = []
+    tables = [pd.DataFrame({name: [] for name in ("slice", "group", "label")} | {"n": pd.Series(dtype="int64")})]
     for name in dict.fromkeys(columns):
-        rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
-        counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
-        counts = counts.dropna(subset="label").astype({name: object}).rename(columns={name: "group"})
-        counts = counts.fillna({"group": MISSING})
-        tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
-    names = ["slice", "group", "label", "n"]
-    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
-    return found[names].sort_values(names[:3], ignore_index=True)
+        rows = weights.opened(frame).select(nw.col(name).alias("group"), nw.col("label").cast(nw.String))
+        counts = rows.drop_nulls("label").group_by("group", "label").agg(nw.len().alias("n"))
+        table = weights.collected(counts).to_pandas().astype({"group": object}).fillna({"group": MISSING})
+        tables.append(table.assign(slice=name, group=[weights.nfc(str(group)) for group in table["group"]]))
+    # Names in two forms of Unicode are one group.
+    return pd.concat(tables).groupby(["slice", "group", "label"], as_index=False)["n"].sum()
 
 
 def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
@@ -398,8 +370,8 @@ class Assessment:
         The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates. Of rows
         too many to hold (see `assess`) only those that the sheet shows: the 1,000 worst by weighted score, and
         the worst samples of the diagnoses. No number of the sheet is computed from them.
-    rows, unscored : int
-        How many rows the sheet is about, and how many of them have no score of quality (of traces: no label).
+    rows : int
+        How many rows the sheet is about.
     spread : DataFrame
         ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many
         rows score in each tenth of a metric's range and at its very ends, and how many have no score.
@@ -452,7 +424,6 @@ class Assessment:
     scenario: Scenario
     scores: pd.DataFrame
     rows: int
-    unscored: int
     spread: pd.DataFrame
     means: pd.DataFrame
     systems: pd.DataFrame | None
@@ -498,12 +469,10 @@ class Assessment:
         """The system that a page shows in detail: the candidate, else the one with most gates that block."""
         if self.systems is None:
             return None
-        if self.scenario.candidate is not None:
-            return self.scenario.candidate
-        blocks = self.gates.groupby("system")["blocks"].sum()
-        totals = self.systems[self.systems["metric"] == "weighted_score"].set_index("system")["value"]
-        order = pd.DataFrame({"blocks": -blocks.reindex(totals.index).fillna(0), "value": totals})
-        return str(order.sort_values(["blocks", "value"], kind="stable").index[0])
+        blocks, totals = self.gates.groupby("system")["blocks"].sum(), self.systems["metric"] == "weighted_score"
+        order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
+        worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
+        return self.scenario.candidate or str(worst)
 
     def of_system(self, name: str) -> Assessment:
         """Return the same run with the frames of one system alone.
@@ -671,43 +640,47 @@ def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **re
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
     """The weighted score as JSON holds it: what is not there is null."""
-    shown = sheet.shown_system
-    means = sheet.means if shown is None else sheet.of_system(shown).means
+    means = sheet.means if sheet.shown_system is None else sheet.of_system(sheet.shown_system).means
     row = means[means["metric"] == "weighted_score"].iloc[-1]
-    ends = float(row["range_low"]), float(row["range_high"])
-    found = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
-    span = list(ends) if all(map(math.isfinite, ends)) else None
-    return found | {"n": int(row["n"]), "n_clusters": int(row["n_clusters"]), "range": span}
+    names = ("value", "low", "high", "range_low", "range_high")
+    *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
+    counts = {name: int(row[name]) for name in ("n", "n_clusters")}
+    return dict(zip(names, found, strict=False)) | counts | {"range": None if None in (low, high) else [low, high]}
 
 
 Row = dict[str, str]
 _MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
+Told = tuple[Any, str, str, Mapping[str, Any]]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
 
 def notes(
-    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
-    card: CalibrationCard | None, overlap: Overlap, docs: Collection[str], found: Mapping[str, Any],
-) -> pd.DataFrame:  # fmt: skip
+    sheet: Assessment, inputs: Inputs, metrics: list[Metric], asked: Mapping[Any, int], docs: Collection[str]
+) -> pd.DataFrame:
     """Return all notes of a run, the ones that change how numbers are read first."""
-    lang, say = scenario.lang, load(scenario.lang)
-    parts = dict(iter(means.groupby("system", sort=False))) if "system" in means else {None: means}
+    means, lang, say = sheet.means, sheet.scenario.lang, load(sheet.scenario.lang)
     by_name = {}
-    for name, part in parts.items():
+    for name, part in means.groupby("system", sort=False) if sheet.systems is not None else [(None, means)]:
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
     return note_frame([
-        *_system_notes(scenario, inputs, means, metrics, overlap, say), *_of_all_or_one(by_name),
-        *_judge_notes(card, metrics, say), *inputs.stages, *_setting_notes(scenario, inputs, metrics, docs, say),
-        *_gate_notes(scenario, gates, means, metrics, found, say), *_input_notes(inputs, metrics, say),
+        *_system_notes(sheet, inputs, metrics, asked, say), *_of_all_or_one(by_name),
+        *_judge_notes(sheet.calibration, metrics, say), *inputs.stages,
+        *_setting_notes(sheet.scenario, inputs, metrics, docs, say), *_gate_notes(sheet, metrics, say),
+        *_input_notes(inputs, metrics, say),
     ])  # fmt: skip
 
 
 def _note(say: Say, code: str, about: str, key: str = "", **values: object) -> Row:
     """Return the note of a code; its text is that of the code, if not of another key."""
     return note_row(code, about, say(f"note.{key or code}", **values))
+
+
+def _told(say: Say, *notes: Told) -> list[Row]:
+    """Return those of some notes that hold: ``(whether it holds, code, about, values)``."""
+    return [_note(say, code, about, **values) for holds, code, about, values in notes if holds]
 
 
 def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
@@ -719,30 +692,27 @@ def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
 
 
 def _system_notes(
-    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, metrics: list[Metric], overlap: Overlap, say: Say
+    sheet: Assessment, inputs: Inputs, metrics: list[Metric], asked: Mapping[Any, int], say: Say
 ) -> Iterator[Row]:
     """Say what a judge left out because the gates were settled, and what several systems have in common."""
     reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
-    if left := inputs.frame.filter(reasons).eq(STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
+    if left := inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
         calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
         yield _note(say, "stopped_early", "judge", n=count(left), of=count(inputs.rows), calls=count(int(calls)))
-    if "system" not in means:
+    if sheet.systems is None:
         return
-    key = "systems" if scenario.candidate is None else "systems_candidate"
-    yield _note(say, "systems", "system", key, n=means["system"].nunique(), candidate=scenario.candidate)
-    questions, common, table = overlap
-    asked = listing(f"{name} {count(n)}" for name, n in questions.items())
-    if table is not None:
-        rows = records(table[table["metric"] == "weighted_score"])
-        if rates := all(pd.isna(row["value"]) for row in rows):
-            rows = records(table[table["metric"] == "correct_outcome"])
-        rows = sorted(rows, key=lambda row: -row["value"])
-        told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
-        yield _note(
-            say, "different_questions", "system", asked=asked, n=count(common), means=listing(told, most=6)
-        )
-    elif questions:
-        yield _note(say, "no_common_questions", "system", asked=asked)
+    candidate, answered = sheet.scenario.candidate, listing(f"{name} {count(n)}" for name, n in asked.items())
+    key = "systems" if candidate is None else "systems_candidate"
+    yield _note(say, "systems", "system", key, n=sheet.systems["system"].nunique(), candidate=candidate)
+    if sheet.common is None:
+        yield from _told(say, (asked, "no_common_questions", "system", {"asked": answered}))
+        return
+    rows = sheet.common.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
+    rates = not (rows["metric"] == "weighted_score").any()
+    means = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in
+             records(rows[rows["metric"] == ("correct_outcome" if rates else "weighted_score")]))  # fmt: skip
+    n = count(sheet.common_questions)
+    yield _note(say, "different_questions", "system", asked=answered, n=n, means=listing(means, most=6))
 
 
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
@@ -761,60 +731,65 @@ def _setting_notes(
     absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
     absent += [("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs]
     for what, name, have in absent:
-        near = near_names(name, have)
-        hint = say("editor.near", names=", ".join(near)) if near else ""
+        near = ", ".join(near_names(name, have))
+        hint = say("editor.near", names=near) if near else ""
         yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
-    if inputs.stream is not None:
-        yield _note(say, "streamed", "scores", n=count(inputs.rows), shown=count(min(MOST_SHOWN, inputs.rows)))
     blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
-    if blind and (unanswerable := count_unanswerable(inputs.frame)):
-        yield _note(say, "unanswerable", ", ".join(blind), n=count(unanswerable), metrics=listing(blind))
-    if scenario.doc_weights:
-        yield _note(say, "doc_weighted", scenario.doc, n=len(scenario.doc_weights))
-    if not scenario.orient:
-        yield _note(say, "not_oriented", "weighted_score")
-    if scenario.rescale:
-        yield _note(say, "rescaled", "weighted_score")
-    if DRAWN in weights.column_names(inputs.frame):
-        yield _note(say, "drawn", DRAWN)
+    unanswerable = count_unanswerable(inputs.frame) if blind else 0
+    drawn, rows = DRAWN in weights.column_names(inputs.frame), {"n": count(inputs.rows)}
+    yield from _told(
+        say, (inputs.stream, "streamed", "scores", rows | {"shown": count(min(MOST_SHOWN, inputs.rows))}),
+        (unanswerable, "unanswerable", ", ".join(blind), {"n": count(unanswerable), "metrics": listing(blind)}),
+        (scenario.doc_weights, "doc_weighted", scenario.doc, {"n": len(scenario.doc_weights)}),
+        (not scenario.orient, "not_oriented", "weighted_score", {}),
+        (scenario.rescale, "rescaled", "weighted_score", {}), (drawn, "drawn", DRAWN, {}),
+    )  # fmt: skip
 
 
-def _gate_notes(
-    scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, metrics: list[Metric], found: Mapping[str, Any],
-    say: Say,
-) -> Iterator[Row]:  # fmt: skip
+def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say how firm the gates are; and of findings and intervals side by side, how many chance alone makes."""
-    if scenario.gates is None and len(gates):
-        yield _note(say, "default_gates", "gates")
-    deciding = gates[(gates["reason"] == "") & (gates["role"] != "completeness")]
-    if len(deciding) >= _MANY:
-        wrong = 1 - (0.5 + scenario.level / 2) ** len(deciding)
-        yield _note(say, "many_gates", "gates", n=len(deciding), p=percent(wrong))
-    of_mean = {(row.get("system"), row["metric"]): row for row in records(means)}
-    for row in records(gates[gates["reason"] == ""]):
-        more, gate = row["more_needed"], str(row["gate"])
-        named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
-        named = named if row["system"] is None else f"{row['system']}: {named}"
-        if if_documents_fail(row):
-            write = percent if row["role"] == "rate" else number
-            key = "documents_may_fail" if row["outcome"] == "pass" else "documents_unseen"
-            told = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
-            n = of_mean[row["system"], row["metric"]]["n_clusters"]
-            yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **told)
-        elif row["outcome"] == "undecided" and not pd.isna(row["low"]):
-            key = "on_the_bar" if pd.isna(more) else "more_needed"
-            yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
-        if row["outcome"] == "no_data":
-            yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
-    rules, certain = len(list(fitting(RULES, metrics))), int(found["diagnoses"]["certain"].sum())
-    if rules >= _MANY and certain:
-        wrong = 1 - (0.5 + scenario.level / 2) ** rules
-        yield _note(say, "many_rules", "diagnoses", n=rules, certain=certain, p=percent(wrong))
-    slices = found["slices"]
-    n = 0 if slices is None else int(slices["low"].notna().sum())
-    if (chance := round(n * (1 - scenario.level))) >= 1:
-        level = f"{100 * scenario.level:g} %"
-        yield _note(say, "many_slices", "slices", n=count(n), level=level, wrong=count(chance))
+    gates, level, slices = sheet.gates, sheet.scenario.level, sheet.slices
+    asked = gates[gates["reason"] == ""]
+    n, rules = int((asked["role"] != "completeness").sum()), len(list(diagnostics.fitting(RULES, metrics)))
+    certain = int(sheet.diagnoses["certain"].sum())
+    shown = 0 if slices is None else int(slices["low"].notna().sum())
+    by_chance = round(shown * (1 - level))
+
+    def wrong(decisions: int) -> str:
+        """Write the probability that at least one of so many errs."""
+        return percent(1 - (0.5 + level / 2) ** decisions)
+
+    yield from _told(
+        say, (sheet.scenario.gates is None and len(gates), "default_gates", "gates", {}),
+        (n >= _MANY, "many_gates", "gates", {"n": n, "p": wrong(n)}),
+    )  # fmt: skip
+    for row in records(asked):
+        yield from _of_gate(sheet, row, say)
+    of_rules = {"n": rules, "certain": certain, "p": wrong(rules)}
+    of_slices = {"n": count(shown), "level": f"{100 * level:g} %", "wrong": count(by_chance)}
+    yield from _told(
+        say, (rules >= _MANY and certain, "many_rules", "diagnoses", of_rules),
+        (by_chance, "many_slices", "slices", of_slices),
+    )  # fmt: skip
+
+
+def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Row]:
+    """Say of a gate that asks something what would decide it, or that documents nobody has seen may fail."""
+    more, gate, means = row["more_needed"], str(row["gate"]), sheet.means
+    named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
+    named = named if row["system"] is None else f"{row['system']}: {named}"
+    if if_documents_fail(row):
+        write = percent if row["role"] == "rate" else number
+        key = "documents_may_fail" if row["outcome"] == "pass" else "documents_unseen"
+        told = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
+        own = means if row["system"] is None else means[means["system"] == row["system"]]
+        n = own.loc[own["metric"] == row["metric"], "n_clusters"].iloc[0]
+        yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **told)
+    elif row["outcome"] == "undecided" and not pd.isna(row["low"]):
+        key = "on_the_bar" if pd.isna(more) else "more_needed"
+        yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
+    if row["outcome"] == "no_data":
+        yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
 
 
 def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
@@ -822,23 +797,24 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
 
     Harmless renames stay in the ledger of the readers.
     """
-    if inputs.labelled and not inputs.with_gold:
-        yield _note(say, "no_gold", "traces")
-    if inputs.log is not None and len(proposed := inputs.log.patterns):
-        line = f"patterns: {flow(proposed['pattern'].tolist())}"
-        yield _note(say, "refusals_proposed", "patterns", n=count(int(proposed["n"].max())), line=line)
-    if inputs.log is not None and inputs.log.checked == MOST_CHECKED:
-        yield _note(say, "log_checked", "support_lexical", n=count(inputs.log.checked), of=count(inputs.rows))
+    yield from _told(say, (inputs.labelled and not inputs.with_gold, "no_gold", "traces", {}))
+    if inputs.log is not None:
+        proposed, checked = inputs.log.patterns, count(inputs.log.checked)
+        line, most = f"patterns: {flow(proposed['pattern'].tolist())}", count(proposed["n"].max())
+        yield from _told(
+            say, (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
+            (inputs.log.checked == MOST_CHECKED, "log_checked", "support_lexical",
+             {"n": checked, "of": count(inputs.rows)}),
+        )  # fmt: skip
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
         yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))
-    if inputs.repeated:
-        told = (say("note.quoted", text=one_line(text, 60), n=count(n)) for text, n in inputs.repeated.items())
-        yield _note(say, "repeated_answers", "traces", answers=say("note.join").join(told))
-    keys = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
-    for key in (*keys, *_OF_TRACES):
-        n = int(inputs.join.get(f"n_{key}", 0))
-        if n and (inputs.with_gold or key in ("duplicate_traces", *_OF_TRACES)):
+    told = (say("note.quoted", text=one_line(text, 60), n=count(n)) for text, n in inputs.repeated.items())
+    answers = say("note.join").join(told)
+    yield from _told(say, (answers, "repeated_answers", "traces", {"answers": answers}))
+    of_gold = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
+    for key in (*of_gold, *_OF_TRACES) if inputs.with_gold else ("duplicate_traces", *_OF_TRACES):
+        if n := int(inputs.join.get(f"n_{key}", 0)):
             yield note_row(key, "traces", say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())))
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for loss in inputs.lossy:
@@ -849,12 +825,12 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
         n, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
         yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
     used = {metric.name for metric in metrics}
-    embedded = sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
-    if embedded:
-        yield _note(say, "wording_only", names := ", ".join(embedded), names=names)
-    others = [name for name in undeclared_columns(head_of(inputs.frame)) if name not in used]
-    if others:
-        yield _note(say, "not_averaged", ", ".join(others), columns=listing(others))
+    lexical = ", ".join(sorted(name for name in used if name in METRICS and METRICS[name].family == "wording"))
+    others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
+    yield from _told(
+        say, (lexical, "wording_only", lexical, {"names": lexical}),
+        (others, "not_averaged", ", ".join(others), {"columns": listing(others)}),
+    )  # fmt: skip
 
 
 def _first(say: Say, names: Sequence[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
@@ -18,36 +19,15 @@ import pandas as pd
 from ragnb import markup, texts
 from ragnb.calibration import CalibrationCard, calibrate, judge_columns
 from ragnb.calibration.card import TONES, parts
+from ragnb.comparison.differences import RIGHT
 from ragnb.comparison.view import difference, difference_table, outcome_mark
 from ragnb.diagnostics import RULES, if_documents_fail, input_words, rule_texts
 from ragnb.diagnostics.rules import past
 from ragnb.errors import RagnbError, listing
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import MISSING, Safe, escape, is_missing, one_line
-from ragnb.markup.blocks import (
-    Bar,
-    Block,
-    Code,
-    Coverage,
-    Estimate,
-    Histogram,
-    Link,
-    Mark,
-    Measure,
-    Measures,
-    Picture,
-    Sample,
-    Samples,
-    Section,
-    Small,
-    Stack,
-    Step,
-    Steps,
-    Table,
-    Text,
-    Verdict,
-)
-from ragnb.markup.rendering import anchor, cell
+from ragnb.markup import MISSING, Safe, blocks, count, escape, is_missing, number, one_line, percent
+from ragnb.markup.blocks import Block, Code, Estimate, Link, Mark, Section, Small, Stack, Table, Text
+from ragnb.markup.rendering import SYSTEM_COLOURS, anchor, cell, radar_svg
 from ragnb.scenario import Scenario
 from ragnb.schema import DRAWN, METRICS, records, scale_of
 from ragnb.weights import why_no_total
@@ -55,14 +35,18 @@ from ragnb.weights import why_no_total
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
 SHARES = ("input_lines", "gold_coverage", "scored_cells")
-RIGHT = ("OK", "REFUSAL_OK")
-KINDS = {
-    "OK": "ok", "ANS_NO_HIT": "miss", "OVER_REFUSAL": "over", "REFUSAL_OK": "refused", "HALLUCINATION": "false",
-}  # fmt: skip
-"""How an answer's label is drawn: solid where the system answered, outlined where it refused."""
+DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
+LABELS: dict[str, dict[str, str]] = DATA["labels"]
+# The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
-"""The outcomes of gates, the worst first, and the tone of each."""
 Row = Mapping[Any, Any]
+Write = Callable[[Any], Any]
+
+
+def table_of(rows: Iterable[Any], columns: Sequence[tuple[str, Write]], **how: Any) -> Table:
+    """Return a table of rows: its columns as their heads and what writes a cell of them."""
+    cells = tuple(tuple(write(row) for _, write in columns) for row in rows)
+    return Table(tuple(head for head, _ in columns), cells, **how)
 
 
 def key_of(sample: object) -> str:
@@ -80,28 +64,21 @@ class Formatter:
     """
 
     def __init__(self, sheet: Any) -> None:
-        shown = getattr(sheet, "shown_system", None)
-        self.whole, self.shown = sheet, shown
-        self.sheet = sheet = sheet if shown is None else sheet.of_system(shown)
+        self.whole, self.shown = sheet, getattr(sheet, "shown_system", None)
+        self.sheet = sheet = sheet if self.shown is None else sheet.of_system(self.shown)
         self.lang: str = sheet.scenario.lang
         self.say = texts.load(self.lang)
-        self.rows: dict[str, Row] = {row["metric"]: row for row in sheet.means.to_dict("records")}
-        self.ranges = {
-            name: (float(row["range_low"]), float(row["range_high"])) for name, row in self.rows.items()
-        }
-        self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
-        self.better: dict[str, str] = {name: row["better"] for name, row in self.rows.items()}
-        known = {**METRICS, **sheet.scenario.declared}
-        self.metrics = {name: known.get(name) for name in sheet.means["metric"]}
+        self.rows: dict[str, Row] = {row["metric"]: row for row in records(sheet.means)}
+        self.better: dict[str, Any] = {name: row["better"] for name, row in self.rows.items()}
+        ends = {name: (row["range_low"], row["range_high"]) for name, row in self.rows.items()}
+        self.scales = {name: scale_of(name, *span) for name, span in ends.items()}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
-        self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
+        self.quality = [name for name in self.rows if name != TOTAL and name not in self.rates]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
-        fits = [name for name in self.metrics if (self.scales[name], self.better[name]) == usual.get(name)]
+        fits = [name for name in self.rows if (self.scales[name], self.better[name]) == usual.get(name)]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and rule.metric in fits}
-        self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
-        # The metrics of a radar: those of quality, else the rates, whose ranges have ends.
-        self.axes = [name for name in self.quality or self.rates if self.span(name)]
+        self.total = [TOTAL] if self.quality or self.known(TOTAL) else []
         self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
 
@@ -110,6 +87,10 @@ class Formatter:
         """The gates that are shown: input that came through whole is no news."""
         gates: pd.DataFrame = self.whole.gates
         return gates[(gates["role"] != "completeness") | ~(gates["value"] >= 1)]
+
+    def known(self, metric: str) -> bool:
+        """Whether a metric has a mean."""
+        return not pd.isna(self.rows[metric]["value"])
 
     # Words
 
@@ -145,15 +126,20 @@ class Formatter:
         """Return a link to a question by what it is known by, as `key_of` names its place."""
         return Link(one_line(sample, 40), f"#q={quote(anchor(key_of(sample)))}")
 
-    def heads(self, *keys: str) -> tuple[str, ...]:
-        """Return the heads of a table by the keys of their texts; one of numbers begins with ``>``."""
-        return tuple(">" * (key[0] == ">") + self.say(key.lstrip(">"), level=self.level) for key in keys)
+    def head(self, key: str) -> str:
+        """Return the head of a column by the key of its text; one of numbers begins with ``>``."""
+        return ">" * (key[0] == ">") + self.say(key.lstrip(">"), level=self.level)
+
+    def table(self, rows: Iterable[Any], columns: Mapping[str, Write], **how: Any) -> Table:
+        """Return a table of rows: its columns by the keys of their heads, each with what writes a cell of it."""
+        return table_of(rows, [(self.head(key), write) for key, write in columns.items()], **how)
 
     def section(
-        self, key: str, finding: str, lead: str = "", blocks: Iterable[Block] = (), badge: Mark | str = ""
+        self, key: str, finding: str, lead: str = "", blocks: Iterable[Block | None] = (), badge: Mark | str = ""
     ) -> Section:
-        """Return a section under its name, with what it shows."""
-        return Section(key, self.say(f"section.{key}"), finding, lead, tuple(blocks), badge, self.lang)
+        """Return a section under its name, with the blocks that there are."""
+        there = tuple(block for block in blocks if block is not None)
+        return Section(key, self.say(f"section.{key}"), finding, lead, there, badge, self.lang)
 
     # Numbers
 
@@ -162,11 +148,11 @@ class Formatter:
 
     def value(self, metric: str, value: Any) -> str:
         """Write a value of a metric without its interval."""
-        return markup.percent(value) if self.is_share(metric) else markup.number(value)
+        return percent(value) if self.is_share(metric) else number(value)
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
-        return f"{100 * value:g} %" if self.is_share(metric) else markup.number(value)
+        return f"{100 * value:g} %" if self.is_share(metric) else number(value)
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone, ``0.771–0.843``; nothing where there is none."""
@@ -177,80 +163,82 @@ class Formatter:
         ends = self.ends(metric, row)
         return self.value(metric, row["value"]) + (f" ({ends})" if ends and not pd.isna(row["value"]) else "")
 
+    def said(self, row: Row) -> dict[str, str]:
+        """Return what sentences say of a gate or a finding: value, limit, interval, n."""
+        metric, side = row["metric"], "above" if row.get("op") == "<=" else "below"
+        return {
+            "metric": self.title(metric), "value": self.value(metric, row["value"]), "n": self.n(row),
+            "ends": self.ends(metric, row), "limit": self.limit(metric, row["threshold"]), "level": self.level,
+            "side": self.say(f"headline.{side}"),
+        }  # fmt: skip
+
     def estimate(self, metric: str, row: Row, **more: Any) -> Estimate:
         """Return a row's value with its interval as a cell that is drawn."""
-        known = not pd.isna(row["value"])
-        exact = self.value(metric, row["value"]) if self.is_share(metric) else markup.number(row["value"], 4)
+        value, known = self.value(metric, row["value"]), not pd.isna(row["value"])
+        exact = value if self.is_share(metric) else number(row["value"], 4)
         return Estimate(
-            self.value(metric, row["value"]), self.ends(metric, row) if known else "",
-            float(row["value"]), float(row["low"]), float(row["high"]), span=self.span(metric),
-            text=self.title(metric), exact=exact if known else "", tone=self.tone(metric, row["value"]), **more,
+            value, self.ends(metric, row) if known else "", row["value"], row["low"], row["high"],
+            span=self.span(metric), text=self.title(metric), exact=exact if known else "",
+            tone=self.tone(metric, row["value"]), **more,
         )  # fmt: skip
 
     def n(self, row: Row) -> str:
         """Write the n of a row."""
-        return self.say("chart.n", n=markup.count(row["n"]))
+        return self.say("chart.n", n=count(row["n"]))
 
-    def radar(self, axes: Mapping[str, str], values: Mapping[str, Sequence[Any]], label: str) -> Picture:
+    def radar(self, axes: Mapping[str, str], values: Mapping[str, Sequence[Any]], label: str) -> blocks.Picture:
         """Return the values of systems as a radar; the axes are metrics by what they are called."""
         ranges = {name: self.scales[metric] for name, metric in axes.items()}
         better = {name: self.better[metric] for name, metric in axes.items()}
         how: dict[str, Any] = {"ranges": ranges, "better": better, "radius": 105, "lang": self.lang}
-        return Picture(markup.radar_svg(list(axes), values, label=label, **how), label)
+        return blocks.Picture(radar_svg(list(axes), values, label=label, **how), label)
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
-        clusters, unit = markup.count(row["n_clusters"]), self.unit
+        clusters, unit = count(row["n_clusters"]), self.unit
         return self.n(row) + ("" if unit == "row" else texts.counted(self.say, f"verdict.{unit}s", clusters))
-
-    def coverage(self, row: Row) -> Coverage:
-        """Return how many questions have a score, and what became of the others."""
-        lacking = {kind: int(row[f"n_{kind}"]) for kind in ("missing", "failed", "not_applicable")}
-        rest = [f"{markup.count(n)} {self.say(f'column.{kind}')}" for kind, n in lacking.items() if n]
-        return Coverage(int(row["n"]), int(row["n"]) + sum(lacking.values()), self.say("list.join").join(rest))
 
     # Thresholds
 
     def thresholds(self, metric: str) -> tuple[tuple[str, float], ...]:
         """Return the named thresholds of a metric, in its own units, the milder one first."""
-        if metric == TOTAL:
-            (low, high), bands = self.ranges[TOTAL], self.sheet.scenario.bands
-            if not high - low < float("inf"):  # nor where it is nan, of metrics that are not added up
-                return ()
-            named = [(key, low + (high - low) * getattr(bands, key)) for key in ("good", "watch")]
-            return tuple((self.say(f"mark.{key}"), at) for key, at in named)
-        found = ((key, getattr(self.rules.get(metric), key, None)) for key in ("warning", "critical"))
-        return tuple((self.say(f"severity.{key}"), at) for key, at in found if at is not None)
+        if metric != TOTAL:
+            rule: Any = self.rules.get(metric)
+            known = {} if rule is None else {"warning": rule.warning, "critical": rule.critical}
+            return tuple((self.say(f"severity.{key}"), at) for key, at in known.items() if at is not None)
+        low, high = self.span(TOTAL) or (0.0, 0.0)
+        bands = {} if low == high else {key: getattr(self.sheet.scenario.bands, key) for key in ("good", "watch")}
+        return tuple((self.say(f"mark.{key}"), low + (high - low) * at) for key, at in bands.items())
 
     def tone(self, metric: str, value: Any) -> str:
         """Return good, watch or bad by the bands (the total) or the rule's thresholds; nothing without any."""
         limits = [at for _, at in self.thresholds(metric)]
         if pd.isna(value) or not limits:
             return ""
-        better: Any = self.better[metric]
+        better = self.better[metric]
         return "bad" if past(value, limits[-1], better) else "watch" if past(value, limits[0], better) else "good"
+
+    def is_low(self, metric: str, value: Any) -> bool:
+        """Whether a value is beyond a threshold of its metric."""
+        return self.tone(metric, value) in ("watch", "bad")
 
     def span(self, metric: str) -> tuple[float, float] | None:
         """Return the whole range of a metric, where it has ends."""
-        low, high = self.ranges[metric]
-        return (low, high) if abs(low) < float("inf") and abs(high) < float("inf") else None
+        low, high = self.rows[metric]["range_low"], self.rows[metric]["range_high"]
+        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
     # Gates
 
     def requirement(self, gate: Row) -> str:
         """Write what a gate asks in words: "At most 5 % of unanswerable questions are answered"."""
-        metric = gate["metric"]
+        metric, limit = gate["metric"], self.limit(gate["metric"], gate["threshold"])
         if gate["role"] == "completeness":
-            return self.say(f"requirement.{gate['gate']}", at=self.limit(metric, gate["threshold"]))
-        key = "at_least" if gate["op"] == ">=" else "at_most"
-        bound = self.say(f"requirement.{key}", at=self.limit(metric, gate["threshold"]))
-        words = self.about(metric).get("requirement")
-        if gate["role"] == "difference":
-            text = self.say("requirement.difference", metric=self.title(metric), bound=bound.lower())
-        elif words is None:
-            text = self.say("requirement.metric", metric=self.title(metric), bound=bound[:1].lower() + bound[1:])
-        else:
-            text = words.format(bound=bound)
+            return self.say(f"requirement.{gate['gate']}", at=limit)
+        bound = self.say("requirement.at_least" if gate["op"] == ">=" else "requirement.at_most", at=limit)
+        key = "difference" if gate["role"] == "difference" else "metric"
+        plain = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
+        words = self.about(metric).get("requirement") if key == "metric" else None
+        text = words.format(bound=bound) if words else plain
         return text if gate["system"] is None else f"{gate['system']}: {text}"
 
     def code(self, gate: Row) -> str:
@@ -276,7 +264,6 @@ class Formatter:
 
 
 _FEW, _MOST_KINDS = 5, 12
-LABEL_TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good
 
 
 def tally(w: Formatter) -> dict[str, int]:
@@ -285,35 +272,76 @@ def tally(w: Formatter) -> dict[str, int]:
     return {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
 
 
+def counted(w: Formatter, metric: str) -> tuple[int, int]:
+    """Return how many answers a rate counts, and of how many: of 0 where no label says."""
+    found = tally(w)
+    k, n = (sum(found.get(label, 0) for label in labels) for labels in DATA["counted"].get(metric, ((), ())))
+    return k, n
+
+
+def label_mark(w: Formatter, label: str) -> Mark:
+    """Return a label in words."""
+    return Mark(LABELS[label]["tone"], w.say(f"label.{label}"))
+
+
+def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
+    """Return the labels of one group, side by side in one order."""
+    counts = dict(zip(rows["label"], rows["n"], strict=True))
+    return Stack(
+        tuple((row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0))) for label, row in LABELS.items()),
+        int(rows["n"].sum()),
+    )
+
+
 def outcomes(w: Formatter) -> Section | None:
     """Return counts of the labels, never weighted; nothing where no answer has a label."""
-    found = tally(w)
+    found, (right, n), shown, worst = tally(w), counted(w, OUTCOME), list[Block | None](), list[Row]()
     if not found:
         return None
-    right, n = counted(w, OUTCOME) or (0, 0)
-    groups, counts, blocks = dict[str, list[tuple[str, Stack]]](), w.sheet.label_counts, list[Block]()
-    for name, rows in () if counts is None else counts.groupby("slice", sort=False):
+    for name, counts in w.sheet.label_counts.groupby("slice", sort=False):
         if name != w.sheet.scenario.doc:  # the group with most wrong answers first
-            stacks = [(str(group), label_stack(w, part)) for group, part in rows.groupby("group", sort=False)]
-            groups[str(name)] = sorted(stacks, key=lambda one: (_right(one[1]) / max(one[1].all, 1), one[0]))
-    for name, rows in groups.items():
-        heads = (name, *w.heads(">outcomes.questions", ">outcomes.right", "section.outcomes"))
-        most = [(group, markup.count(stack.all), f"{_right(stack)}", stack) for group, stack in rows[:_MOST_KINDS]]
-        blocks.append(Table(heads, tuple(most), cards=True))
-    labels = []
-    for label in KINDS:
-        mark, k = Mark(LABEL_TONES.get(label, "good"), w.say(f"label.{label}")), found.get(label, 0)
-        labels.append(((mark, Code(label)), markup.count(k), markup.percent(k / n)))
-    blocks.append(Table(w.heads("column.label", ">column.n", ">column.share"), tuple(labels)))
-    blocks += _turned(w)
-    worst = [(_right(stack) / stack.all, group, stack) for rows in groups.values() for group, stack in rows
-             if stack.all >= _FEW]  # fmt: skip
-    finding = w.say("sheet.ended_right", n=markup.count(right), all=markup.count(n))
-    if right < n and worst and (low := min(worst, key=lambda one: one[0]))[0] < right / n:
-        words = {"k": markup.count(low[2].all - _right(low[2])), "n": markup.count(low[2].all)}
-        finding = w.say("outcomes.worst", group=low[1], **words)
-    badge = w.say("outcomes.wrong", n=markup.count(n - right)) if right < n else ""
-    return w.section("outcomes", finding, w.say("outcomes.lead"), blocks, badge)
+            groups = [_of_group(w, str(group), rows) for group, rows in counts.groupby("group", sort=False)]
+            groups.sort(key=lambda one: (one["share"], one["group"]))
+            worst += [one for one in groups if one["n"] >= _FEW]
+            heads = (str(name), *map(w.head, (">outcomes.questions", ">outcomes.right", "section.outcomes")))
+            most = [(one["group"], count(one["n"]), str(one["right"]), one["stack"]) for one in groups]
+            shown.append(Table(heads, tuple(most[:_MOST_KINDS]), cards=True))
+    shown.append(w.table(LABELS, {
+        "column.label": lambda label: (label_mark(w, label), Code(label)),
+        ">column.n": lambda label: count(found.get(label, 0)),
+        ">column.share": lambda label: percent(found.get(label, 0) / n),
+    }))  # fmt: skip
+    finding = w.say("sheet.ended_right", n=count(right), all=count(n))
+    low = min(worst, key=lambda one: one["share"], default={"share": 1})
+    if low["share"] < right / n:
+        words = {"k": count(low["n"] - low["right"]), "n": count(low["n"])}
+        finding = w.say("outcomes.worst", group=low["group"], **words)
+    badge = w.say("outcomes.wrong", n=count(n - right)) if right < n else ""
+    return w.section("outcomes", finding, w.say("outcomes.lead"), [*shown, _turned(w)], badge)
+
+
+def _of_group(w: Formatter, name: str, rows: pd.DataFrame) -> Row:
+    """Return the labels of a group: how many answers it has, and how many and which share of them are right."""
+    n, right = int(rows["n"].sum()), int(rows.loc[rows["label"].isin(RIGHT), "n"].sum())
+    return {"group": name, "n": n, "right": right, "share": right / n, "stack": label_stack(w, rows)}
+
+
+def _turned(w: Formatter) -> Table | None:
+    """Return the table from the labels of the baseline to those of this run."""
+    changed = w.sheet.changed
+    if changed is None or changed["before_label"].isna().all():
+        return None
+    counts = pd.crosstab(changed["before_label"], changed["now_label"])
+    labels = [label for label in LABELS if label in counts.index or label in counts.columns]
+    counts = counts.reindex(index=labels, columns=labels, fill_value=0)
+    words = [w.say(f"label.{label}") for label in labels]
+    rows = [
+        (word, *(str(n) if n else "·" for n in row), count(sum(row)))
+        for word, row in zip(words, counts.to_numpy().tolist(), strict=True)
+    ]
+    heads = (w.say("outcomes.before_now"), *(f">{word}" for word in words), ">Σ")
+    baseline = "" if w.sheet.comparison is None else w.sheet.comparison["baseline"].iloc[0]
+    return Table(heads, tuple(rows), caption=w.say("outcomes.from_to", name=baseline))
 
 
 def log(w: Formatter) -> Section | None:
@@ -321,63 +349,33 @@ def log(w: Formatter) -> Section | None:
     found = w.whole.log
     if found is None:
         return None
-    blocks: list[Block] = []
-    if len(found.patterns):
-        rows: list[tuple[object, ...]] = [
-            (Code(one_line(pattern, 80)), markup.count(n), one_line(example, 120))
-            for pattern, n, example in found.patterns.itertuples(index=False)
-        ]
-        heads = w.heads("log.pattern", ">column.n", "log.example")
-        blocks.append(Table(heads, tuple(rows), w.say("log.patterns")))
-    shares, sizes = ["refusal_rate", "failed"], ["latency_median", "latency_p95", "length_median", "length_p95"]
-    sizes = sizes if found.daily["latency_median"].notna().any() else sizes[2:]
-    rows = [
-        (w.say("log.all") if is_missing(row["day"]) else row["day"], markup.count(row["n"]),
-         *(markup.percent(row[name]) for name in shares), *(f"{row[name]:.4g}" for name in sizes))
-        for row in records(found.daily)
-    ]  # fmt: skip
-    heads = w.heads("log.day", ">column.n")
-    heads += tuple(">" + w.say(f"log.column.{name}") for name in [*shares, *sizes])
-    blocks.append(Table(heads, tuple(rows), w.say("log.daily")))
-    rows = [
-        (one_line(row["question"], 120), w.say(f"log.reasons.{row['reason']}"), markup.percent(row[DRAWN]))
-        for row in records(found.to_label.head(_MOST_KINDS))
-    ]
-    heads = w.heads("column.question", "log.reason", ">log.chance")
-    blocks.append(Table(heads, tuple(rows), w.say("log.to_label")))
-    blocks.append(Text((w.say("log.next", n=markup.count(len(found.to_label))),), "note"))
+    patterns = w.table(records(found.patterns), {
+        "log.pattern": lambda row: Code(one_line(row["pattern"], 80)), ">column.n": lambda row: count(row["n"]),
+        "log.example": lambda row: one_line(row["example"], 120),
+    }, caption=w.say("log.patterns"))  # fmt: skip
+    sizes = ["latency_median", "latency_p95"] * bool(found.daily["latency_median"].notna().any())
+    sizes += ["length_median", "length_p95"]
+    columns: dict[str, Write] = {
+        "log.day": lambda row: w.say("log.all") if is_missing(row["day"]) else row["day"],
+        ">column.n": lambda row: count(row["n"]),
+    }
+    columns |= {f">log.column.{key}": _written(key, percent) for key in ("refusal_rate", "failed")}
+    columns |= {f">log.column.{key}": _written(key, "{:.4g}".format) for key in sizes}
+    days = w.table(records(found.daily), columns, caption=w.say("log.daily"))
+    to_label = w.table(records(found.to_label.head(_MOST_KINDS)), {
+        "column.question": lambda row: one_line(row["question"], 120),
+        "log.reason": lambda row: w.say(f"log.reasons.{row['reason']}"),
+        ">log.chance": lambda row: percent(row[DRAWN]),
+    }, caption=w.say("log.to_label"))  # fmt: skip
+    note = Text((w.say("log.next", n=count(len(found.to_label))),), "note")
     n = int(found.patterns["n"].max()) if len(found.patterns) else 0
-    finding = w.say("log.finding" if n else "log.no_finding", n=markup.count(n))
-    return w.section("log", finding, w.say("log.lead"), blocks)
+    finding = w.say("log.finding" if n else "log.no_finding", n=count(n))
+    return w.section("log", finding, w.say("log.lead"), [patterns if n else None, days, to_label, note])
 
 
-def _right(stack: Stack) -> int:
-    good = {KINDS[label] for label in RIGHT}
-    return sum(n for kind, _, n in stack.parts if kind in good)
-
-
-def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
-    """Return the labels of one group, side by side in one order."""
-    counts = dict(zip(rows["label"], rows["n"], strict=True))
-    parts = tuple((kind, w.say(f"label.{label}"), int(counts.get(label, 0))) for label, kind in KINDS.items())
-    return Stack(parts, sum(n for _, _, n in parts))
-
-
-def _turned(w: Formatter) -> list[Block]:
-    """Return the table from the labels of the baseline to those of this run."""
-    changed = w.sheet.changed
-    if changed is None or changed["before_label"].isna().all():
-        return []
-    counts = pd.crosstab(changed["before_label"], changed["now_label"])
-    labels = [label for label in KINDS if label in counts.index or label in counts.columns]
-    counts = counts.reindex(index=labels, columns=labels, fill_value=0)
-    heads = (w.say("outcomes.before_now"), *(f">{w.say(f'label.{label}')}" for label in labels), ">Σ")
-    rows = [
-        (w.say(f"label.{label}"), *(str(n) if n else "·" for n in row), markup.count(sum(row)))
-        for label, row in zip(labels, counts.to_numpy().tolist(), strict=True)
-    ]
-    baseline = records(w.sheet.comparison)[0]["baseline"] if w.sheet.comparison is not None else ""
-    return [Table(heads, tuple(rows), caption=w.say("outcomes.from_to", name=baseline))]
+def _written(key: str, write: Write) -> Write:
+    """Return what writes one column of a row."""
+    return lambda row: write(row[key])
 
 
 # Every metric in one row, and where it is weak: documents by their pull on the overall score, and slices
@@ -389,163 +387,157 @@ _WIDELY = 0.8  # of the documents: where a metric is low nearly everywhere, its 
 
 def documents(w: Formatter) -> Section | None:
     """Return documents by metrics and the slices; nothing where there is one document and no slice."""
-    table, finding = w.sheet.documents, w.say("section.documents")
-    blocks: list[Block] = []
+    table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
     n = 0 if table is None else table["document"].nunique()
-    if table is not None and n > 1:
+    if n > 1:
         order, finding = _by_pull(w, table)
-        blocks.append(_table(w, table, order[:_MOST_DOCUMENTS]))
-    blocks += _slices(w)
-    if not blocks:
+        shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
+    if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
-    if n > _MOST_DOCUMENTS:
-        lead += w.say("documents.rest", n=markup.count(n - _MOST_DOCUMENTS))
-    return w.section("documents", finding, lead, blocks, markup.count(n) if n else "")
+    lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
+    return w.section("documents", finding, lead, shown, count(n) if n else "")
 
 
 def _by_pull(w: Formatter, table: pd.DataFrame) -> tuple[list[str], str]:
     """Return the documents, those that pull the overall score down most first, and what that shows."""
-    totals = table[table["metric"] == TOTAL]
-    if totals["pull"].notna().any():
-        rows = totals.sort_values("pull", kind="stable", na_position="last")
-        order, pull = rows["document"].tolist(), float(rows["pull"].iloc[0])
-        key = "documents.pulls" if pull < 0 else "documents.alike"
-        return order, w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
-    return sorted(table["document"].unique()), w.say("section.documents")
+    rows = table[table["metric"] == TOTAL].sort_values("pull", kind="stable", na_position="last")
+    if rows["pull"].isna().all():
+        return sorted(table["document"].unique()), w.say("section.documents")
+    order, pull = rows["document"].tolist(), float(rows["pull"].iloc[0])
+    key = "documents.pulls" if pull < 0 else "documents.alike"
+    return order, w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
 
 
 def _signed(value: float) -> str:
-    return ("−" if value < 0 else "+") + markup.number(abs(value))
+    return "" if pd.isna(value) else ("−" if value < 0 else "+") + number(abs(value))
 
 
-def _table(w: Formatter, table: pd.DataFrame, order: list[str]) -> Table:
+def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
+    """Return documents by their means."""
     cells = {(row["document"], row["metric"]): row for row in records(table)}
-    there = set(table.loc[table["value"].notna(), "metric"])
-    names = [name for name in w.quality or w.rates if name in there][:_MOST_METRICS]
-    means = {name: table.loc[table["metric"] == name, "value"].dropna() for name in names}
-    low = {name: sum(w.tone(name, value) in ("watch", "bad") for value in some) for name, some in means.items()}
-    widely = {name for name in names if low[name] >= _WIDELY * len(means[name])}
-    counts = w.sheet.label_counts
-    labels = {} if counts is None else dict(list(counts[counts["slice"] == w.sheet.scenario.doc].groupby("group")))
-    pulled = TOTAL in there
-    heads = [w.say("column.document")] + [f">{w.say('documents.share')}"] * pulled
-    heads += [w.say("section.outcomes")] * bool(labels)
+    means = table.dropna(subset=["value"]).groupby("metric")["value"].agg(list)
+    names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
+    widely = {name for name in names if np.mean([w.is_low(name, value) for value in means[name]]) >= _WIDELY}
     marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
-    heads += [f">{w.title(name)}{mark}" for name, mark in marks.items()]
-    heads += [f">{w.title(TOTAL)}", f">{w.say('documents.pull')}"] * pulled
-    rows = []
-    for one in order:
-        cell, total = {name: cells[one, name] for name in names}, cells[one, TOTAL]
-        row: list[object] = [one_line(one, 80)]
-        row += [f"{100 * total['share']:.0f} %" if total["share"] == total["share"] else ""] * pulled
-        row += [label_stack(w, labels[one]) if one in labels else ""] * bool(labels)
-        row += [_cell(w, name, cell[name], name in widely) for name in names]
-        if pulled:
-            row += [_cell(w, TOTAL, total, False), "" if pd.isna(total["pull"]) else _signed(float(total["pull"]))]
-        rows.append(tuple(row))
-    return Table(tuple(heads), tuple(rows))
+    counts = w.sheet.label_counts
+    labels = {} if counts is None else dict(iter(counts[counts["slice"] == w.sheet.scenario.doc].groupby("group")))
+
+    def mean_of(name: str) -> Write:
+        return lambda one: _cell(w, cells[one, name], name in widely)
+
+    columns: list[tuple[str, Write]] = [(w.say("column.document"), lambda one: one_line(one, 80))]
+    if TOTAL in means:
+        columns.append((w.head(">documents.share"), lambda one: _share(cells[one, TOTAL]["share"])))
+    if labels:
+        stacks = {one: label_stack(w, rows) for one, rows in labels.items()}
+        columns.append((w.say("section.outcomes"), lambda one: stacks.get(one, "")))
+    columns += [(f">{w.title(name)}{mark}", mean_of(name)) for name, mark in marks.items()]
+    if TOTAL in means:
+        columns += [(f">{w.title(TOTAL)}", mean_of(TOTAL))]
+        columns += [(w.head(">documents.pull"), lambda one: _signed(cells[one, TOTAL]["pull"]))]
+    return table_of(order, columns)
 
 
-def _cell(w: Formatter, metric: str, row: Row, plain: bool) -> object:
+def _share(value: float) -> str:
+    return "" if pd.isna(value) else f"{100 * value:.0f} %"
+
+
+def _cell(w: Formatter, row: Row, plain: bool) -> object:
     """Write a mean; marked where it is below its threshold, unless the head says that nearly all are."""
-    if pd.isna(row["value"]):
+    metric, value = row["metric"], row["value"]
+    if pd.isna(value):
         return Small(w.kind_of_gap(row))
-    tone = "" if plain else w.tone(metric, row["value"])
-    text = w.value(metric, row["value"])
-    return Mark(tone, text) if tone in ("watch", "bad") else text
+    text = w.value(metric, value)
+    return Mark(w.tone(metric, value), text) if not plain and w.is_low(metric, value) else text
 
 
 def _slices(w: Formatter) -> list[Block]:
     """Return one table a slice: the metrics by its groups, each mean with its interval and n."""
-    out: list[Block] = []
-    if w.sheet.slices is None:
-        return out
-    for name, table in w.sheet.slices.fillna({"group": markup.MISSING}).groupby("slice", sort=False):
-        cells = {(row["group"], row["metric"]): row for row in records(table)}
-        groups = table["group"].unique().tolist()
-        there = set(table.loc[table["value"].notna(), "metric"])
-        names = [one for one in [*w.total, *w.quality, *w.rates] if one in there]
-        shown = groups[:_MOST_GROUPS]
-        rows = tuple((w.title(one), *(mean(w, one, cells[group, one]) for group in shown)) for one in names)
+    shown, slices = list[Block](), w.sheet.slices
+    for name, table in () if slices is None else slices.fillna({"group": MISSING}).groupby("slice", sort=False):
+        groups, there = table["group"].unique().tolist(), set(table.dropna(subset="value")["metric"])
+        cells = {(row["group"], row["metric"]): _mean(w, row) for row in records(table)}
         rest = w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS) if len(groups) > _MOST_GROUPS else ""
         title = w.say("documents.slice", name=name, level=w.level) + rest
-        out.append(Table((w.say("column.metric"), *(f">{group}" for group in shown)), rows, folded=title))
-    return out
+        rows = tuple((w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))
+                     for one in [*w.total, *w.quality, *w.rates] if one in there)  # fmt: skip
+        heads = (w.say("column.metric"), *(f">{group}" for group in groups[:_MOST_GROUPS]))
+        shown.append(Table(heads, rows, folded=title))
+    return shown
 
 
-def mean(w: Formatter, metric: str, row: Row) -> tuple[object, ...]:
+def _mean(w: Formatter, row: Row) -> tuple[object, ...]:
     """Return a mean with its interval and n below it."""
+    metric = row["metric"]
     if pd.isna(row["value"]):
-        return markup.MISSING, Small(w.kind_of_gap(row))
+        return MISSING, Small(w.kind_of_gap(row))
     return w.value(metric, row["value"]), Small(" · ".join(filter(None, [w.ends(metric, row), w.n(row)])))
 
 
 def metrics(w: Formatter) -> Section | None:
     """Return the metrics with the overall score first, the rates folded below."""
     names = [*w.total, *w.quality]
-    heads = w.heads(*(f"measures.{key}" for key in ("metric", "weight", "n", "mean", "scale", "bins")))
-    blocks: list[Block] = [Measures(heads, tuple(measure(w, name) for name in names))] if names else []
-    alone = w.whole.systems is None and w.sheet.comparison is None
-    blocks += filter(None, [radar(w) if alone else None])
+    heads = tuple(map(w.head, (f"measures.{key}" for key in ("metric", "weight", "n", "mean", "scale", "bins"))))
     # Without gold most rates say nothing; they are rows only where all do.
-    told = [name for name in w.rates if not pd.isna(w.rows[name]["value"])] or w.rates
-    rates = tuple(measure(w, name) for name in told)
-    folded = w.say("measures.rates", n=len(rates)) if names else ""
-    blocks += [Measures(heads, rates, folded)] if rates else []
-    if not blocks:
-        return None
+    told = [name for name in w.rates if w.known(name)] or w.rates
+    alone = w.whole.systems is None and w.sheet.comparison is None
+    shown = [
+        blocks.Measures(heads, tuple(measure(w, name) for name in names)) if names else None,
+        radar(w) if alone else None,
+        blocks.Measures(
+            heads, tuple(measure(w, name) for name in told), w.say("measures.rates", n=len(told)) if names else ""
+        ) if told else None,
+    ]  # fmt: skip
     finding, low = metrics_finding(w)
     lead = w.say("measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level)
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
-    return w.section("metrics", finding, lead, blocks, badge)
+    return w.section("metrics", finding, lead, shown, badge) if names or told else None
 
 
-def measure(w: Formatter, metric: str) -> Measure:
+def measure(w: Formatter, metric: str) -> blocks.Measure:
     """Return the row of one metric."""
-    row, about = w.rows[metric], w.gloss(metric)
-    lower, why = w.say("chart.lower") if w.better[metric] == "lower" else "", w.kind_of_gap(row)
+    row, about, why = w.rows[metric], w.gloss(metric), "" if w.known(metric) else w.kind_of_gap(w.rows[metric])
+    lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
     if metric == TOTAL:
-        why = why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add")
+        why = why and (why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add"))
         bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))
         about = "; ".join(filter(None, [w.say("measures.total"), bands]))
-    missing = pd.isna(row["value"])
-    return Measure(
+    lacking = {kind: int(row[f"n_{kind}"]) for kind in ("missing", "failed", "not_applicable")}
+    rest = w.list((f"{count(n)} {w.say(f'column.{kind}')}" for kind, n in lacking.items() if n))
+    return blocks.Measure(
         w.title(metric), metric, " ".join(filter(None, [about, lower])),
-        "" if pd.isna(row["weight"]) else f"{row['weight']:g}", w.coverage(row),
+        "" if pd.isna(row["weight"]) else f"{row['weight']:g}",
+        blocks.Coverage(int(row["n"]), int(row["n"]) + sum(lacking.values()), rest),
         w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
-        why if missing else "", "" if missing else w.counted(row),
+        why, "" if why else w.counted(row),
     )  # fmt: skip
 
 
-def histogram(w: Formatter, metric: str) -> Histogram | None:
+def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
     """Return how the scores of a metric spread over its range; a bar below its threshold is marked."""
     rows = w.sheet.spread[w.sheet.spread["metric"] == metric]
-    if not len(rows) or not rows["n"].sum():
+    if not rows["n"].sum():
         return None
-    low, high = int(rows["n_low"].iloc[0]), int(rows["n_high"].iloc[0])
-    between = rows["n"].to_list()
+    low, high, between = int(rows["n_low"].iloc[0]), int(rows["n_high"].iloc[0]), rows["n"].tolist()
     between[0] -= low
     between[-1] -= high
-    limit, ends = next((at for _, at in w.thresholds(metric)), None), rows[["bin_low", "bin_high"]].to_numpy()
-    higher, limit = w.better[metric] == "higher", np.nan if limit is None else limit
-    below = ends[:, 1] <= limit + 1e-9 if higher else ends[:, 0] >= limit - 1e-9
-    return Histogram(low, tuple(map(int, between)), high, tuple(below.tolist()))
+    limit = next((at for _, at in w.thresholds(metric)), np.nan)
+    below = rows["bin_high"] <= limit + 1e-9 if w.better[metric] == "higher" else rows["bin_low"] >= limit - 1e-9
+    return blocks.Histogram(low, tuple(between), high, tuple(below.tolist()))
 
 
 def metrics_finding(w: Formatter) -> tuple[str, int]:
     """Return the finding and how many metrics are beyond their threshold; conclusive where whole intervals are."""
-    scored = [name for name in w.quality or w.rates if not pd.isna(w.rows[name]["value"])]
+    scored = [name for name in w.quality or w.rates if w.known(name)]
     judged = [name for name in scored if w.thresholds(name)]
-    low = [name for name in judged if w.tone(name, w.rows[name]["value"]) in ("watch", "bad")]
-    if not scored:
-        return w.say("measures.nothing"), 0
-    if not judged:
+    low = [name for name in judged if w.is_low(name, w.rows[name]["value"])]
+    if not judged and scored:
         return texts.counted(w.say, "measures.no_thresholds", len(scored)), 0
     if not low:
-        return w.say("measures.none_low"), 0
+        return w.say("measures.none_low" if scored else "measures.nothing"), 0
     near = {name: w.rows[name]["high" if w.better[name] == "higher" else "low"] for name in low}
-    sure = [name for name in low if w.tone(name, near[name]) in ("watch", "bad")]
+    sure = [name for name in low if w.is_low(name, near[name])]
     if not sure:
         return w.say("measures.maybe", names=w.list(map(w.title, low))), len(low)
     key = "only" if len(sure) == len(low) == 1 and len(judged) > 1 else "one" if len(sure) == 1 else "some"
@@ -553,26 +545,24 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
     return finding[:1].upper() + finding[1:], len(low)
 
 
-def radar(w: Formatter) -> Picture | None:
+def radar(w: Formatter) -> blocks.Picture | None:
     """Return the means as a radar; none where it shows nothing that the table does not."""
-    values: dict[str, list[Any]]
-    changed = w.sheet.comparison
-    axes = [name for name in w.axes if not pd.isna(w.rows[name]["value"])]
+    # The metrics of quality, else the rates, whose ranges have ends.
+    axes = [name for name in w.quality or w.rates if w.span(name) and w.known(name)]
+    changed, systems = w.sheet.comparison, w.whole.systems if w.whole.common is None else w.whole.common
     if w.whole.systems is not None:
-        table = w.whole.systems if w.whole.common is None else w.whole.common
-        cells = {(row["system"], row["metric"]): row["value"] for row in records(table)}
-        values = {str(one): [cells[one, name] for name in axes] for one in dict.fromkeys(table["system"])}
+        parts = systems.set_index("metric")["value"].groupby(systems["system"].to_numpy(), sort=False)
+        values = {str(name): part[axes].tolist() for name, part in parts}
     elif changed is not None and changed["candidate"].nunique() == 1:
-        rows = {row["metric"]: row for row in records(changed) if row["n_common"]}
-        axes = [name for name in axes if name in rows]
-        names = [changed[role].iloc[0] for role in ("candidate", "baseline")]
-        parts = zip(names, ("candidate_mean", "baseline_mean"), strict=True)
-        values = {name: [rows[axis][key] for axis in axes] for name, key in parts}
+        rows = changed[changed["n_common"] > 0].set_index("metric")
+        axes = [name for name in axes if name in rows.index]
+        roles = ("candidate", "baseline")
+        values = {changed[role].iloc[0]: rows.loc[axes, f"{role}_mean"].tolist() for role in roles}
     else:
         axes = [name for name in axes if w.thresholds(name)]
-        means = [w.rows[name]["value"] for name in axes]
-        values = {w.say("radar.means"): means, w.say("radar.thresholds"): [w.thresholds(n)[0][1] for n in axes]}
-    if len(axes) < 3 or len(values) > len(markup.SYSTEM_COLOURS):
+        values = {w.say("radar.means"): [w.rows[name]["value"] for name in axes]}
+        values[w.say("radar.thresholds")] = [w.thresholds(name)[0][1] for name in axes]
+    if len(axes) < 3 or len(values) > len(SYSTEM_COLOURS):
         return None
     label = w.say("radar.label", names=w.list(values, most=5))
     return w.radar({w.title(name): name for name in axes}, values, label)
@@ -582,66 +572,61 @@ def radar(w: Formatter) -> Picture | None:
 
 
 _MOST_STEPS = 5
-_LABEL = {"under_refusal": "HALLUCINATION", "over_refusal": "OVER_REFUSAL"}
 
 
 def fix_first(w: Formatter) -> Section:
     """Return what to fix in order, each with its evidence, what a fix is worth, and where to look."""
-    steps, heads = _steps(w), w.heads("fix.problem", "fix.evidence", "fix.gain", "fix.worst")
-    blocks: list[Block] = [Steps(heads, tuple(steps[:_MOST_STEPS]))] if steps else []
-    if rest := [step.problem for step in steps[_MOST_STEPS:]]:
-        blocks.append(Text((w.say("fix.rest", names=w.list(rest)),), "note"))
-    blocks += _modes(w)
-    measured = any(not pd.isna(row["value"]) and w.thresholds(metric) for metric, row in w.rows.items())
+    steps, heads = _steps(w), tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst"))
+    rest = w.list(step.problem for step in steps[_MOST_STEPS:])
+    measured = any(w.known(metric) and w.thresholds(metric) for metric in w.rows)
     lead = w.say("fix.lead" if steps else "fix.nothing" if measured or len(w.gates) else "fix.unknown")
-    return w.section("fix", w.say("section.fix"), lead, blocks, str(len(steps)) if steps else "")
+    shown = [
+        blocks.Steps(heads, tuple(steps[:_MOST_STEPS])) if steps else None,
+        Text((w.say("fix.rest", names=rest),), "note") if rest else None, _modes(w),
+    ]  # fmt: skip
+    return w.section("fix", w.say("section.fix"), lead, shown, str(len(steps)) if steps else "")
 
 
-def _steps(w: Formatter) -> list[Step]:
+def _steps(w: Formatter) -> list[blocks.Step]:
     own = [row for row in deciding(w.whole.gates) if row["system"] in (None, w.shown)]
     found = {row["metric"]: row for row in records(w.sheet.diagnoses.sort_values("cost", ascending=False))}
     failed = sorted((row for row in own if row["outcome"] == "fail" or row["blocks"]), key=lambda r: r["outcome"])
-    rows = [row for row in failed if row["outcome"] != "no_data" and row["metric"] in w.rows]
-    steps = [(row["metric"], partial(_of_gate, w, row, found.get(row["metric"]), len(failed))) for row in rows]
-    steps += [(metric, partial(_of_finding, w, row)) for metric, row in found.items()]
     # A gate that is still open is worth a row where something is wrong, however often.
     still_open = [row for row in own if row["outcome"] == "undecided" and _wrong(w, row["metric"])]
     still_open.sort(key=lambda row: -_wrong(w, row["metric"]))
-    steps += [(gate["metric"], partial(_of_gate, w, gate, None, len(failed))) for gate in still_open]
-    first = dict(reversed(steps))
-    return [first[metric]() for metric in dict.fromkeys(metric for metric, _ in steps)]
+    stopping = [row for row in failed if row["outcome"] != "no_data" and row["metric"] in w.rows]
+    steps = {metric: _of_finding(w, row) for metric, row in found.items()}
+    gates = {row["metric"]: row for row in [*still_open[::-1], *stopping[::-1]]}
+    for metric in [metric for metric in gates if metric not in found or gates[metric] in stopping]:
+        steps[metric] = _of_gate(w, gates[metric], found.get(metric), len(failed))
+    order = [*(row["metric"] for row in stopping), *found, *(row["metric"] for row in still_open)]
+    return [steps[metric] for metric in dict.fromkeys(order)]
 
 
-def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> Step:
-    metric = gate["metric"]
-    limit, value = w.limit(metric, gate["threshold"]), w.value(metric, gate["value"])
-    evidence = w.say("fix.limit", value=value, limit=limit, n=w.n(gate))
-    wrong, (right, n) = _wrong(w, metric), counted(w, OUTCOME) or (0, 0)
-    words = {"right": markup.count(right), "then": markup.count(right + wrong), "n": markup.count(n)}
-    last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if gate["outcome"] == "fail" else ""
+def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> blocks.Step:
+    metric, said, fails = gate["metric"], w.said(gate), gate["outcome"] == "fail"
+    wrong, (right, n) = _wrong(w, metric), counted(w, OUTCOME)
+    words = {"right": count(right), "then": count(right + wrong), "n": count(n)}
+    last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if fails else ""
     gains = [last, w.say("fix.right", **words) if wrong else _gain(w, finding)]
-    parts = _parts(w, metric, finding)
-    detail = w.say("fix.open", level=w.level, ends=w.ends(metric, gate)) if gate["outcome"] != "fail" else ""
-    text = w.say("list.also").join(gain for gain in gains if gain)
-    return Step(_problem(w, metric), Mark(w.outcome(gate).tone, evidence), text, _link(w, metric), parts, detail)
+    return blocks.Step(
+        _problem(w, metric), Mark(w.outcome(gate).tone, w.say("fix.limit", **said)),
+        w.say("list.also").join(filter(None, gains)), _link(w, metric), _parts(w, metric, finding),
+        "" if fails else w.say("fix.open", **said),
+    )  # fmt: skip
 
 
-def _of_finding(w: Formatter, row: Row) -> Step:
-    metric = row["metric"]
-    tone = "bad" if row["severity"] == "critical" else "watch"
-    rule = next(rule for rule in RULES if rule.name == row["rule"])
-    limit, value = w.limit(metric, row["threshold"]), w.value(metric, row["value"])
-    evidence = w.say("fix.threshold", value=value, threshold=limit, n=w.n(row))
-    problem = _problem(w, metric)
-    if rule.also is not None:
-        problem = w.say("fix.although", metric=w.title(metric), other=w.name(rule.also.metric))
-    words = {"level": w.level, "ends": w.ends(metric, row)}
-    detail = w.say("fix.conclusive" if row["certain"] else "fix.not_conclusive", **words) if words["ends"] else ""
+def _of_finding(w: Formatter, row: Row) -> blocks.Step:
+    metric, said, problem = row["metric"], w.said(row), _problem(w, row["metric"])
+    if (also := next(rule.also for rule in RULES if rule.name == row["rule"])) is not None:
+        problem = w.say("fix.although", metric=w.title(metric), other=w.name(also.metric))
+    detail = w.say("fix.conclusive" if row["certain"] else "fix.not_conclusive", **said) if said["ends"] else ""
     gain, most = _gain(w, row), _reachable(w, metric)
-    if most is not None and past(most, row["threshold"], w.better[metric]):  # type: ignore[arg-type]
-        detail += w.say("fix.reachable", most=markup.number(most))
-        gain = w.say("fix.beyond_reach", most=markup.number(most))
-    return Step(problem, Mark(tone, evidence), gain, _link(w, metric), _parts(w, metric, row), detail)
+    if most is not None and past(most, row["threshold"], w.better[metric]):
+        detail += w.say("fix.reachable", most=number(most))
+        gain = w.say("fix.beyond_reach", most=number(most))
+    evidence = Mark("bad" if row["severity"] == "critical" else "watch", w.say("fix.threshold", **said))
+    return blocks.Step(problem, evidence, gain, _link(w, metric), _parts(w, metric, row), detail)
 
 
 def _problem(w: Formatter, metric: str) -> str:
@@ -650,47 +635,48 @@ def _problem(w: Formatter, metric: str) -> str:
 
 
 def _gain(w: Formatter, finding: Row | None) -> str:
-    cost = np.nan if finding is None else finding["cost"]
-    return "" if pd.isna(cost) or cost <= 0 else w.say("fix.overall", gain=markup.number(cost))
+    cost = 0 if finding is None else finding["cost"]
+    return w.say("fix.overall", gain=number(cost)) if cost > 0 else ""
 
 
 def _wrong(w: Formatter, metric: str) -> int:
     """Return how many answers a rate counts as wrong; 0 where no label says."""
-    k, n = counted(w, metric) or (0, 0)
-    return n - k if n and COUNTED[metric][0][0] in RIGHT else k
+    k, n = counted(w, metric)
+    return k if wrong_label(metric) else n - k
+
+
+def wrong_label(metric: str) -> str:
+    """Return the label that a rate of wrong answers counts; nothing for any other metric."""
+    label: str = DATA["counted"].get(metric, [["OK"]])[0][0]
+    return "" if label in RIGHT else label
 
 
 def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[Any, ...]]:
     """Return causes, actions and the worst samples."""
+    rule: Any = w.rules.get(metric)
+    causes, actions = rule_texts(rule, w.lang) if rule else ([], [])
     if finding is not None:
         causes, actions = finding["causes"], finding["actions"]
-    else:
-        known = next((rule for rule in RULES if rule.metric == metric and rule.also is None), None)
-        causes, actions = ([], []) if known is None else rule_texts(known, w.lang)
-    done = [(one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions]
-    worst = [] if finding is None else finding["worst"]
-    samples = [_sample(w, metric, one) for one in worst]
-    parts = {"causes": tuple(causes), "actions": tuple(done), "worst": tuple(samples)}
+    done = tuple((one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions)
+    worst = tuple(_sample(w, metric, one) for one in ([] if finding is None else finding["worst"]))
+    parts = {"causes": tuple(causes), "actions": done, "worst": worst}
     return {w.say(f"fix.{key}"): lines for key, lines in parts.items() if lines}
 
 
 def _sample(w: Formatter, metric: str, sample: Row) -> tuple[Any, ...]:
-    known = w.metrics[metric]
-    score = "" if known is not None and known.kind == "binary" else w.value(metric, sample["score"])
+    score = "" if w.rows[metric]["kind"] == "binary" else w.value(metric, sample["score"])
     names = filter(None, (_text(sample, key) for key in ("sample_id", "system", "doc_name")))
     name, *more = [one_line(one, 40) for one in names] or ["?"]
-    asked = one_line(_text(sample, "question"), 80)
-    link = w.link(sample["sample_id"]) if not markup.is_missing(sample.get("sample_id")) else name
-    return link, " · ".join(part for part in (score, *more, asked) if part)
+    link = name if is_missing(sample.get("sample_id")) else w.link(sample["sample_id"])
+    return link, " · ".join(filter(None, (score, *more, one_line(_text(sample, "question"), 80))))
 
 
 def _link(w: Formatter, metric: str) -> Link | None:
     """Return where the questions stand that this is about, with their number."""
-    label, part = _LABEL.get(metric), counted(w, metric)
-    if label is not None and part is not None and part[0]:
-        return Link(w.say("fix.samples", n=markup.count(part[0])), f"#o={label}")
-    n = int(below(w, metric).sum())
-    return Link(w.say("fix.samples", n=markup.count(n)), f"#m={metric}") if n and w.thresholds(metric) else None
+    n, target = counted(w, metric)[0] if wrong_label(metric) else 0, f"#o={wrong_label(metric)}"
+    if not n:
+        n, target = int(below(w, metric).sum()), f"#m={metric}"
+    return Link(w.say("fix.samples", n=count(n)), target) if n else None
 
 
 def below(w: Formatter, metric: str) -> pd.Series:
@@ -699,8 +685,7 @@ def below(w: Formatter, metric: str) -> pd.Series:
     if metric not in scores or not limits:
         return pd.Series(False, index=scores.index)
     values = pd.to_numeric(scores[metric], errors="coerce")
-    better: Any = w.better[metric]
-    return pd.Series(past(values, limits[0][1], better), index=scores.index)
+    return pd.Series(past(values, limits[0][1], w.better[metric]), index=scores.index)
 
 
 def _reachable(w: Formatter, metric: str) -> float | None:
@@ -716,67 +701,42 @@ def _reachable(w: Formatter, metric: str) -> float | None:
     return float(np.average([min(1.0, gold / got) for gold, got in sizes], weights=rows["sample_weight"]))
 
 
-def _modes(w: Formatter) -> list[Block]:
+def _modes(w: Formatter) -> Table | None:
     """Return the failure modes, where metrics tell them."""
     some = w.sheet.modes[w.sheet.modes["n"] > 0]
-    names = [name for name in some["failure_mode"] if name != "not_enough_scores"]
-    if not names or not any(name in w.rules for name in w.quality):
-        return []
-    rows = []
-    for row in records(some):
-        mark = "good" if row["failure_mode"] == "fine" else "bad" if row["costliest"] else "watch"
-        mark = "none" if row["failure_mode"] == "not_enough_scores" else mark
+    if set(some["failure_mode"]) <= {"not_enough_scores"} or not any(name in w.rules for name in w.quality):
+        return None
+    most = some.loc[some["costliest"], "failure_mode"].tolist()
+    tones = {"fine": "good", "not_enough_scores": "none"}
+
+    def share(row: Row) -> str:
         ends = markup.ends(row["low"], row["high"], percent=True)
-        share = markup.percent(row["share"]) + (f" ({ends})" if ends else "")
-        name = w.say(f"mode.{row['failure_mode']}")
-        rows.append((Mark(mark, name), markup.count(row["n"]), share, markup.number(row["cost"])))
-    costliest = next(iter(some.loc[some["costliest"], "failure_mode"]), None)
-    title = w.say("fix.modes") if costliest is None else w.say("fix.modes_most", mode=w.say(f"mode.{costliest}"))
-    return [Table(w.heads("column.mode", ">column.n", ">column.share", ">column.cost"), tuple(rows), folded=title)]
+        return percent(row["share"]) + (f" ({ends})" if ends else "")
 
+    def mode(row: Row) -> Mark:
+        tone = tones.get(row["failure_mode"], "bad" if row["costliest"] else "watch")
+        return Mark(tone, w.say(f"mode.{row['failure_mode']}"))
 
-# Notes without which the numbers would be believed too much.
-_CAUTIONS = (
-    "stopped_early", "not_compared", "judge_changed", "questions_changed", "many_failed", "stage_unused",
-    "stage_streamed", "bad_lines", "no_common_questions", "different_questions", "no_total", "streamed",
-)  # fmt: skip
-# Which labels a rate counts, and of which: all of them raw, so that a sentence can say "6 of 18".
-COUNTED = {
-    "under_refusal": (("HALLUCINATION",), ("HALLUCINATION", "REFUSAL_OK")),
-    "over_refusal": (("OVER_REFUSAL",), ("OVER_REFUSAL", "OK", "ANS_NO_HIT")),
-    "citation_hit_rate": (("OK",), ("OVER_REFUSAL", "OK", "ANS_NO_HIT")),
-    "answer_precision": (("OK",), ("OK", "ANS_NO_HIT", "HALLUCINATION")),
-    "correct_outcome": (RIGHT, tuple(KINDS)),
-}
-_GROUPS = {"answerable": ("OK", "ANS_NO_HIT", "OVER_REFUSAL"), "unanswerable": ("REFUSAL_OK", "HALLUCINATION")}
+    columns: dict[str, Write] = {"column.mode": mode, ">column.n": lambda row: count(row["n"])}
+    columns |= {">column.share": share, ">column.cost": lambda row: number(row["cost"])}
+    title = w.say("fix.modes_most", mode=w.say(f"mode.{most[0]}")) if most else w.say("fix.modes")
+    return w.table(records(some), columns, folded=title)
 
 
 def summary(w: Formatter) -> Section:
     """Return the verdict, what to know before believing it, and the outcome bar."""
-    notes = w.whole.notes
-    cautions = notes.loc[notes["code"].isin(_CAUTIONS), "text"].tolist()
-    gates = deciding(w.whole.gates)
+    gates, notes = deciding(w.whole.gates), w.whole.notes
+    cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
     tone, status, title, lead = _words(w, gates)
-    score, name, lines = _score(w)
-    said, marks = Mark(tone, w.say(f"status.{status}")), by_outcome(w, gates)
-    blocks: list[Block] = [Verdict(said, title, lead, marks, w.say("sheet.gates_count"), score, name, lines)]
-    blocks += [Text(tuple(cautions), "caution")] if cautions else []
-    blocks += [_by_system(w)] if w.shown is not None else []
-    blocks += [_bar(w)] if tally(w) else []
-    return w.section("summary", "", blocks=blocks)
+    said = Mark(tone, w.say(f"status.{status}"))
+    verdict = blocks.Verdict(said, title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), *_score(w))
+    shown = [verdict, Text(cautions, "caution") if cautions else None, None if w.shown is None else _by_system(w)]
+    return w.section("summary", "", "", [*shown, _bar(w)])
 
 
 def chance(p: float) -> str:
     """Write a probability as a percentage; one that would be written as none is said to be small."""
-    return "< 0.1 %" if p < 0.001 else markup.percent(p)
-
-
-def counted(w: Formatter, metric: str) -> tuple[int, int] | None:
-    """Return how many answers a rate counts, and of how many; None where no label says."""
-    found, part = tally(w), COUNTED.get(metric)
-    if part is None or not (n := sum(found.get(label, 0) for label in part[1])):
-        return None
-    return sum(found.get(label, 0) for label in part[0]), n
+    return "< 0.1 %" if p < 0.001 else percent(p)
 
 
 def deciding(gates: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -805,18 +765,16 @@ def _of_systems(w: Formatter) -> dict[str, dict[str, Row]]:
     return {name: {row["metric"]: row for row in records(part)} for name, part in parts}
 
 
-def _said(w: Formatter, rows: dict[str, Row]) -> str:
+def _said(w: Formatter, rows: Mapping[str, Row]) -> str:
     """Write the overall score, else the share of answers that ended right."""
-    metric = _headline(rows)
-    if metric is None:
+    if (metric := _headline(rows)) is None:
         return w.say("headline.no_score")
-    row = rows[metric]
-    low, high = (f"{row[end]:g}" for end in ("range_low", "range_high"))
+    low, high = (f"{rows[metric][end]:g}" for end in ("range_low", "range_high"))
     scale = "" if (low, high) == ("0", "1") else w.say("headline.scale", low=low, high=high)
-    return f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
+    return f"{w.title(metric)} {w.interval(metric, rows[metric])}{scale}, {w.counted(rows[metric])}"
 
 
-def _headline(rows: dict[str, Row]) -> str | None:
+def _headline(rows: Mapping[str, Row]) -> str | None:
     return next((m for m in (TOTAL, OUTCOME) if m in rows and not pd.isna(rows[m]["value"])), None)
 
 
@@ -825,139 +783,134 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
     of_input = w.whole.gates[w.whole.gates["role"] == "completeness"]
     if lost := [input_words(row, w.lang) for row in records(of_input[of_input["blocks"]])]:
         return "bad", "incomplete", w.list(lost) + w.say("headline.end"), w.say("headline.incomplete")
-    blocking = sorted((row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail")
     if not gates:
         return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
-    if blocking:
-        systems = list(dict.fromkeys(row["system"] for row in blocking if row["system"] is not None))
-        if len({row["system"] for row in gates}) > 1:
-            words = {"n": len(systems), "all": len({row["system"] for row in gates}), "names": w.list(systems)}
-            return "bad", "failed", w.say("headline.systems", **words), w.say("headline.shown", name=w.shown)
-        return "bad", "failed", *blocked(w, blocking[0])
-    open_ = [row for row in gates if row["outcome"] == "undecided"]
-    if open_:
-        return "watch", "undecided", *_undecided(w, open_, len(gates))
-    if all(row["outcome"] == "no_data" for row in gates):
+    if blocking := sorted((row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail"):
+        # A difference from the baseline is of no single system.
+        every, stopped = (
+            list(dict.fromkeys(row["system"] for row in rows if row["system"] is not None))
+            for rows in (gates, blocking)
+        )
+        if len(every) < 2:
+            return "bad", "failed", *blocked(w, blocking[0])
+        words = {"n": len(stopped), "all": len(every), "names": w.list(stopped)}
+        return "bad", "failed", w.say("headline.systems", **words), w.say("headline.shown", name=w.shown)
+    if still_open := [row for row in gates if row["outcome"] == "undecided"]:
+        return "watch", "undecided", *_undecided(w, still_open, len(gates))
+    if not (passed := [row for row in gates if row["outcome"] == "pass"]):
         return "none", "no_data", w.say("headline.no_data"), w.say("headline.no_data_why")
-    passed = [row for row in gates if row["outcome"] == "pass"]
     nearest = max(passed, key=lambda row: -1.0 if pd.isna(row["p_flip"]) else row["p_flip"])
     key = "passed" if len(passed) == len(gates) else "passed_some"
     title = texts.counted(w.say, f"headline.{key}", len(passed), all=len(gates))
     lead = w.say("headline.nearest", asks=w.requirement(nearest), value=w.interval(nearest["metric"], nearest))
-    if not pd.isna(nearest["p_flip"]):
-        lead += w.say("headline.flip", p=chance(nearest["p_flip"]))
-    return "good", "passed", title, lead
+    flip = "" if pd.isna(nearest["p_flip"]) else w.say("headline.flip", p=chance(nearest["p_flip"]))
+    return "good", "passed", title, lead + flip
 
 
 def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     """Return which gate blocks and why in two sentences, never stronger than its interval."""
-    metric, above = gate["metric"], gate["op"] == "<="
-    limit, value = w.limit(metric, gate["threshold"]), w.value(metric, gate["value"])
-    side = w.say("headline.above" if above else "headline.below")
-    sentence, part = w.about(metric).get("headline"), counted(w, metric) if w.shown == gate["system"] else None
+    metric, at, fails = gate["metric"], gate["threshold"], gate["outcome"] == "fail"
+    said = w.said(gate) | {"asks": w.requirement(gate)}
     if gate["outcome"] == "no_data":
-        return w.say("headline.no_value", asks=w.requirement(gate)), w.say("headline.no_value_why")
-    if sentence and part and gate["role"] == "rate" and DRAWN not in w.sheet.scores:  # a weighted rate is no count
-        title = sentence.format(k=markup.count(part[0]), n=markup.count(part[1]))
-        key = "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate"
-        lead = w.say(key, value=value, limit=limit)
-    elif gate["outcome"] == "fail":
-        title = w.say("headline.metric", metric=w.title(metric), value=value, side=side, limit=limit)
-        lead = w.say("headline.asks", asks=w.requirement(gate))
-    else:
-        title = w.say("headline.open", asks=w.requirement(gate))
-        lead = w.say("headline.seen", value=value)
-    ends = w.ends(metric, gate)
-    if not ends:
+        return w.say("headline.no_value", **said), w.say("headline.no_value_why")
+    sentence, (k, n) = w.about(metric).get("headline"), counted(w, metric) if w.shown == gate["system"] else (0, 0)
+    title = w.say("headline.metric" if fails else "headline.open", **said)
+    lead = w.say("headline.asks" if fails else "headline.seen", **said)
+    if sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores:  # a weighted rate is no count
+        title = sentence.format(k=count(k), n=count(n))
+        lead = w.say("headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate", **said)
+    if not said["ends"]:
         return title, lead + w.say("headline.no_interval")
-    conclusive = gate["outcome"] == "fail"
-    near, words = gate["low"] if above else gate["high"], {"ends": ends, "side": side, "level": w.level}
-    if conclusive and above and gate["threshold"] > 0 and near / gate["threshold"] >= 2:
-        return title, lead + w.say("headline.times", times=f"{10 * near / gate['threshold'] // 1 / 10:g}", **words)
-    return title, lead + w.say("headline.conclusive" if conclusive else "headline.inconclusive", **words)
+    if fails and gate["op"] == "<=" and at > 0 and gate["low"] / at >= 2:
+        return title, lead + w.say("headline.times", times=f"{10 * gate['low'] / at // 1 / 10:g}", **said)
+    return title, lead + w.say("headline.conclusive" if fails else "headline.inconclusive", **said)
 
 
 def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, str]:
-    needed = [row for row in gates if not pd.isna(row["more_needed"])]
     title = w.say("headline.undecided", n=len(gates), all=n)
-    if not needed:
+    if not (needed := [row for row in gates if not pd.isna(row["more_needed"])]):
         return title, w.say("headline.too_close")
     most = max(needed, key=lambda row: row["more_needed"])
-    return title, w.say("headline.more", n=markup.count(most["more_needed"]), asks=w.requirement(most))
+    return title, w.say("headline.more", n=count(most["more_needed"]), asks=w.requirement(most))
 
 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the log, say where no gate decides."""
-    if any(not pd.isna(w.rows[name]["value"]) for name in w.quality):
+    if any(map(w.known, w.quality)):
         finding = metrics_finding(w)[0] + w.say("headline.end")
         if w.shown is None:
             return finding, w.say("headline.no_gates")
         return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say("headline.shown", name=w.shown)
-    rates = [name for name in w.rates if not pd.isna(w.rows[name]["value"])]
-    if not rates:
+    names = w.list(f"{w.name(name)} {w.value(name, w.rows[name]['value'])}" for name in w.rates if w.known(name))
+    if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
-    names = w.list(f"{w.name(name)} {w.value(name, w.rows[name]['value'])}" for name in rates)
     key = "headline.no_gates" if tally(w) else "headline.no_gold"
-    return w.say("headline.log", n=markup.count(w.sheet.rows), rates=names), w.say(key)
+    return w.say("headline.log", n=count(w.sheet.rows), rates=names), w.say(key)
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     """Return the overall score, else the share of answers that ended right; none where neither is there."""
     if (metric := _headline(w.rows)) is None:
         return None, "", ()
-    row, notes = w.rows[metric], list[Any]()
-    if ends := w.ends(metric, row):
-        notes.append(w.say("sheet.ci", level=w.level, ends=ends))
+    row, before = w.rows[metric], None
+    notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(w.ends(metric, row))
     notes.append(w.counted(row))
-    changed, before = w.sheet.comparison, None
-    rows = [] if changed is None else records(changed[changed["metric"] == metric])
+    changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
+    rows = [one for one in changed if one["metric"] == metric]
     if len(rows) == 1 and rows[0]["n_common"]:
-        before = float(rows[0]["baseline_mean"])
-        mark, than = outcome_mark(rows[0], w.say), Small(w.say("compared.than", name=rows[0]["baseline"]))
-        notes.append((replace(mark, text=f"{mark.text} {difference(rows[0], w.say)}"), than))
-    estimate = w.estimate(metric, row, before=before)
-    name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {markup.one_line(w.shown, 40)}"
-    return replace(estimate, interval="", tone=""), name, tuple(notes)
+        mark, before = outcome_mark(rows[0], w.say), float(rows[0]["baseline_mean"])
+        than = Small(w.say("compared.than", name=rows[0]["baseline"]))
+        notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
+    name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {one_line(w.shown, 40)}"
+    return w.estimate(metric, row, before=before)._replace(interval="", tone=""), name, tuple(notes)
 
 
 def _by_system(w: Formatter) -> Table:
     """Return one verdict a system; systems are never pooled."""
-    means, gates, rows, of_systems = w.whole.systems, w.whole.gates, [], _of_systems(w)
-    totals = means[means["metric"] == TOTAL].sort_values("value", ascending=False, kind="stable")
-    for name in totals["system"]:
-        own = gates[(gates["system"] == name) & (gates["role"] != "completeness")]
-        own = own[own["reason"] != "advisory"]
-        marks = by_outcome(w, records(own))
-        first = next(iter(records(own[own["blocks"]].sort_values("outcome", key=lambda x: x != "fail"))), None)
-        reason = "" if first is None else w.requirement({**first, "system": None})
-        seen = "" if first is None else w.interval(first["metric"], first)
+    gates, of_systems = w.whole.gates, _of_systems(w)
+    judging = gates[(gates["role"] != "completeness") & (gates["reason"] != "advisory")]
+    stopping = gates[gates["blocks"]].sort_values("outcome", key=lambda outcome: outcome != "fail", kind="stable")
+
+    def blocked_by(name: str) -> tuple[Any, ...]:
+        for first in records(stopping[(stopping["system"] == name) & (stopping["role"] != "completeness")]):
+            return w.requirement({**first, "system": None}), Small(w.interval(first["metric"], first))
+        return "", Small("")
+
+    def score(name: str) -> str:
         metric = _headline(of_systems[name]) or TOTAL
-        score = w.interval(metric, of_systems[name][metric])
-        rows.append((name, marks or w.say("status.no_gates"), (reason, Small(seen)), score))
-    heads = (*w.heads("column.system", "section.gates", "sheet.blocked_by"), f">{w.title(TOTAL)}")
-    return Table(heads, tuple(rows), cards=True)
+        return w.interval(metric, of_systems[name][metric])
+
+    def marks(name: str) -> Any:
+        return by_outcome(w, records(judging[judging["system"] == name])) or w.say("status.no_gates")
+
+    columns: list[tuple[str, Write]] = [(w.say("column.system"), str), (w.say("section.gates"), marks)]
+    columns += [(w.say("sheet.blocked_by"), blocked_by), (f">{w.title(TOTAL)}", score)]
+    return table_of(_best_first(w.whole.systems, TOTAL), columns, cards=True)
 
 
-def _bar(w: Formatter) -> Bar:
+def _best_first(means: pd.DataFrame, metric: str) -> list[str]:
+    """Return the systems by a metric."""
+    rows = means[means["metric"] == metric].sort_values("value", ascending=False, kind="stable")
+    return rows["system"].tolist()
+
+
+def _bar(w: Formatter) -> blocks.Bar | None:
     """Return how the answers ended, right and wrong, in one bar."""
-    found, groups, (right, n) = tally(w), [], counted(w, OUTCOME) or (0, 0)
-    for name, labels in _GROUPS.items():
-        parts = tuple((KINDS[one], w.say(f"label.{one}"), found[one]) for one in labels if found.get(one))
-        groups += [(w.say(f"sheet.{name}"), parts)] if parts else []
-    title = w.say("sheet.ended_right", n=markup.count(right), all=markup.count(n))
-    return Bar(title + w.say("headline.end"), w.say("sheet.bar_note"), tuple(groups))
+    found, (right, n) = tally(w), counted(w, OUTCOME)
+    groups = dict[str, list[tuple[str, str, int]]]()
+    for label, row in ((label, row) for label, row in LABELS.items() if label in found):
+        groups.setdefault(row["group"], []).append((row["kind"], w.say(f"label.{label}"), found[label]))
+    title = w.say("sheet.ended_right", n=count(right), all=count(n)) + w.say("headline.end")
+    shown = tuple((w.say(f"sheet.{name}"), tuple(parts)) for name, parts in groups.items())
+    return blocks.Bar(title, w.say("sheet.bar_note"), shown) if found else None
 
 
 def gates(w: Formatter) -> Section | None:
     """Return every gate; nothing where there is none."""
-    rows = records(w.gates)
-    if not rows:
-        return None
-    counted = deciding(w.whole.gates)
-    marks = by_outcome(w, counted)
+    rows, judging = records(w.gates), deciding(w.whole.gates)
     table = Table(_heads(w), tuple(_row(w, row) for row in sorted(rows, key=_urgency)), cards=True)
-    lead = w.say("gates.lead", level=w.level)
-    return w.section("gates", _finding(w, counted), lead, (table,), marks[0] if marks else "")
+    lead, badge = w.say("gates.lead", level=w.level), next(iter(by_outcome(w, judging)), "")
+    return w.section("gates", _finding(w, judging), lead, [table], badge) if rows else None
 
 
 def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
@@ -968,7 +921,7 @@ def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
         kind = "failure" if gate["blocks"] else "skipped" if skipped else "system-out"
         system = "" if gate["system"] is None else f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
-        *told, _, flip, more = (cell(one, markup.one_line) for one in _row(w, gate))
+        *told, _, flip, more = (cell(one, one_line) for one in _row(w, gate))
         told += [f"{head}: {text}" for head, text in zip(heads[4:], (flip, more), strict=True) if text != MISSING]
         words = w.say("list.also").join(text for text in told if text != MISSING)
         out.append((title, kind, gate["outcome"], words))
@@ -976,12 +929,13 @@ def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
 
 
 def _heads(w: Formatter) -> tuple[str, ...]:
-    return w.heads("gates.asks", "gates.outcome", ">gates.seen", "gates.limit", ">gates.flip", ">gates.more")
+    keys = ("gates.asks", "gates.outcome", ">gates.seen", "gates.limit", ">gates.flip", ">gates.more")
+    return tuple(map(w.head, keys))
 
 
 def _urgency(row: Row) -> tuple[int, int, float]:
     """Order gates by outcome, the advisory ones last; within one the least firm first."""
-    firm = -float(row["p_flip"] or 0) if row["p_flip"] == row["p_flip"] else 0.0
+    firm: float = 0.0 if pd.isna(row["p_flip"]) else -row["p_flip"]
     return int(row["reason"] != ""), 0 if row["blocks"] else [*GATE_TONES].index(row["outcome"]), firm
 
 
@@ -989,8 +943,8 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
     n = {key: sum(row["outcome"] == key for row in rows) for key in GATE_TONES}
     if not rows:
         return w.say("gates.advisory_only")
-    key = "open" if n["undecided"] else "passed" if n["pass"] else "no_data"
-    key = ("failed_open" if n["undecided"] else "failed") if n["fail"] else key
+    key = "failed" if n["fail"] else "open" if n["undecided"] else "passed" if n["pass"] else "no_data"
+    key += "_open" if n["fail"] and n["undecided"] else ""
     return w.say(f"gates.finding_{key}", fail=n["fail"], open=n["undecided"], n=len(rows))
 
 
@@ -999,82 +953,72 @@ def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
     key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(gate["reason"])
     kind = [Small(w.say(key))] if key else []
     if gate["role"] == "completeness":
-        return (w.requirement(gate), (outcome, *kind), input_words(gate, w.lang), "", "", "")
-    seen: tuple[object, ...] = ("",)
+        return w.requirement(gate), (outcome, *kind), input_words(gate, w.lang), "", "", ""
+    asks, seen, place = (w.requirement(gate), Code(w.code(gate))), ("",), ("", Small(""))
     if not pd.isna(gate["value"]):
         words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
-        seen = (w.value(metric, gate["value"]), Small(words))
+        seen, place = (w.value(metric, gate["value"]), Small(words)), _place(w, gate)
     flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
-    asks = (w.requirement(gate), Code(w.code(gate)))
-    return asks, (outcome, *kind), seen, (_drawn(w, gate), Small(_distance(w, gate))), flip, _more(w, gate)
+    return asks, (outcome, *kind), seen, place, flip, _more(w, gate)
 
 
-def _drawn(w: Formatter, gate: Row) -> Estimate | str:
-    metric, at = gate["metric"], float(gate["threshold"])
-    span = w.span(metric) if metric in w.ranges and gate["role"] != "difference" else None
-    if pd.isna(gate["value"]) or span is None:
-        return ""
-    shaded = (at, span[1]) if gate["op"] == ">=" else (span[0], at)
-    return w.estimate(metric, gate, thresholds=((w.limit(metric, at), at),), shaded=shaded)
+def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
+    """Return where the value stands beside the limit, drawn and in words: by how much it meets or misses it."""
+    metric, at, above = gate["metric"], float(gate["threshold"]), gate["op"] == ">="
+    gap = (gate["value"] - at) * (1 if above else -1)
+    by = w.say("gates.points", n=f"{abs(100 * gap):.1f}") if w.is_share(metric) else number(abs(gap))
+    words = Small(w.say("gates.meets" if gap >= 0 else "gates.misses", by=by))
+    if metric not in w.rows or gate["role"] == "difference" or (span := w.span(metric)) is None:
+        return "", words
+    shaded = (at, span[1]) if above else (span[0], at)
+    return w.estimate(metric, gate, thresholds=((w.limit(metric, at), at),), shaded=shaded), words
 
 
-def _distance(w: Formatter, gate: Row) -> str:
-    """Say by how much the value meets or misses the limit."""
-    if pd.isna(gate["value"]):
-        return ""
-    gap = (gate["value"] - gate["threshold"]) * (1 if gate["op"] == ">=" else -1)
-    points = w.is_share(gate["metric"])
-    by = w.say("gates.points", n=f"{abs(100 * gap):.1f}") if points else markup.number(abs(gap))
-    return w.say("gates.meets" if gap >= 0 else "gates.misses", by=by)
-
-
-def _more(w: Formatter, gate: Row) -> str | Mark:
+def _more(w: Formatter, gate: Row) -> str:
     """Say how many more questions would decide a gate; a number beyond reach is said as such."""
     if gate["outcome"] != "undecided" or pd.isna(gate["low"]):
         return ""
     if pd.isna(gate["more_needed"]):
         return w.say("gates.more_documents" if if_documents_fail(gate) else "gates.too_close")
-    return w.say("gates.about", n=markup.count(gate["more_needed"]))
+    return w.say("gates.about", n=count(gate["more_needed"]))
 
 
 def judge(w: Formatter) -> Section | None:
     """Return the verdict of the calibration; without human labels, that nobody can say."""
     card = w.sheet.calibration
     if card is None:
-        if not w.quality:
-            return None
-        known = [METRICS[name].family for name in w.quality if name in METRICS]
-        lexical = len(known) == len(w.quality) and set(known) == {"wording"}
+        lexical = all(name in METRICS and METRICS[name].family == "wording" for name in w.quality)
         finding = w.say("judge_trust.no_judge" if lexical else "judge_trust.unvalidated")
-        text = () if lexical else (Text((w.say("judge_trust.unvalidated_why"),)),)
-        return w.section("judge", finding, "", text, w.say("judge_trust.no_labels"))
+        text = None if lexical else Text((w.say("judge_trust.unvalidated_why"),))
+        return w.section("judge", finding, "", [text], w.say("judge_trust.no_labels")) if w.quality else None
     first, *rest = card.reasons
-    rows = records(card.verdicts)
-    heads = w.heads("judge_trust.dimension", "judge_trust.verdict", ">judge_trust.within", "measures.scale",
-                    ">judge_trust.bias", ">judge_trust.n")  # fmt: skip
-    table = Table(heads, tuple(_judged_row(w, row) for row in rows), cards=True)
-    blocks: list[Block] = [Text(tuple(rest), "list"), table] if rest else [table]
-    if len(rows) > 1:
-        why = tuple((f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows)
-        blocks.append(Text(why, "list"))
+    rows, target = records(card.verdicts), ((w.say("judge_trust.target"), card.target),)
+
+    def ends(row: Row) -> str:
+        return markup.ends(row["low"], row["high"], percent=True)
+
+    def drawn(row: Row) -> Estimate:
+        values, span = (row["share"], row["low"], row["high"]), (0.0, 1.0)
+        return Estimate(percent(row["share"]), ends(row), *values, span, target, text=row_name(row))
+
+    def bias(row: Row) -> tuple[Any, ...]:
+        low, high = number(row["bias_low"]), number(row["bias_high"])
+        return number(row["bias"]), Small("" if low == MISSING else f"{low} … {high}")
+
+    table = w.table(rows, {
+        "judge_trust.dimension": row_name,
+        "judge_trust.verdict": lambda row: Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]])),
+        ">judge_trust.within": lambda row: (percent(row["share"]), Small(ends(row))), "measures.scale": drawn,
+        ">judge_trust.bias": bias, ">judge_trust.n": lambda row: str(row["n"]),
+    }, cards=True)  # fmt: skip
+    why = tuple((f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows)
     bands = [(part.name, block) for part in parts(card) if part.key == "bands" for block in part.blocks]
-    blocks += [replace(block, folded=name) for name, block in bands if isinstance(block, Table)]
-    blocks.append(Text((w.say("judge_trust.rest"),), "note"))
-    mark = Mark(TONES[card.verdict], card.verdict)
-    return w.section("judge", first, w.say("judge_trust.lead"), blocks, mark)
-
-
-def _judged_row(w: Formatter, row: Row) -> tuple[Any, ...]:
-    card = w.sheet.calibration
-    value, low, high = (float(row[key]) for key in ("share", "low", "high"))
-    ends = markup.ends(low, high, percent=True)
-    target = ((w.say("judge_trust.target"), card.target),)
-    drawn = Estimate(markup.percent(value), ends, value, low, high, (0, 1), target, text=row_name(row))
-    bias = markup.number(row["bias"])
-    beside = f"{markup.number(row['bias_low'])} … {markup.number(row['bias_high'])}"
-    mark = Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]]))
-    off = (bias, Small("" if pd.isna(row["bias_low"]) else beside))
-    return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, off, str(row["n"])
+    shown = [
+        Text(tuple(rest), "list") if rest else None, table, Text(why, "list") if len(rows) > 1 else None,
+        *(block._replace(folded=name) for name, block in bands if isinstance(block, Table)),
+        Text((w.say("judge_trust.rest"),), "note"),
+    ]  # fmt: skip
+    return w.section("judge", first, w.say("judge_trust.lead"), shown, Mark(TONES[card.verdict], card.verdict))
 
 
 def calibrated(
@@ -1116,94 +1060,80 @@ def comparison(w: Formatter) -> Section | None:
     rows = [] if table is None else records(table := table[table["n_common"] > 0])
     if not rows and w.whole.systems is None:
         return None
-    blocks: list[Block] = [difference_table(table, w.lang, name=w.title)] if rows else []
-    blocks += [*_systems(w), *filter(None, [radar(w)]), *_changed(w)]
+    shown = [*_systems(w), radar(w), _changed(w)]
     if not rows:
         finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
-        return w.section("comparison", finding, w.say("compared.systems_lead", level=w.level), blocks)
+        return w.section("comparison", finding, w.say("compared.systems_lead", level=w.level), shown)
     first, *more = [row for row in rows if row["primary"]] or rows
     words = {"name": first["baseline"], "metric": w.name(first["metric"]), "value": difference(first, w.say)}
     finding = w.say(f"compared.finding_{first['outcome']}", **words)
     badge = outcome_mark(first, w.say) if first["primary"] or not more else ""
-    return w.section("comparison", finding, w.say("compared.lead", level=w.level), blocks, badge)
+    differences = difference_table(table, w.lang, name=w.title)
+    return w.section("comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge)
 
 
-def _systems(w: Formatter) -> list[Block]:
-    """Return the means of all systems, on common questions first where they answered different ones."""
-    if w.whole.systems is None:
-        return []
-    names: list[str] = [*w.total, *w.quality, *w.rates]
-    out: list[Block] = []
-    n = markup.count(w.whole.common_questions)
+def _systems(w: Formatter) -> Iterator[Table]:
+    """Yield the means of all systems, on common questions first where they answered different ones."""
+    names, n = [*w.total, *w.quality, *w.rates], count(w.whole.common_questions)
     tables = {"common": w.whole.common, "all": w.whole.systems}
-    for key, table in ((key, table) for key, table in tables.items() if table is not None):
-        first = table[table["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")
-        cells = {(row["system"], row["metric"]): row for row in records(table)}
-        rows = tuple((one, *(mean(w, name, cells[one, name]) for name in names)) for one in first["system"])
+    for key, table in ((key, table) for key, table in tables.items() if w.shown is not None and table is not None):
+        cells = {(row["system"], row["metric"]): _mean(w, row) for row in records(table)}
         heads = (w.say("column.system"), *(f">{w.title(name)}" for name in names))
-        out.append(Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level)))
-    return out
+        rows = tuple((one, *(cells[one, name] for name in names)) for one in _best_first(table, names[0]))
+        yield Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level))
 
 
-def _changed(w: Formatter) -> list[Block]:
+def _changed(w: Formatter) -> Text | None:
     """Return the questions that were fixed and broken."""
-    changed, out = w.whole.changed, []
-    for key in ("fixed", "broken") if changed is not None else ():
-        names = changed.loc[changed["change"] == key, "sample_id"].tolist()
-        if names:
-            links = tuple(w.link(name) for name in names[:_MOST_LINKS])
-            rest = (Small(f"+{len(names) - _MOST_LINKS}"),) if len(names) > _MOST_LINKS else ()
-            mark = Mark("good" if key == "fixed" else "bad", w.say(f"compared.n_{key}", n=len(names)))
-            out.append((mark, *links, *rest))
-    return [Text(tuple(out), "changed")] if out else []
+    out = []
+    for key, tone in {"fixed": "good", "broken": "bad"}.items() if w.whole.changed is not None else ():
+        names = w.whole.changed.loc[w.whole.changed["change"] == key, "sample_id"].tolist()
+        rest = [Small(f"+{len(names) - _MOST_LINKS}")] if len(names) > _MOST_LINKS else []
+        mark = Mark(tone, w.say(f"compared.n_{key}", n=len(names)))
+        out += [(mark, *map(w.link, names[:_MOST_LINKS]), *rest)] if names else []
+    return Text(tuple(out), "changed") if out else None
 
 
 # How the run was made, what to keep in mind, and the terms of the page
 
 
-# What the gates and the judge's section say already.
-_ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
-
-
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
-    own = [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
-    docs = [f"{name} {weight:g}" for name, weight in w.sheet.scenario.doc_weights.items()]
-    weights = {"metric_weights": own, "doc_weights": [*docs, w.say("details.others")] if docs else []}
-    rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights.items() if pairs)]
-    names = texts.entry(w.lang, "setting")
-    notes = w.whole.notes.loc[~w.whole.notes["code"].isin(_ELSEWHERE), "text"]
-    blocks: list[Block] = [Text(tuple(notes), "list")] if len(notes) else []
-    named = tuple((names.get(key, key), value) for key, value in rows)
-    blocks += [Table(w.heads("column.setting", "column.used"), named, folded=w.say("details.settings"))]
-    files = tuple((w.say(f"role.{one['role']}"), one["path"], markup.count(one["rows"]), Code(str(one["sha256"])))
-                  for one in w.whole.inputs)  # fmt: skip
-    heads = (*w.heads("column.role", "column.file", ">column.rows"), "SHA-256")
-    blocks += [Table(heads, files, folded=w.say("details.inputs"))] if files else []
-    ledger = tuple((row["step"], markup.count(row["rows"])) for row in records(w.whole.ledger))
-    steps = Table(w.heads("column.step", ">column.rows"), ledger, folded=w.say("details.ledger"))
-    blocks += [steps, Text((w.say("details.rest"),), "note")]
-    n = len(w.whole.inputs)
+    elsewhere, n = w.whole.notes["code"].isin(DATA["notes"]["elsewhere"]), len(w.whole.inputs)
+    notes = tuple(w.whole.notes.loc[~elsewhere, "text"])
+    settings = w.table(_settings(w).items(), {
+        "column.setting": lambda row: row[0], "column.used": lambda row: row[1],
+    }, folded=w.say("details.settings"))  # fmt: skip
+    files = w.table(w.whole.inputs, {
+        "column.role": lambda row: w.say(f"role.{row['role']}"), "column.file": lambda row: row["path"],
+        ">column.rows": lambda row: count(row["rows"]), "column.hash": lambda row: Code(str(row["sha256"])),
+    }, folded=w.say("details.inputs"))  # fmt: skip
+    steps = w.table(records(w.whole.ledger), {
+        "column.step": lambda row: row["step"], ">column.rows": lambda row: count(row["rows"]),
+    }, folded=w.say("details.ledger"))  # fmt: skip
     finding = w.say("details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n)
-    lead = w.say("details.lead") if len(notes) else ""
-    return w.section("run", finding, lead, blocks)
+    shown = [Text(notes, "list") if notes else None, settings, files if n else None, steps]
+    shown.append(Text((w.say("details.rest"),), "note"))
+    return w.section("run", finding, w.say("details.lead") if notes else "", shown)
 
 
-def _settings(w: Formatter) -> list[tuple[str, str]]:
-    """Return what was set, as pairs of names and values; file names without their folders."""
-    s = w.sheet.scenario
-    rows = [("name", s.name), ("file", s.path.name if s.path else ""), ("level", w.level), ("doc", s.doc)]
-    rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
-    rows += [("corpus", s.corpus if s.corpus != "sample" else "")]
-    if (r := s.rubric) is not None:
-        rows.append(("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.threshold:g}"))
-    yes = {True: w.say("column.yes"), False: w.say("column.no")}
-    rows += [("orient", yes[s.orient]), ("rescale", yes[s.rescale]), ("no_data", s.no_data)]
-    if w.sheet.outcomes is not None:
-        rows += [(key, " | ".join(getattr(s, key))) for key in ("refusal", "patterns", "partial")]
-        rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
-    rows.append(("ragnb", metadata.version("ragnb")))
-    return [(name, str(value)) for name, value in rows if value]
+def _settings(w: Formatter) -> dict[str, str]:
+    """Return what was set, by its name, each as it is written; file names without their folders."""
+    scenario, rubric, names = w.sheet.scenario, w.sheet.scenario.rubric, texts.entry(w.lang, "setting")
+    weights = [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
+    docs = [f"{name} {weight:g}" for name, weight in scenario.doc_weights.items()]
+    passing = rubric and f"{rubric.low:g}–{rubric.high:g}, {rubric.passing.metric} ≥ {rubric.passing.threshold:g}"
+    values: dict[str, Any] = {name: getattr(scenario, name, "") for name in names} | {
+        "file": scenario.path and scenario.path.name, "level": w.level, "rubric": passing,
+        "where": ", ".join(f"{key} = {value}" for key, value in scenario.where.items()),
+        "corpus": scenario.corpus if scenario.corpus != "sample" else "", "ragnb": metadata.version("ragnb"),
+        "metric_weights": ", ".join(weights), "doc_weights": docs and ", ".join([*docs, w.say("details.others")]),
+    }  # fmt: skip
+    values |= {name: w.say("column.yes" if values[name] else "column.no") for name in ("orient", "rescale")}
+    if w.sheet.outcomes is None:
+        values |= dict.fromkeys(("refusal", "patterns", "partial", "split", "containment", "join"), "")
+    given = {names[name]: value for name, value in values.items() if value}
+    return {name: value if isinstance(value, str) else " | ".join(value) for name, value in given.items()}
 
 
 def glossary(w: Formatter) -> Section:
@@ -1220,7 +1150,7 @@ def glossary(w: Formatter) -> Section:
     for name in (name for name in w.rows if name != TOTAL and w.gloss(name)):
         more = Link(w.say("sheet.catalogue"), f"{site}/{w.lang}/generated/catalogue/metrics.html#metric-{name}")
         terms.append((w.title(name), name, (w.gloss(name), *([more] if site else []))))
-    return w.section("glossary", w.say("section.glossary"), blocks=(Text(tuple(terms), "terms"),))
+    return w.section("glossary", w.say("section.glossary"), "", [Text(tuple(terms), "terms")])
 
 
 # Every question of a run, those that ended badly first, with its answer, passages and what its scores lack
@@ -1229,166 +1159,158 @@ def glossary(w: Formatter) -> Section:
 MOST_WHOLE, MOST_LISTED = 1000, 10_000
 _TEXT_BYTES = 1_000_000  # of all texts of the page, each passage once, so that it opens at once
 _MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
+_BELOW = "__below"
+_WORDS = ("shown", "search", "any", "more", "filters", "passages", "link", "again")  # that the script says
 
 
 def questions(w: Formatter) -> Section | None:
     """Return the questions; nothing where no row is known."""
-    scores = worst_first(w)
-    if not len(scores):
-        return None
-    whole, listed = scores.head(MOST_WHOLE), scores.iloc[MOST_WHOLE:MOST_LISTED]
-    made = _Rows(w, whole)
-    rows = tuple(made.sample(row, at) for row, at in zip(records(whole), whole.index, strict=True))
-    rest = tuple((made.plain(row), made.filters(row, at))
-                 for row, at in zip(records(listed), listed.index, strict=True))  # fmt: skip
-    n, every = len(whole), w.sheet.rows
-    known = texts.entry(w.lang, "questions")
-    say = {key: known[key] for key in ("shown", "search", "any", "more", "filters", "passages", "link", "again")}
-    key = "streamed" if w.sheet.streamed else "all" if n == every else "most"
-    say["standing"] = w.say(f"questions.standing_{key}", n=markup.count(n), all=markup.count(every))
-    wrong = sum(row.filters["w"] == "1" for row in rows) + sum(filters["w"] == "1" for _, filters in rest)
-    block = Samples(made.heads, rows, made.chips([*(row.filters for row in rows), *(f for _, f in rest)]),
-                    made.choices(), say, every, rest)  # fmt: skip
-    labelled = "label" in scores and scores["label"].notna().any()
-    count = markup.count(every)
-    finding = w.say("questions.wrong" if labelled else "questions.lowest", n=markup.count(wrong), all=count)
-    return w.section("questions", finding, w.say("questions.lead"), (block,), count)
+    made = _Rows(w, worst_first(w))
+    rows = records(made.scores)
+    samples = tuple(map(made.sample, rows[:MOST_WHOLE]))
+    rest = tuple((made.plain(row), made.filters(row)) for row in rows[MOST_WHOLE:])
+    every, filters = count(w.sheet.rows), [*(sample.filters for sample in samples), *(held for _, held in rest)]
+    key = "streamed" if w.sheet.streamed else "all" if len(samples) == w.sheet.rows else "most"
+    say = {word: made.words[word] for word in _WORDS}  # the script fills what stands in their braces
+    say["standing"] = w.say(f"questions.standing_{key}", n=count(len(samples)), all=every)
+    heads = (w.say("column.sample_id"), *(head for head, _ in made.columns))
+    block = blocks.Samples(heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest)
+    wrong = count(sum(held["w"] == "1" for held in filters))
+    finding = w.say("questions.wrong" if made.labelled else "questions.lowest", n=wrong, all=every)
+    return w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
 
 
 def worst_first(w: Formatter) -> pd.DataFrame:
-    """Return the rows ordered by label, then by weighted score; those without either come last."""
-    scores = w.sheet.scores
+    """Return the rows that the page lists, by label, then by weighted score; those without either come last.
+
+    The column `_BELOW` holds the metrics that are beyond their threshold.
+    """
+    scores: pd.DataFrame = w.sheet.scores
+    low = pd.DataFrame({name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}, scores.index)
     label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
-    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), label.fillna(9.0)))
-    return pd.DataFrame(scores.iloc[order])
+    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), label.fillna(9.0)))[:MOST_LISTED]
+    names = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
+    return scores.iloc[order].assign(**{_BELOW: pd.Series(names, scores.index[order], dtype=object)})
 
 
 class _Rows:
     """Turn rows into samples; each passage is written once and numbered."""
 
     def __init__(self, w: Formatter, scores: pd.DataFrame) -> None:
-        self.w, self.doc, self.scores = w, w.sheet.scenario.doc, scores
+        self.w, self.scores, self.doc = w, scores, w.sheet.scenario.doc
+        self.words = texts.entry(w.lang, "questions")
         self.metrics = [name for name in w.quality if name in scores]
-        self.below = {name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}
         self.texts = [name for name in ("answer", "ground_truth_answer") if name in scores]
-        self.keys: dict[str, int] = {}
-        self.numbers: dict[str, int] = {}
+        self.keys, self.numbers = dict[str, int](), dict[str, int]()
         known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()
         self.changed, self.before = known.get("change", {}), known.get("before_label", {})
-        self.several = w.whole.systems is not None
         self.labelled = "label" in scores and bool(scores["label"].notna().any())
-        self.documents = self.doc in scores
-        self.shown = self.metrics[:_MOST_SCORES]
-        heads = [w.say("column.sample_id"), w.say("column.question")]
-        heads += [w.say("column.system")] * self.several + [w.say("column.document")] * self.documents
-        heads += [w.say("column.label")] * self.labelled + [f">{w.title(name)}" for name in self.shown]
-        self.heads = (*heads, *[f">{w.title(TOTAL)}"] * bool(w.total))
-        passages = scores.get("retrieved_contexts", pd.Series(dtype=object)).dropna()
-        every = [str(one) for name in self.texts for one in scores[name].dropna()]
-        every += {str(one) for cell in passages for one in _list(cell)}
+        self.columns: list[tuple[str, Write]] = [(w.say("column.question"), _line("question", 160))]
+        self.columns += [(w.say("column.system"), _line("system", 40))] * (w.whole.systems is not None)
+        self.columns += [(w.say("column.document"), _line(self.doc, 60))] * (self.doc in scores)
+        self.columns += [(w.say("column.label"), self.label)] * self.labelled
+        shown = [*self.metrics[:_MOST_SCORES], *w.total]
+        self.columns += [(f">{w.title(name)}", partial(self.score, name)) for name in shown]
+        whole = scores.head(MOST_WHOLE)
+        every = [str(one) for name in self.texts for one in whole[name].dropna()]
+        every += {str(one) for cell in whole.get("retrieved_contexts", ()) for one in _list(cell)}
         self.most = longest([len(text.encode("utf-8", "replace")) for text in every], _TEXT_BYTES)
 
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
-        name = key = key_of(row.get("sample_id", row.get("question", "")))
+        name = key = key_of(_id(row))
         while anchor(key) in self.keys:  # ids that differ in white space alone would have one place
             self.keys[anchor(name)] += 1
             key = f"{name}~{self.keys[anchor(name)]}"
         self.keys[anchor(key)] = 1
         return key
 
-    def cells(self, row: Row, name: str) -> tuple[Any, ...]:
-        label = _text(row, "label")
-        cells: list[Any] = [name, one_line(_text(row, "question"), 160)]
-        cells += [one_line(_text(row, "system"), 40)] * self.several
-        cells += [one_line(_text(row, self.doc), 60)] * self.documents
-        if self.labelled:
-            cells.append(Mark(LABEL_TONES.get(label, "good"), self.w.say(f"label.{label}")) if label else "")
-        names = [*self.shown, *self.w.total]
-        return (*cells, *(self.w.value(one, row[one]) if not is_missing(row.get(one)) else "" for one in names))
+    def label(self, row: Row) -> Mark | str:
+        return label_mark(self.w, row["label"]) if _text(row, "label") else ""
+
+    def score(self, name: str, row: Row) -> str:
+        return "" if is_missing(row.get(name)) else self.w.value(name, row[name])
 
     def plain(self, row: Row) -> tuple[str, ...]:
         """Return the cells of a row that only the script lists."""
-        return tuple(cell.text if isinstance(cell, Mark) else cell or markup.MISSING
-                     for cell in self.cells(row, self.key(row)))  # fmt: skip
+        cells = [self.key(row), *(write(row) for _, write in self.columns)]
+        return tuple(cell.text if isinstance(cell, Mark) else cell or MISSING for cell in cells)
 
-    def filters(self, row: Row, at: Any) -> dict[str, str]:
+    def filters(self, row: Row) -> dict[str, str]:
         """Return what the filters look at."""
-        label = _text(row, "label")
-        low = [name for name in self.below if bool(self.below[name].get(at, False))]
-        known = str(row.get("sample_id", row.get("question", "")))
+        label, low, known = _text(row, "label"), row[_BELOW], _id(row)
         wrong = label not in RIGHT if label else bool(low)
         found = {"w": "1" if wrong else "0", "o": label, "d": _text(row, self.doc), "m": "\n".join(low)}
         return found | ({"c": self.changed[known]} if known in self.changed else {})
 
-    def sample(self, row: Row, at: Any) -> Sample:
+    def sample(self, row: Row) -> blocks.Sample:
         """Return a row whole."""
-        key = self.key(row)
-        passages = [str(one) for one in _list(row.get("retrieved_contexts"))]
+        key, passages = self.key(row), [str(one) for one in _list(row.get("retrieved_contexts"))]
         ids = [str(one.get("id", "")) if isinstance(one, dict) else "" for one in _list(row.get("chunks"))]
-        cited = {str(one) for one in _list(row.get("citations"))}
-        parts = [(name, row[name]) for name in self.texts if not is_missing(row[name])]
-        texts = [(self.w.say(f"column.{name}"), matched(cut(value, self.most), passages) if name == "answer"
-                  else cut(value, self.most)) for name, value in parts]  # fmt: skip
-        known = str(row.get("sample_id", row.get("question", "")))
-        if before := _text(self.before, known):
-            texts.append((self.w.say("questions.before"), self.w.say(f"label.{before}")))
+        say, words, cited = self.w.say, self.words["cited"], {str(one) for one in _list(row.get("citations"))}
+        lines: list[tuple[str, Any]] = []
+        for name in (name for name in self.texts if not is_missing(row[name])):
+            text = cut(row[name], self.most)
+            lines.append((say(f"column.{name}"), matched(text, passages) if name == "answer" else text))
+        if before := _text(self.before, _id(row)):
+            lines.append((say("questions.before"), say(f"label.{before}")))
         shown = []
-        for place, text in enumerate(passages[:_MOST_PASSAGES]):
-            name = ids[place] if place < len(ids) else ""
-            name += f" · {self.w.say('questions.cited')}" if name and name in cited else ""
-            short = cut(text, self.most)
-            shown.append((self.numbers.setdefault(short, len(self.numbers) + 1), name, short))
+        for name, passage in zip([*ids, *[""] * len(passages)], passages[:_MOST_PASSAGES], strict=False):
+            text, title = cut(passage, self.most), f"{name} · {words}" if name and name in cited else name
+            shown.append((self.numbers.setdefault(text, len(self.numbers) + 1), title, text))
         if not passages and ids:
-            names = ", ".join(f"{one} ({self.w.say('questions.cited')})" if one in cited else one for one in ids)
-            texts.append((self.w.say("questions.passages"), one_line(names, 600)))
-        notes = tuple(self._reasons(row))
-        return Sample(key, self.cells(row, key), self.filters(row, at), tuple(texts), tuple(shown), notes)
+            names = ", ".join(f"{one} ({words})" if one in cited else one for one in ids)
+            lines.append((say("questions.passages"), one_line(names, 600)))
+        cells = (key, *(write(row) for _, write in self.columns))
+        return blocks.Sample(key, cells, self.filters(row), tuple(lines), tuple(shown), tuple(self.reasons(row)))
 
-    def _reasons(self, row: Row) -> Iterator[str]:
+    def reasons(self, row: Row) -> Iterator[str]:
         """Yield the scores that are not columns, then why scores are missing."""
-        more = [f"{self.w.title(name)} {self.w.value(name, row[name])}" for name in self.metrics[_MOST_SCORES:]
-                if not is_missing(row.get(name))]  # fmt: skip
+        w, gone = self.w, dict[str, list[str]]()
+        more = [name for name in self.metrics[_MOST_SCORES:] if not is_missing(row[name])]
         if more:
-            yield " · ".join(more)
-        by_reason: dict[str, list[str]] = {}
-        for name in self.metrics:
-            if is_missing(row.get(name)):
-                by_reason.setdefault(_why(self.w, name, row), []).append(self.w.title(name))
-        for reason, names in by_reason.items():
-            yield f"{self.w.list(names, most=8)}: {reason}"
+            yield " · ".join(f"{w.title(name)} {w.value(name, row[name])}" for name in more)
+        for name in (name for name in self.metrics if is_missing(row[name])):
+            gone.setdefault(_why(w, name, row), []).append(w.title(name))
+        yield from (f"{w.list(names, most=8)}: {reason}" for reason, names in gone.items())
         if row.get("partial") is True:
-            yield self.w.say("questions.partial")
+            yield w.say("questions.partial")
         if miss := _text(row, "miss"):
-            yield f"{self.w.say('column.miss')}: {miss}"
+            yield f"{w.say('column.miss')}: {miss}"
 
-    def chips(self, every: Sequence[dict[str, str]]) -> tuple[tuple[str, str, int], ...]:
+    def chips(self, every: Sequence[Row]) -> tuple[tuple[str, str, int], ...]:
         """Return the buttons of the first filter with their counts; the first is pressed."""
-        def n(key: str, value: str) -> int:
-            return sum(one.get(key) == value for one in every)
-
-        names = ("chip_wrong", "chip_right") if self.labelled else ("chip_low", "chip_fine")
-        wrong, right = (self.w.say(f"questions.{name}") for name in names)
-        found = [("wrong", wrong, n("w", "1"))]
-        found += [(label, self.w.say(f"label.{label}"), n("o", label)) for label in LABEL_TONES]
-        found += [("right", right, n("w", "0"))]
-        found += [(key, self.w.say(f"compared.{key}"), n("c", key)) for key in ("broken", "fixed")]
-        every_chip = ("", self.w.say("questions.chip_all"), len(every))
-        return (*(chip for chip in found if chip[2]), every_chip)
+        say, names = self.w.say, ("wrong", "right") if self.labelled else ("low", "fine")
+        wrong, right = (say(f"questions.chip_{name}") for name in names)
+        chips = [("wrong", wrong, "w", "1"), *((one, say(f"label.{one}"), "o", one) for one in BAD_FIRST)]
+        chips.append(("right", right, "w", "0"))
+        chips += [(one, say(f"compared.{one}"), "c", one) for one in ("broken", "fixed")]
+        counts = [(code, label, sum(one.get(key) == value for one in every)) for code, label, key, value in chips]
+        return (*(chip for chip in counts if chip[2]), ("", say("questions.chip_all"), len(every)))
 
     def choices(self) -> dict[str, tuple[str, tuple[tuple[str, str], ...]]]:
         """Return the lists to choose from: documents, and metrics below their threshold."""
-        docs = self.w.sheet.scores[self.doc].dropna().unique().tolist() if self.documents else []
-        low = [name for name in self.below if self.below[name].any()]
+        w, scores = self.w, self.w.sheet.scores
+        docs = scores[self.doc].dropna().unique().tolist() if self.doc in scores else []
+        low = [name for name in [*w.quality, *w.rates] if any(name in names for names in self.scores[_BELOW])]
         found = {
-            "d": (self.w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
-            "m": (self.w.say("questions.below"), tuple((name, self.w.title(name)) for name in low)),
+            "d": (w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
+            "m": (w.say("questions.below"), tuple((name, w.title(name)) for name in low)),
         }
         return {key: one for key, one in found.items() if 0 < len(one[1]) <= _MOST_FILTER}
 
 
 def _text(row: Row, key: str) -> str:
     return "" if is_missing(row.get(key)) else str(row[key])
+
+
+def _id(row: Row) -> str:
+    """Return what a question is known by."""
+    return str(row.get("sample_id", row.get("question", "")))
+
+
+def _line(key: str, most: int) -> Write:
+    return lambda row: one_line(_text(row, key), most)
 
 
 def _list(value: Any) -> list[Any]:
@@ -1410,12 +1332,9 @@ def longest(sizes: Sequence[int], budget: int) -> int:
     >>> longest([10, 10, 500, 500], 1000), longest([10, 20], 1000)
     (490, 1000)
     """
-    left = budget
-    for place, size in enumerate(sorted(sizes)):
-        if size * (len(sizes) - place) > left:
-            return left // (len(sizes) - place)
-        left -= size
-    return budget
+    ordered = np.sort(np.array(sizes, dtype=int))
+    room = (budget - np.cumsum(ordered) + ordered) // np.arange(len(ordered), 0, -1)  # for each of those left
+    return int(next(iter(room[ordered > room]), budget))
 
 
 def cut(value: object, most: int) -> str:

@@ -22,15 +22,15 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ragnb import markup, texts
+from ragnb import texts
 from ragnb.comparison import WeightMap
 from ragnb.comparison.differences import Pairs
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
-from ragnb.markup import Safe, count, draw, element, ends, is_missing, join, number, one_line
+from ragnb.markup import Safe, count, element, ends, is_missing, join, number, one_line, rendering
 from ragnb.markup.blocks import Code, Mark, Small, Table, Text
-from ragnb.markup.rendering import LANGUAGES
+from ragnb.markup.rendering import LANGUAGES, draw
 from ragnb.readers import read_cases, to_csv_text
 from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, Rubric, records
@@ -119,13 +119,13 @@ class Twin:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
         self._name, lang = f"rg-twin-{next(numbers)}", self.model.lang
         own = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
-        style, alert = Html(lang, join([markup.style(notebook=True), own])), Html(lang)
+        style, alert = Html(lang, join([rendering.style(notebook=True), own])), Html(lang)
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
         return make("VBox", [style.widget, alert.widget, *children]).add_class("rg-editor")
 
     def _repr_html_(self) -> str:
-        return markup.fragment(self._static(), lang=self.model.lang)
+        return rendering.fragment(self._static(), lang=self.model.lang)
 
     def _ipython_display_(self) -> None:
         """Show the widget and its twin in a notebook."""
@@ -968,7 +968,7 @@ def _total(model: Weighing) -> Safe:
     return join([
         element("h4", name), element("p", value, " ", mark, class_="rg-big"),
         element("p", f"{interval} · {w.n(row)}", class_="rg-note"),
-        draw(replace(w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL)), tone=tone), width=260),
+        draw(w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone), width=260),
         element("p", before, class_="rg-note"),
     ])  # fmt: skip
 
