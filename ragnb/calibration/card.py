@@ -933,7 +933,6 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
     if cells.n < 2:
         return out | {"note": load(asked.lang)("corrected.no_labels", n=cells.n)}
     how: dict[str, Any] = {"ends": ends, "level": asked.level}
-    bias = cells.bias(level=asked.level)
     judge, human = (stats.clustered_mean(scores, **cells.how, **how) for scores in (cells.judge, cells.human))
     found = stats.Corrected(*astuple(human))
     if n_judged:  # all rows together are the population that the labels were sampled from
@@ -946,10 +945,11 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
-    out |= with_ends(found) | {"se": found.se, "weight": found.weight} | with_ends(bias, "bias", "bias_")
-    out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
-    out["note"] = _note(found, bias, cells.n_clusters, unjudged, asked.lang)
-    return out | {"n_clusters": found.n_clusters}
+    out |= with_ends(found) | {"se": found.se, "weight": found.weight}
+    for name, mean in (("judge", judge), ("human", human)):
+        out |= with_ends(mean, f"{name}_value", f"{name}_")
+    out |= with_ends(cells.bias(level=asked.level), "bias", "bias_")
+    return out | {"n_clusters": found.n_clusters, "note": _note(out, cells.n_clusters, unjudged, asked.lang)}
 
 
 def _joined(sentences: list[str], lang: str) -> str:
@@ -963,22 +963,19 @@ def not_random(p: float) -> bool:
 
 def draw_text(row: Mapping[Any, Any], lang: str) -> str:
     """Return a sentence on labels that do not look like a random sample, with the judge's means on both parts."""
-    means = {"labelled": number(row["judge_labelled"], 2), "rest": number(row["judge_rest"], 2)}
-    return load(lang)("corrected.not_random", **means, z=number(abs(row["draw_z"]), 1))
+    return told(lang, "corrected.not_random", row, distance=abs(row["draw_z"]))
 
 
-def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:
+def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> str:
     """Return the notes on a corrected mean, the judge's bias first."""
-    say = load(lang)
-    ends = {"bias": number(bias.value), "low": number(bias.low), "high": number(bias.high)}
-    side = "above" if bias.low > 0 else "below" if bias.high < 0 else "open" if bias.low <= 0 else "unknown"
-    told = {
-        f"judge_{side}": True, "no_judged": not found.n_judged,
-        "no_weight": found.n_judged and found.weight == 0, "one_cluster": labelled == 1,
-        "few_clusters": 1 < labelled < _FEW, "unjudged": unjudged,
+    low, high = row["bias_low"], row["bias_high"]
+    side = "above" if low > 0 else "below" if high < 0 else "open" if low <= 0 else "unknown"
+    holding = {
+        f"judge_{side}": True, "no_judged": not row["n_judged"], "no_weight": row["n_judged"] and row["weight"] == 0,
+        "one_cluster": labelled == 1, "few_clusters": 1 < labelled < _FEW, "unjudged": unjudged,
     }
-    n = {"few_clusters": labelled, "unjudged": unjudged}
-    return _joined([say(f"corrected.{key}", **ends, n=n.get(key)) for key, holds in told.items() if holds], lang)
+    facts = {**row, "labelled": labelled, "unjudged": unjudged}
+    return _joined([told(lang, f"corrected.{key}", facts) for key in holding if holding[key]], lang)
 
 
 WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
@@ -1215,19 +1212,16 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
     rows, words = verdicts.to_dict("records"), verdicts["verdict"]
     verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
     if len(rows) > 1:
-        say, alone = load(lang), verdicts["judge"].nunique() == 1
-        sums = ((words == word).sum() for word in WORST_LAST)
-        counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
+        say, named = load(lang), partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
         best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
-        nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
-        drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
-        spent = [name_of(row, lang, alone=alone) for row in rows if np.isnan(row["widened"])]
-        looks = "look_once" if pd.isna(rows[0]["labels_planned"]) else "look_spent_rows" if spent else "look_rows"
+        drawn = [named(row) for row in rows if not_random(row["draw_p"])]
+        spent, planned = [named(row) for row in rows if np.isnan(row["widened"])], rows[0]["labels_planned"]
+        looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
         reasons = (
-            say(f"calibration.many_{_slug(verdict)}", n=len(rows), **counts),
-            f"{nearest} {share_line(best, tolerance, lang)}",
+            say(f"calibration.many_{_slug(verdict)}", n=len(rows), **{_slug(w): (words == w).sum() for w in WORST_LAST}),
+            f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
             *([say("calibration.draws", what=listing(drawn))] if drawn else []),
-            say(f"calibration.{looks}", what=listing(spent), labels=rows[0]["labels_planned"]),
+            say(f"calibration.{looks}", what=listing(spent), labels_planned=planned),
         )
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
     return {"verdict": verdict, "sides": sides, "reasons": reasons}
@@ -1241,24 +1235,34 @@ def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
 
 def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
     """Return one sentence on the agreement, its target and the best constant score."""
-    values = {"share": percent(row["share"]), "constant": percent(row["constant"])}
-    values |= {"tolerance": f"{tolerance:g}", "score": f"{row['constant_score']:.3g}"}
-    if not np.isfinite(row["low"]):
-        return load(lang)("calibration.no_interval", **values)
-    ends = {name: percent(row[name]) for name in ("low", "high", "target")}
-    return load(lang)("calibration.share", **values, **ends)
+    key = "share" if np.isfinite(row["low"]) else "no_interval"
+    return told(lang, f"calibration.{key}", row, tolerance=tolerance)
 
 
-def signed(value: float) -> str:
-    """Return a difference with its sign.
+class Written(float):
+    """A number in a sentence, whose text says how it is written: ``{n:2}`` (decimals), ``percent`` or ``signed``.
 
     Examples
     --------
-    >>> signed(0.594), signed(-0.405), signed(float("nan"))
-    ('+0.59', '−0.41', '—')
+    >>> "{:percent}, {:signed}, {:signed}, {:2}".format(*map(Written, (0.886, 0.594, -0.405, float("nan"))))
+    '88.6 %, +0.59, −0.41, —'
     """
-    written = number(value, 2)
-    return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
+
+    def __format__(self, form: str) -> str:
+        value = float(self)
+        if form == "percent":
+            return percent(value)
+        if form == "signed":
+            written = number(value, 2)
+            return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
+        return number(value, int(form)) if form.isdigit() else format(value, form)
+
+
+def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
+    """Return a text filled with the facts of a row."""
+    values = {**facts, **more}
+    numbers = {name: Written(value) for name, value in values.items() if isinstance(value, float)}
+    return load(lang)(key, **(values | numbers))
 
 
 def calibrate(
@@ -1397,7 +1401,7 @@ def _piece(
     row |= {name: found[0].get(name, np.nan) for name in DRAW}
     row |= {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
     needs = stats.labels_needed(cells.flags(asked.tolerance), **cells.how, **asked.goal)
-    text = _labels_line(needs, row, asked)
+    text = _labels_line(needs, row, asked.lang)
     whole = dict.fromkeys(("total", "more", "independent"), "Int64")
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
@@ -1448,21 +1452,12 @@ def _hopeless(row: Mapping[str, Any]) -> str | None:
     return "constant" if np.isfinite(row["share"]) and row["share"] <= row["constant"] else None
 
 
-def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], asked: Asked) -> str:
+def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
     """Return how many more labels are needed, or why more of them will not help."""
-    say, reason = load(asked.lang), _hopeless(row)
-    if row["verdict"] == TRUST:
-        return say("calibration.labels_done")
+    key, reason = f"labels.{'enough' if needs.more == 0 else needs.reason}", _hopeless(row)
     if needs.reason != "share_at_or_below_target" and reason:
-        return say(f"calibration.labels_{reason}")
-    key = "enough" if needs.more == 0 else needs.reason
-    values = _written(percent, {"seen": needs.seen, "planned": needs.planned, "target": asked.target})
-    counts = {"n": row["n"], "total": needs.total, "more": needs.more, "labels": asked.labels_planned}
-    return say(f"labels.{key}", deff=number(needs.deff, 2), **values, **counts)
-
-
-def _written(form: Callable[[Any], str], values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: form(value) for name, value in values.items()}
+        key = f"calibration.labels_{reason}"
+    return told(lang, "calibration.labels_done" if row["verdict"] == TRUST else key, row, **asdict(needs))
 
 
 def _reasons(
@@ -1470,46 +1465,34 @@ def _reasons(
     asked: Asked,
 ) -> tuple[str, ...]:  # fmt: skip
     """Return the sentences of one judge and dimension, the two that decide first."""
-    say, two, what = load(asked.lang), partial(number, digits=2), name_of(row, asked.lang, alone=True)
-    gain, delta = measures["over_constant"], row["delta"]
-
-    def tell(key: str, **values: Any) -> str:
-        return say(f"calibration.{key}", **values)
-
+    say, (low, high), words = partial(told, asked.lang), asked.ends, entry(asked.lang, "calibration.word")
+    delta, gain = row["delta"], measures["over_constant"]
     beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
     where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else "open"
     if not row["unbiased"] and row["bias_lower"] >= -delta and row["bias_upper"] <= delta:
         where = "system"
     looks = "once" if asked.fraction is None else "spent" if asked.fraction > 1 else "planned"
-    plan = {"n": row["n"], "labels": asked.labels_planned, "times": two(row["widened"])}
-    plan["least"] = two(row["widened"] * (asked.fraction or 1) ** 0.25)
-    plan |= _written(percent, {end: row[end] for end in ("lower", "upper")})
-    plan |= _written(signed, {end: row[end] for end in ("bias_lower", "bias_upper")})
-    out = [
-        tell(f"headline_{'spent' if looks == 'spent' else _slug(row['verdict'])}", what=what),
-        share_line(row, asked.tolerance, asked.lang), tell(f"look_{looks}", **plan),
-        tell(beats, **_written(percent, with_ends(gain, "gain"))),
-        tell(f"bias_{where}", **_written(signed, with_ends(measures["bias"], "bias")), delta=f"{delta:.3g}"),
-    ]
+    facts = {
+        **row, **with_ends(gain, "gain", "gain_"), **with_ends(ranks, "rank", "rank_"),
+        "what": name_of(row, asked.lang, alone=True), "least": row["widened"] * (asked.fraction or 1) ** 0.25,
+        "tolerance": asked.tolerance, "part": asked.tolerance / (high - low), "scale_low": low, "scale_high": high,
+        "floor": measures["floor"].value, "ceiling": measures.get("ceiling", NONE).value,
+    }  # fmt: skip
+    headline = f"headline_{'spent' if looks == 'spent' else _slug(row['verdict'])}"
+    out = [say(f"calibration.{key}", facts) for key in (headline, f"look_{looks}", beats, f"bias_{where}")]
+    out.insert(1, share_line(row, asked.tolerance, asked.lang))
     if RECALIBRATE in row["sides"]:
         best = frames["recalibration"].query("passes").sort_values("mae").iloc[0]
-        shares = _written(percent, {name: best[name] for name in ("share", "low", "high")})
-        out.append(tell("recalibrate", map=tell(f"word.{best['map']}"), **shares))
+        out.append(say("calibration.recalibrate", best.to_dict(), map=words[best["map"]]))
     if RANKING_ONLY in row["sides"]:
-        out.append(tell("ranking", **_written(two, with_ends(ranks))))
+        out.append(say("calibration.ranking", facts))
     for part in frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records"):
-        values = _written(signed, {end: part[end] for end in ("low", "high")})
-        key = "inflated" if part["kind"] == "overall" else "inflated_system"
-        out.append(tell(key, bias=two(part["value"]), system=part["group"], **values))
+        out.append(say(f"calibration.{'inflated' if part['kind'] == 'overall' else 'inflated_system'}", part))
     for word in (TRUST, REJECT):
-        named = frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]
-        out += [tell(f"bands_{_slug(word)}", bands=", ".join(named))] if len(named) else []
-    low, high = asked.ends
-    width = _written("{:g}".format, {"low": low, "high": high, "tolerance": asked.tolerance})
-    shares = _written(percent, {"part": asked.tolerance / (high - low), "floor": measures["floor"].value})
-    out += [needs, tell("width", **width, **shares)]
-    ceiling = measures["ceiling"].value if "ceiling" in measures else np.nan
-    return (*out, tell("ceiling", ceiling=percent(ceiling))) if np.isfinite(ceiling) else tuple(out)
+        if len(named := frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]):
+            out.append(say(f"calibration.bands_{_slug(word)}", {"bands": ", ".join(named)}))
+    out += [needs, say("calibration.width", facts)]
+    return (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
 
 
 def _slug(word: str) -> str:
@@ -1521,20 +1504,18 @@ def _notes(
     guessed: Scale | None, clustered: bool, lang: str,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the caveats of the numbers."""
-    say, fewest, drawn = load(lang), int(verdicts["n_clusters"].min()), footer["drawn_at_random"]
-    low, high = guessed or (0.0, 0.0)
     tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
-    found: Sequence[tuple[str, Any, dict[str, Any]]] = [
-        ("damaged", source.get("damaged"), {"n": source.get("damaged"), "lines": source.get("lines")}),
-        ("rows_are_clusters", not clustered, {}), ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
-        ("guessed_scale", guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
-        ("missing", footer["n_missing"], {"n": footer["n_missing"]}),
-        ("one_rater", footer["raters"] is None, {}),
-        ("weighted", any(np.ptp(part.weights) > 0 for part in cells), {}),
-        ("not_random", drawn is False and not tested, {}), ("unknown_draw", drawn is None, {}),
-    ]
-    rows = [note_row(code, "", say(f"calibration.note.{code}", **values)) for code, held, values in found if held]
+    fewest, drawn, (low, high) = verdicts["n_clusters"].min(), footer["drawn_at_random"], guessed or (0.0, 0.0)
+    facts = {**footer, **source, "fewest": fewest, "low": low, "high": high}
+    holding = {
+        "damaged": source.get("damaged"), "rows_are_clusters": not clustered,
+        "few_clusters": clustered and fewest < ROUGH, "guessed_scale": guessed, "missing": footer["n_missing"],
+        "one_rater": footer["raters"] is None, "weighted": any(np.ptp(part.weights) > 0 for part in cells),
+        "not_random": drawn is False and not tested, "unknown_draw": drawn is None,
+    }  # fmt: skip
+    rows = [note_row(code, "", told(lang, f"calibration.note.{code}", facts)) for code in holding if holding[code]]
     for row in tested:
         name = name_of(row, lang, alone=verdicts["judge"].nunique() == 1)
-        rows.append(note_row("not_random", name, say("calibration.about", what=name, text=draw_text(row, lang))))
+        text = load(lang)("calibration.about", what=name, text=draw_text(row, lang))
+        rows.append(note_row("not_random", name, text))
     return note_frame(rows)
