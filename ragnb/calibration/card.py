@@ -47,39 +47,28 @@ class Asked:
     """The arguments of a public function; no `human` means judge scores only.
 
     `whole` keeps every row with its item and its labels as they are; else labels become sorted text, and engines
-    other than pandas count equal rows. Opened ratings hold their scale here, one judge's labels on one dimension
-    also their `fraction` of those planned.
+    other than pandas count equal rows. Opened ratings hold their scale here, as its lowest and highest label, and
+    the acceptable bias; one judge's labels on one dimension also their `fraction` of those planned.
     """
 
     human: Names = "human"
     by: Names | None = "dimension"
-    scale: Scale | None = None
+    scale: Any = None
     cluster: str | None = "cluster"
     missing: Missing = None
     rater: str = "rater"
     item: str = "item_id"
-    system: str = "system"
     groups: tuple[str, ...] = ()
     whole: bool = False
     tolerance: float = 0.0
     level: float = 0.95
     digits: int | None = 10
     target: float = 0.8
-    delta: float | None = None
+    delta: Any = None
     labels_planned: int | None = None
     fraction: float | None = None
     seed: int = 0
     lang: str = "en"
-
-    @property
-    def ends(self) -> Scale:
-        """The scale, which opened ratings always have."""
-        return self.scale or (-np.inf, np.inf)
-
-    @property
-    def acceptable_bias(self) -> float:
-        """The acceptable bias: the given one, else 1/18 of the scale."""
-        return (self.ends[1] - self.ends[0]) / 18 if self.delta is None else self.delta
 
     @property
     def goal(self) -> dict[str, Any]:
@@ -88,21 +77,12 @@ class Asked:
 
     def accepts(self, bias: Estimate) -> bool:
         """Whether the whole interval of a bias is acceptable."""
-        return bias.low >= -self.acceptable_bias and bias.high <= self.acceptable_bias
+        return bool(bias.low >= -self.delta and bias.high <= self.delta)
 
 
 def as_list(values: Any) -> list[Any]:
     """Return one name or number, or several, as a list; None is none."""
     return [] if values is None else [values] if np.ndim(values) == 0 else list(values)
-
-
-def blocks(table: pd.DataFrame, asked: Asked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the labels and the rows of every group of opened ratings that has some, in the labels' order."""
-    by = [f":{name}" for name in as_list(asked.by) if f":{name}" in table]
-    parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
-    for labels, rows in parts:
-        if asked.whole or not rows["further"].all():
-            yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
 
 
 def need_pandas(frame: object, reader: str) -> None:
@@ -115,8 +95,16 @@ def opened_blocks(
     ratings: Any, judge: Names, asked: Asked, judged: Any = None
 ) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:
     """Return the labels (the judge first) and the rows of each judge's groups, and what was asked of them."""
-    opened = [(name, *open_ratings(ratings, name, asked, judged)) for name in as_list(judge)]
-    return [({"judge": name, **one}, rows, own) for name, table, own in opened for one, rows in blocks(table, own)]
+    found = []
+    for name in as_list(judge):
+        table, opened_as = open_ratings(ratings, name, asked, judged)
+        by = [f":{column}" for column in as_list(asked.by) if f":{column}" in table]
+        parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
+        for labels, rows in parts:
+            if asked.whole or not rows["further"].all():
+                named = {column[1:]: label for column, label in zip(by, labels, strict=True)}
+                found.append(({"judge": name} | named, rows, opened_as))
+    return found
 
 
 def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tuple[pd.DataFrame, Asked]:
@@ -152,8 +140,8 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         )
     parts = [table.assign(further=False)]
     if judged is not None:
-        keys = [str(name)[1:] for name in table if str(name)[0] == ":"] if asked.whole else []
-        needs = [*keys, *as_list(asked.cluster if "cluster" in table else None)]
+        needs = [name[1:] for name in table if asked.whole and name[0] == ":"]
+        needs += as_list(asked.cluster if "cluster" in table else None)
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
@@ -164,13 +152,16 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         table["cluster"] = codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
     else:  # lone ratings of unequal weights are their own clusters
         table["cluster"] = np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
-    if not asked.whole:
+    if asked.whole:
+        _refuse_twice(table, asked.item)
+    else:
         for name, column in table.filter(regex="^:").items():
             number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
             if name in by or not number or column.nunique() <= FEW_NUMBERS:
                 table[name] = _labels(column)
         table = _counted(table)
-    return table, replace(asked, scale=(low, high))
+    delta = (high - low) / 18 if asked.delta is None else asked.delta
+    return table, replace(asked, scale=(low, high), delta=delta)
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
@@ -209,7 +200,7 @@ def _checked(
     wanted = [judge, *human, *raters, *usual, *needs]
     for name in (name for name in wanted if name not in columns):
         raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
-    kept = [*([asked.item] * asked.whole), asked.system, *by, *asked.groups]
+    kept = [*([asked.item] * asked.whole), "system", *by, *asked.groups]
     more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
     if isinstance(frame, pd.DataFrame):
@@ -244,7 +235,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
     if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
-    same = [c for c in (asked.item, asked.system, *as_list(asked.by), asked.cluster) if c in table.columns]
+    same = [c for c in (asked.item, "system", *as_list(asked.by), asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
     if given.index.has_duplicates:
@@ -592,7 +583,7 @@ def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.Data
 
 def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estimate]:
     """Return every measure of one judge on one dimension that applies, by name."""
-    x, y, scale = cells.judge, cells.human, asked.ends
+    x, y, scale = cells.judge, cells.human, asked.scale
     how: dict[str, Any] = {**cells.how, "level": asked.level}
     sums: dict[str, Any] = {**cells.sums, "level": asked.level}
     near: dict[str, Any] = {**how, "tolerance": asked.tolerance}
@@ -652,7 +643,7 @@ def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
 
 def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one."""
-    code, names = _band_of(cells.judge, *asked.ends)
+    code, names = _band_of(cells.judge, *asked.scale)
     rows = []
     for band, name in names.items():
         part = cells.where(code == band)
@@ -758,7 +749,7 @@ def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
     rows = []
     for k in range(int(place.max(initial=-1)) + 1):
         part = cells.where(place == k)
-        mean = stats.clustered_mean(part.human, **part.how, ends=asked.ends, level=asked.level)
+        mean = stats.clustered_mean(part.human, **part.how, ends=asked.scale, level=asked.level)
         score = float(np.average(part.judge, weights=part.sums["counts"]))
         rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
     frame = pd.DataFrame(rows)
@@ -769,7 +760,7 @@ def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
 
 def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
-    low, high = asked.ends
+    low, high = asked.scale
     frame = pd.DataFrame({"judge_score": cells.judge, "human_score": cells.human, "n": cells.counts.astype(int)})
     scores = ["judge_score", "human_score"]
     if len(frame[scores].drop_duplicates()) > MOST_CELLS:
@@ -863,19 +854,17 @@ def corrected_mean(
     if not 0 < level < 1:
         raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
     load(lang)
-    table, opened = open_ratings(ratings, judge, asked, judged)
-    _refuse_twice(table, item)
-    if not table["human"].notna().any():
+    found = opened_blocks(ratings, judge, asked, judged)
+    if not any(part["human"].notna().any() for _, part, _ in found):
         raise RagnbError(
             "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
-    found = [*blocks(table, opened)]
-    rows = [head | corrected_row(of, _ends(of) if scale is None else opened.ends, asked) for head, of in found]
+    rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in found]
     for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
         row["draw_p"] = float(p)
         if not_random(p):
             row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
-    return pd.DataFrame(rows, columns=[*found[0][0], *COLUMNS])
+    return pd.DataFrame(rows, columns=[*list(found[0][0])[1:], *COLUMNS])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -1138,73 +1127,52 @@ class CalibrationCard:
 def parts(card: CalibrationCard) -> Iterator[Section]:
     """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
     say, words = load(card.lang), entry(card.lang, "calibration.word")
-    whole = words["overall"]
     frames = {
-        "verdicts": card.verdicts.assign(sides=[", ".join(sides) for sides in card.verdicts["sides"]]),
+        "verdicts": card.verdicts.assign(sides=card.verdicts["sides"].map(", ".join)),
         "bands": card.bands.replace({"verdict": {"too few": words["too_few"]}}),
-        "inflation": card.inflation.replace({"kind": {"overall": whole}}),
+        "inflation": card.inflation.replace({"kind": {"overall": words["overall"]}}),
         "recalibration": card.recalibration.replace({"map": words}),
-        "corrected": card.corrected.replace({"system": {"": whole}, "way": words}), "table": _measures(card),
+        "corrected": card.corrected.replace({"system": {"": words["overall"]}, "way": words}),
+        "table": _measures(card),
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
     alone |= {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
+    blocks: dict[str, Block] = {}
     for key, columns in LAYOUT["tables"].items():
-        labels, written, rows = [], [], frames[key].to_dict("records")
-        for name, own in ({"judge": {}, "dimension": {}} | columns).items():
-            how = {"label": name, "kind": "text"} | LAYOUT["columns"].get(name, {}) | own
-            label, kind = say(f"calibration.column.{how['label']}"), how["kind"]
-            interval = (key, name) == ("table", "value") or "interval" in kind
-            if name not in alone:
-                labels.append(">" * (kind != "text") + label + f" [{card.level:.0%}]" * interval)
-                written.append([_cell(row, name, **how) for row in rows])
-        if rows:
-            yield _part(key, Table(tuple(labels), tuple(zip(*written, strict=True))), say)
-    for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
-        if lines:
-            yield _part(key, Text(lines, "list"), say)
-
-
-def _cell(
-    row: Mapping[Any, Any], name: str, *, kind: str, low: str = "low", high: str = "high", digits: int = 3,
-    **_: str
-) -> str:
-    """Write one cell of a card; an interval reads the columns of its ends."""
-    if pd.isna(value := row[name]):
-        return ""
-    if "interval" in kind:
-        return with_interval(value, row[low], row[high], kind != "interval", digits)
-    write = {"percent": percent, "count": count}.get(kind, str)
-    return number(value, digits) if kind == "number" else write(value)
-
-
-def _part(key: str, block: Block, say: Any) -> Section:
-    title = say(f"calibration.title.{key}")
-    return Section(key, title, title, blocks=(block,))
+        rows, written = frames[key].to_dict("records"), {}
+        for name in (name for name in ("judge", "dimension", *columns) if name not in alone):
+            look = LAYOUT["columns"].get(name, {}) | columns.get(name, {})
+            form, label = look.get("form", f"{{{name}}}"), say(f"calibration.column.{look.get('label', name)}")
+            level = f" [{card.level:.0%}]" if "[" in form or "interval" in look else ""
+            cells = ["" if pd.isna(row[name]) else filled(form, row) for row in rows]
+            written[">" * ("form" in look) + label + level] = cells
+        blocks[key] = Table(tuple(written), tuple(zip(*written.values(), strict=True)))
+    blocks |= {"notes": Text(tuple(card.notes["text"]), "list"), "footer": Text(tuple(_footer(card)), "list")}
+    for key, block in blocks.items():
+        title = say(f"calibration.title.{key}")
+        if block.rows if isinstance(block, Table) else block.lines:
+            yield Section(key, title, title, blocks=(block,))
 
 
 def _measures(card: CalibrationCard) -> pd.DataFrame:
     """Return the agreement table with its measures named and their values written out."""
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
-        share, value = row["measure"] in LAYOUT["shares"], row["value"]
-        alone = count if row["measure"] == "n_missing" else percent if share else number
-        whole = np.isfinite(row["low"])
-        text = with_interval(value, row["low"], row["high"], percent=share) if whole else alone(value)
-        row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
+        kind = "share" if row["measure"] in LAYOUT["shares"] else "number"
+        forms = LAYOUT["measures"].get(row["measure"], LAYOUT["measures"][kind])
+        row["value"] = filled(forms[int(np.isfinite(row["low"]))], row)
+        row["measure"] = entry(card.lang, "calibration.measure")[row["measure"]]
     return pd.DataFrame(rows)
 
 
 def _footer(card: CalibrationCard) -> Iterator[str]:
     """Yield what made the card, label and value."""
-    say = load(card.lang)
-    for name, label in entry(card.lang, "calibration.footer").items():
-        if name in card.footer:
-            if isinstance((value := card.footer[name]), bool):
-                value = say("column.yes" if value else "column.no")
-            elif isinstance(value, float):
-                value = number(value, 2)
-            yield f"{label}: {say('calibration.footer.unsaid') if value is None else value}"
+    labels = entry(card.lang, "calibration.footer")
+    for name in (name for name in labels if name in card.footer):
+        if (value := card.footer[name]) is None or isinstance(value, bool):
+            value = labels["unsaid"] if value is None else load(card.lang)(f"column.{'yes' if value else 'no'}")
+        yield f"{labels[name]}: {number(value, 2) if isinstance(value, float) else value}"
 
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
@@ -1240,29 +1208,32 @@ def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
 
 
 class Written(float):
-    """A number in a sentence, whose text says how it is written: ``{n:2}`` (decimals), ``percent`` or ``signed``.
+    """A number in a text, which says how it is written: ``{n:2}`` (decimals), ``percent``, ``bare``, ``signed``.
 
     Examples
     --------
-    >>> "{:percent}, {:signed}, {:signed}, {:2}".format(*map(Written, (0.886, 0.594, -0.405, float("nan"))))
-    '88.6 %, +0.59, −0.41, —'
+    >>> "{:percent}, {:bare}, {:signed}, {:signed}, {:2}".format(*map(Written, (0.886, 0.8, 0.594, -0.405, np.nan)))
+    '88.6 %, 80.0, +0.59, −0.41, —'
     """
 
     def __format__(self, form: str) -> str:
         value = float(self)
-        if form == "percent":
-            return percent(value)
+        if form in ("percent", "bare"):
+            return percent(value).removesuffix(" %" * (form == "bare"))
         if form == "signed":
             written = number(value, 2)
             return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
         return number(value, int(form)) if form.isdigit() else format(value, form)
 
 
-def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
+def filled(text: str, facts: Mapping[Any, Any]) -> str:
     """Return a text filled with the facts of a row."""
-    values = {**facts, **more}
-    numbers = {name: Written(value) for name, value in values.items() if isinstance(value, float)}
-    return load(lang)(key, **(values | numbers))
+    return text.format(**{name: Written(fact) if isinstance(fact, float) else fact for name, fact in facts.items()})
+
+
+def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
+    """Return a text of a language filled with the facts of a row."""
+    return filled(entry(lang, key), {**facts, **more})
 
 
 def calibrate(
@@ -1344,7 +1315,7 @@ def calibrate(
         target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
     )  # fmt: skip
     found = opened_blocks(ratings, judge, asked, judged)
-    lows, highs = zip(*(own.ends for *_, own in found), strict=True)
+    lows, highs = zip(*(own.scale for *_, own in found), strict=True)
     heads = [dict(zip(("judge", "dimension"), [*labels.values(), ALL], strict=False)) for labels, *_ in found]
     pieces = [_piece(head, rows, own) for head, (_, rows, own) in zip(heads, found, strict=True)]
     rows, tables, cells = zip(*pieces, strict=True)
@@ -1372,7 +1343,7 @@ def calibrate(
     notes = _notes(verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
         **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
-        tolerance=tolerance, target=target, delta=replace(asked, scale=ends).acceptable_bias, level=level,
+        tolerance=tolerance, target=target, delta=(ends[1] - ends[0]) / 18 if delta is None else delta, level=level,
         scale=ends, lang=lang,
     )  # fmt: skip
 
@@ -1393,7 +1364,7 @@ def _piece(
     parts = {"": rows}  # all, and each system
     if ":system" in rows and rated[":system"].nunique() > 1:
         parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
-    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
+    found = [{"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()]
     means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *COLUMNS])
     frames["corrected"], ranks = corrected_ways(means), NONE
     if cells.cluster is not None:
@@ -1417,7 +1388,7 @@ def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: A
     inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
     bound misses the target. Where labels are planned, each bound holds at every look together.
     """
-    target, delta, score = asked.target, asked.acceptable_bias, measures["constant_score"].value
+    target, delta, score = asked.target, asked.delta, measures["constant_score"].value
     once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
     plan: dict[str, Any] = {"level": once, "fraction": asked.fraction}
     share, bias = cells.share(asked.tolerance, **plan), cells.bias(**plan | {"level": asked.level})
@@ -1465,7 +1436,7 @@ def _reasons(
     asked: Asked,
 ) -> tuple[str, ...]:  # fmt: skip
     """Return the sentences of one judge and dimension, the two that decide first."""
-    say, (low, high), words = partial(told, asked.lang), asked.ends, entry(asked.lang, "calibration.word")
+    say, (low, high), words = partial(told, asked.lang), asked.scale, entry(asked.lang, "calibration.word")
     delta, gain = row["delta"], measures["over_constant"]
     beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
     where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else "open"
