@@ -424,25 +424,21 @@ def cells_of(rows: pd.DataFrame, group: Any = 0) -> Cells:
     )  # fmt: skip
 
 
-def random_groups(cells: Cells, seed: int) -> Cells:
+def random_groups(cells: Cells, seed: int = 0) -> Cells:
     """Return the cells with at most 1,000 clusters; single ratings and surplus clusters are grouped.
 
     Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
     chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.
     """
-    rng = np.random.default_rng(seed)
+    rng, names = np.random.default_rng(seed), cells.n_clusters
     if cells.cluster is not None:
-        names, code = np.unique(cells.cluster, return_inverse=True)
-        of = rng.permutation(len(names)) % MOST_CLUSTERS if len(names) > MOST_CLUSTERS else np.arange(len(names))
-        return replace(cells, cluster=of[code].astype(np.int64))
+        code = stats.packed(cells.cluster)
+        return replace(cells, cluster=rng.permutation(names)[code] % MOST_CLUSTERS) if names > MOST_CLUSTERS else cells
     counts = cells.counts.astype(np.int64)
-    groups = int(min(MOST_CLUSTERS, counts.sum()))
-    if cells.n <= 50_000:
-        at = np.repeat(np.arange(len(counts)), counts)
-        return replace(cells.where(at), cluster=rng.permutation(len(at)) % groups, counts=np.ones(len(at)))
-    drawn = rng.multinomial(counts, np.full(groups, 1 / groups))
-    at, own = np.nonzero(drawn)
-    return replace(cells.where(at), cluster=own.astype(np.int64), counts=drawn[at, own].astype(float))
+    groups = min(MOST_CLUSTERS, cells.n)
+    at = np.repeat(np.arange(len(counts)), counts)
+    pairs, sizes = np.unique(at * groups + rng.permutation(len(at)) % groups, return_counts=True)
+    return replace(cells.where(pairs // groups), cluster=pairs % groups, counts=sizes.astype(float))
 
 
 def fingerprint(parts: list[tuple[str, Cells]]) -> str:
@@ -475,13 +471,6 @@ MOST_CELLS = 5000
 MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
 MAP_COLUMNS += ["helps", "passes"]
 # Every measure, in reading order.
-MEASURES = (
-    "within", "floor", "constant", "constant_score", "over_constant", "ceiling", "within_rounded", "exact",
-    "mean_judge", "mean_human", "mae", "bias", "slope", "loa_low", "loa_high", "kendall", "kendall_by_system",
-    "qwk", "alpha", "raters", "n_missing",
-)  # fmt: skip
-
-
 def agreement(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
     tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
@@ -610,78 +599,70 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
         measures["exact"] = stats.within_share(*rounded, **near | {"tolerance": 0})
         measures["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
     if ":system" in rows:
-        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes), seed=0)
-        scores, system = (few.judge, few.human), few.group
-        if len(np.unique(system)) > 1:
-            measures["kendall_by_system"] = stats.kendall_of_means(*scores, system, **few.sums, level=asked.level)
+        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes))
+        if len(np.unique(few.group)) > 1:
+            of_means = stats.kendall_of_means(few.judge, few.human, few.group, **few.sums, level=asked.level)
+            measures["kendall_by_system"] = of_means
     if "rater0" in rows:
         rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
-        grid = rows.filter(regex="^rater").to_numpy()
-        of = None if cells.cluster is None else rows["cluster"]
+        grid, of = rows.filter(regex="^rater").to_numpy(), None if cells.cluster is None else rows["cluster"]
         measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
-        ceiling: dict[str, Any] = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
-        measures["ceiling"] = stats.human_ceiling(grid, of, **ceiling)
+        pairs = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
+        measures["ceiling"] = stats.human_ceiling(grid, of, **pairs)
         measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
-    return {name: measures[name] for name in MEASURES if name in measures}
+    return {name: measures[name] for name in LAYOUT["measures"] if name in measures}
 
 
 def over_constant(cells: Cells, score: float, tolerance: float, **options: Any) -> Estimate:
     """Return the paired difference between the judge's agreement and that of a constant `score`."""
-    theirs = stats.within(np.full(len(cells.human), score), cells.human, tolerance)
+    theirs = replace(cells, judge=np.full_like(cells.judge, score)).flags(tolerance)
     return stats.clustered_mean(cells.flags(tolerance) - theirs, **cells.how, **options)
 
 
-def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
-    """Return a band a score, the label it rounds to or a tenth of a scale without labels, and the bands' names."""
-    if 2 <= high - low <= WIDEST:
-        code = stats.round_half_up(x).astype(np.int64)
-        return code, {int(c): str(int(c)) for c in np.unique(code)}
-    step = (high - low) / 10
-    code = np.clip(np.floor((x - low) / step + 1e-9), 0, 9).astype(np.int64)
-    return code, {int(c): f"{low + c * step:g}–{low + (c + 1) * step:g}" for c in np.unique(code)}
-
-
 def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one."""
-    code, names = _band_of(cells.judge, *asked.scale)
-    rows = []
-    for band, name in names.items():
+    """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one.
+
+    A band is the label that a score rounds to, or a tenth of a scale without labels.
+    """
+    (low, high), rows = asked.scale, []
+    labelled, step = 2 <= high - low <= WIDEST, (high - low) / 10
+    tenth = np.clip(np.floor((cells.judge - low) / step + SLACK), 0, 9)
+    code = stats.round_half_up(cells.judge) if labelled else tenth
+    for band in np.unique(code):
         part = cells.where(code == band)
         share = part.share(asked.tolerance, level=asked.level)
         above = stats.p_above(share, asked.target, share=True, fraction=asked.fraction)
         above = above if part.n_clusters >= LEAST_CLUSTERS else np.nan
-        row = {"band": name, "start": float(part.judge.min()), "end": float(part.judge.max())}
+        row = {"band": f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"}
+        row |= {"start": float(part.judge.min()), "end": float(part.judge.max())}
         row |= with_ends(share, "share") | with_ends(part.bias(level=asked.level), "bias", "bias_")
         row |= {"n": part.n, "n_clusters": part.n_clusters, "p": min(above, 1 - above)}
-        rows.append(row | {"verdict": "TRUST" if above <= 0.5 else "REJECT"})
+        rows.append(row | {"verdict": TRUST if above <= 0.5 else REJECT})
     frame = pd.DataFrame(rows)
     frame["p"] = stats.holm(frame["p"])
-    frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, "NOT PROVEN")
+    frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, NOT_PROVEN)
     frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, "too few")
     return frame
 
 
 def inflation(rows: pd.DataFrame, cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
-    found = [_biased("overall", "", cells, NONE, asked)]
+    found = [("overall", "", cells, NONE)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
-        groups = np.unique(split.group)
-        for group in groups if len(groups) > 1 else []:
-            inside = split.group == group
-            rest = _beside(split, inside, asked.level)
-            found.append(_biased(kind, names[group], split.where(inside), rest, asked))
-    frame = pd.DataFrame(found)
+        if len(groups := np.unique(split.group)) > 1:
+            inside = ((names[group], split.group == group) for group in groups)
+            found += [(kind, name, split.where(at), _beside(split, at, asked.level)) for name, at in inside]
+    table = []
+    for kind, name, part, rest in found:
+        bias, decisive = (part.bias(level=asked.level, fraction=fraction) for fraction in (None, asked.fraction))
+        above = stats.p_above(bias, 0.0)
+        row = {"kind": kind, "group": name, **with_ends(bias), "upper": decisive.high}
+        row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(above, 1 - above)}
+        table.append(row | {"n": bias.n, "n_clusters": bias.n_clusters})
+    frame = pd.DataFrame(table)
     frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
     return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
-
-
-def _biased(kind: str, group: str, cells: Cells, rest: Estimate, asked: Asked) -> dict[str, Any]:
-    bias, decisive = (cells.bias(level=asked.level, fraction=fraction) for fraction in (None, asked.fraction))
-    one_sided = stats.p_above(bias, 0.0)
-    row = {"kind": kind, "group": group, **with_ends(bias), "upper": decisive.high}
-    row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(one_sided, 1 - one_sided)}
-    return row | {"n": bias.n, "n_clusters": bias.n_clusters}
 
 
 def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
@@ -715,20 +696,20 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
 
 def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
-    own = cells if cells.cluster is not None else random_groups(cells, asked.seed)
-    maps, rows, how = {}, [], {**own.how, "level": asked.level}
-    if own.n_clusters > 1:
-        scores = stats.recalibrate(own.judge, own.human, own.how["clusters"], counts=own.counts)
-        maps = {name: replace(own, judge=predicted) for name, predicted in scores.items()}
-    errors = {name: np.abs(mapped.judge - own.human) for name, mapped in maps.items()}
-    mae = {name: stats.clustered_mean(error, **how) for name, error in errors.items()}
-    shares = {name: mapped.share(asked.tolerance, level=asked.level) for name, mapped in maps.items()}
-    for name, mapped in maps.items():
-        low = mapped.share(asked.tolerance, level=2 * asked.level - 1, fraction=asked.fraction).low
-        helps = name in stats.MAPS and mae[name].value < min(mae["raw"].value, mae["constant"].value)
+    own, rows = cells if cells.cluster is not None else random_groups(cells, asked.seed), []
+    errors: dict[str, Array] = {}
+    mae: dict[str, Estimate] = {}
+    shares: dict[str, Estimate] = {}
+    mapped = stats.recalibrate(own.judge, own.human, own.cluster, counts=own.counts) if own.n_clusters > 1 else {}
+    for name, judge in mapped.items():  # raw and constant come first
+        found, is_map = replace(own, judge=judge), name in stats.MAPS
+        errors[name], shares[name] = np.abs(judge - own.human), found.share(asked.tolerance, level=asked.level)
+        mae[name] = stats.clustered_mean(errors[name], **own.how, level=asked.level)
+        low = found.share(asked.tolerance, level=2 * asked.level - 1, fraction=asked.fraction).low
+        helps = is_map and mae[name].value < min(mae["raw"].value, mae["constant"].value)
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
-        passes = bool(passes and asked.accepts(mapped.bias(level=asked.level, fraction=asked.fraction)))
-        gain = stats.clustered_mean(errors["raw"] - errors[name], **how) if name in stats.MAPS else NONE
+        passes = bool(passes and asked.accepts(found.bias(level=asked.level, fraction=asked.fraction)))
+        gain = stats.clustered_mean(errors["raw"] - errors[name], **own.how, level=asked.level) if is_map else NONE
         row = {"map": name, **with_ends(mae[name], "mae", "mae_"), **with_ends(shares[name], "share")}
         rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
     return pd.DataFrame(rows, columns=MAP_COLUMNS)
@@ -744,16 +725,13 @@ def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
     values, place = np.unique(np.round(cells.judge, 9), return_inverse=True)
     if len(values) > MOST_POINTS:
         before = np.cumsum(np.bincount(place, weights=cells.counts))
-        part_of = np.floor((before - 1e-9) / before[-1] * MOST_POINTS).astype(np.int64)
-        place = np.unique(part_of, return_inverse=True)[1][place]
-    rows = []
-    for k in range(int(place.max(initial=-1)) + 1):
-        part = cells.where(place == k)
+        place = np.floor((before - 1e-9) / before[-1] * MOST_POINTS)[place]
+    parts, rows = [cells.where(place == point) for point in np.unique(place)], []
+    for part in parts:
         mean = stats.clustered_mean(part.human, **part.how, ends=asked.scale, level=asked.level)
         score = float(np.average(part.judge, weights=part.sums["counts"]))
         rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
-    frame = pd.DataFrame(rows)
-    weights = np.bincount(place, weights=cells.sums["counts"])
+    frame, weights = pd.DataFrame(rows), [float(part.sums["counts"].sum()) for part in parts]
     frame.insert(4, "isotonic", isotonic_regression(frame["human"], weights=weights).x)
     return frame
 
@@ -1159,8 +1137,7 @@ def _measures(card: CalibrationCard) -> pd.DataFrame:
     """Return the agreement table with its measures named and their values written out."""
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
-        kind = "share" if row["measure"] in LAYOUT["shares"] else "number"
-        forms = LAYOUT["measures"].get(row["measure"], LAYOUT["measures"][kind])
+        forms = LAYOUT["forms"][LAYOUT["measures"][row["measure"]]]
         row["value"] = filled(forms[int(np.isfinite(row["low"]))], row)
         row["measure"] = entry(card.lang, "calibration.measure")[row["measure"]]
     return pd.DataFrame(rows)
