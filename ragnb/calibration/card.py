@@ -20,14 +20,14 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_known, need_whole, not_a_frame
-from ragnb.markup import count, number, percent, with_interval
+from ragnb.markup import number, percent
 from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import Codes, as_pandas, coded
+from ragnb.weights.columns import as_pandas, coded
 from ragnb.weights.engines import opened, swift
 
 Names = str | Sequence[str]
@@ -351,105 +351,85 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
     return low, high if high > low else low + 1.0
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Distinct rated pairs of one judge on one dimension; `counts` is the number of ratings of each.
+def design(cells: pd.DataFrame, *, of_sums: bool = False) -> dict[str, Any]:
+    """Return the keyword arguments of the means in `ragnb.stats`.
 
-    `cluster` is None where every rating stands alone. `group` holds one column more, where asked for. `weights`
-    are 1 / inclusion probability, on average 1; where they differ, every rating has a cluster, its own at least.
+    Functions of sums take no weights: for them a weight is a fraction of a row.
     """
-
-    judge: Array
-    human: Array
-    cluster: Codes | None
-    counts: Array
-    group: Codes
-    weights: Array
-
-    @property
-    def how(self) -> dict[str, Any]:
-        """The keyword arguments of the means in `ragnb.stats`."""
-        return {"clusters": self.cluster, "counts": self.counts, "weights": self.weights}
-
-    @property
-    def sums(self) -> dict[str, Any]:
-        """The keyword arguments of functions of sums, for which a weight is a fraction of a row."""
-        return {"clusters": self.cluster, "counts": self.counts * self.weights}
-
-    @property
-    def n(self) -> int:
-        """How many ratings there are."""
-        return round(float(self.counts.sum()))
-
-    @property
-    def n_clusters(self) -> int:
-        """How many clusters they come from."""
-        return self.n if self.cluster is None else len(np.unique(self.cluster))
-
-    def flags(self, tolerance: float) -> Array:
-        """Which pairs agree within the tolerance."""
-        return stats.within(self.judge, self.human, tolerance)
-
-    def share(self, tolerance: float, **options: Any) -> Estimate:
-        """Return the share within the tolerance."""
-        return stats.within_share(self.judge, self.human, tolerance=tolerance, **self.how, **options)
-
-    def bias(self, **options: Any) -> Estimate:
-        """Return the mean of judge − human."""
-        return stats.bias(self.judge, self.human, **self.how, **options)
-
-    def where(self, chosen: Any) -> Cells:
-        """Return some of the cells, by flags or by places."""
-        return replace(self, **{name: part[chosen] for name, part in vars(self).items() if part is not None})
+    clusters = None if (cells["cluster"] < 0).all() else cells["cluster"].to_numpy()
+    counts, weights = cells["count"].to_numpy(), cells["weight"].to_numpy()
+    by_row = {"counts": counts * weights} if of_sums else {"counts": counts, "weights": weights}
+    return {"clusters": clusters, **by_row}
 
 
-def cells_of(rows: pd.DataFrame, group: Any = 0) -> Cells:
+def flags(cells: pd.DataFrame, asked: Asked) -> Array:
+    """Return which pairs agree within the tolerance."""
+    return stats.within(cells["judge"], cells["human"], asked.tolerance)
+
+
+def mean(values: Any, cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
+    """Return the clustered mean of one value per cell."""
+    return stats.clustered_mean(values, **design(cells), **{"level": asked.level} | options)
+
+
+def share(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
+    """Return the share of pairs within the tolerance."""
+    return mean(flags(cells, asked), cells, asked, ends=(0.0, 1.0), binary=True, **options)
+
+
+def bias(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
+    """Return the mean of judge − human."""
+    return mean(cells["judge"] - cells["human"], cells, asked, **options)
+
+
+def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
     """Return the distinct pairs among rows of opened ratings, within clusters and groups.
+
+    Returns
+    -------
+    DataFrame
+        ``judge, human, cluster`` (−1 where every rating stands alone), ``count``, the ratings of each, ``weight``,
+        1 / inclusion probability, on average 1 (where they differ, every rating has a cluster), ``group``.
 
     Examples
     --------
     >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked())[0]
-    >>> cells_of(rows).counts.tolist()
+    >>> cells_of(rows)["count"].tolist()
     [1.0, 2.0]
     """
     keys = ["group", "cluster", "human", "judge", "weight"]
     pairs = rows[[*keys[1:], "count"]].assign(group=group).dropna(subset=["human", "judge"])
-    cells = _counted(pairs).sort_values(keys)
-    cluster, counts, weights = (cells[name].to_numpy() for name in ("cluster", "count", "weight"))
-    return Cells(
-        judge=cells["judge"].to_numpy(), human=cells["human"].to_numpy(),
-        cluster=None if (rows["cluster"] < 0).all() else cluster,
-        counts=counts, group=cells["group"].to_numpy(dtype=np.int64),
-        weights=weights * counts.sum() / max(counts @ weights, 1e-300),
-    )  # fmt: skip
+    cells = _counted(pairs).sort_values(keys, ignore_index=True)
+    total = max(cells["count"] @ cells["weight"], 1e-300)
+    return cells.assign(weight=cells["weight"] * cells["count"].sum() / total)
 
 
-def random_groups(cells: Cells, seed: int = 0) -> Cells:
+def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Return the cells with at most 1,000 clusters; single ratings and surplus clusters are grouped.
 
     Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
     chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.
     """
-    rng, names = np.random.default_rng(seed), cells.n_clusters
-    if cells.cluster is not None:
-        code = stats.packed(cells.cluster)
-        return replace(cells, cluster=rng.permutation(names)[code] % MOST_CLUSTERS) if names > MOST_CLUSTERS else cells
-    counts = cells.counts.astype(np.int64)
-    groups = min(MOST_CLUSTERS, cells.n)
-    at = np.repeat(np.arange(len(counts)), counts)
+    rng, code = np.random.default_rng(seed), stats.packed(cells["cluster"].to_numpy())
+    if (cells["cluster"] >= 0).all():
+        many = code.max(initial=-1) + 1
+        few = many <= MOST_CLUSTERS
+        return cells if few else cells.assign(cluster=rng.permutation(many)[code] % MOST_CLUSTERS)
+    at = np.repeat(np.arange(len(cells)), cells["count"].astype(int))
+    groups = min(MOST_CLUSTERS, len(at))
     pairs, sizes = np.unique(at * groups + rng.permutation(len(at)) % groups, return_counts=True)
-    return replace(cells.where(pairs // groups), cluster=pairs % groups, counts=sizes.astype(float))
+    return cells.iloc[pairs // groups].assign(cluster=pairs % groups, count=sizes.astype(float))
 
 
-def fingerprint(parts: list[tuple[str, Cells]]) -> str:
+def fingerprint(parts: Mapping[str, pd.DataFrame]) -> str:
     """Return the SHA-256 of the cells, the same whatever the engine and the order of the rows."""
     digest = hashlib.sha256()
-    for name, cells in parts:
+    for name, cells in parts.items():
         digest.update(name.encode())
-        weights = cells.weights if np.ptp(cells.weights) > 0 else None
-        cluster = None if cells.cluster is None else np.unique(cells.cluster, return_inverse=True)[1]
-        for column in (cells.judge, cells.human, cluster, cells.counts, weights):
-            digest.update(np.round(np.asarray([] if column is None else column, dtype="<f8"), 9).tobytes())
+        lone, alike = (cells["cluster"] < 0).all(), np.ptp(cells["weight"]) == 0
+        codes = cells.assign(cluster=stats.packed(cells["cluster"].to_numpy()))
+        for column in ("judge", "human", *["cluster"] * (not lone), "count", *["weight"] * (not alike)):
+            digest.update(np.round(codes[column].to_numpy(dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 
 
@@ -570,74 +550,68 @@ def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.Data
     return pd.DataFrame([head | row for row in rows])
 
 
-def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estimate]:
+def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str, Estimate]:
     """Return every measure of one judge on one dimension that applies, by name."""
-    x, y, scale = cells.judge, cells.human, asked.scale
-    how: dict[str, Any] = {**cells.how, "level": asked.level}
-    sums: dict[str, Any] = {**cells.sums, "level": asked.level}
-    near: dict[str, Any] = {**how, "tolerance": asked.tolerance}
+    x, y, scale, within = cells["judge"], cells["human"], asked.scale, share(cells, asked)
+    how: dict[str, Any] = {**design(cells), "level": asked.level}
+    sums: dict[str, Any] = {**design(cells, of_sums=True), "level": asked.level}
 
     def plain(value: float) -> Estimate:
-        return Estimate(value, np.nan, np.nan, np.nan, cells.n, cells.n_clusters)
+        return Estimate(value, np.nan, np.nan, np.nan, within.n, within.n_clusters)
 
-    score, constant = stats.best_constant(y, **near)
+    score, constant = stats.best_constant(y, tolerance=asked.tolerance, **how)
     low, high = stats.limits_of_agreement(x, y, **sums)
     measures = {
-        "within": cells.share(asked.tolerance, level=asked.level),
+        "within": within, "constant": constant, "constant_score": plain(score),
         "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
-        "constant": constant, "constant_score": plain(score),
-        "over_constant": over_constant(cells, score, asked.tolerance, level=asked.level),
-        "mean_judge": stats.clustered_mean(x, ends=scale, **how),
-        "mean_human": stats.clustered_mean(y, ends=scale, **how), "mae": stats.mae(x, y, scale=scale, **how),
-        "bias": cells.bias(level=asked.level), "loa_low": low, "loa_high": high,
-        "slope": stats.slope_on_mean(x, y, **sums), "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
-        "n_missing": plain(round(float(rows["count"].sum())) - cells.n),
+        "over_constant": over_constant(cells, score, asked), "mean_judge": mean(x, cells, asked, ends=scale),
+        "mean_human": mean(y, cells, asked, ends=scale), "mae": stats.mae(x, y, scale=scale, **how),
+        "bias": bias(cells, asked), "loa_low": low, "loa_high": high, "slope": stats.slope_on_mean(x, y, **sums),
+        "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
+        "n_missing": plain(round(float(rows["count"].sum())) - within.n),
     }
     if scale[1] - scale[0] >= 2:
-        rounded = stats.round_half_up(x), stats.round_half_up(y)
-        measures["within_rounded"] = stats.within_share(*rounded, **near)
-        measures["exact"] = stats.within_share(*rounded, **near | {"tolerance": 0})
+        rounded = cells.assign(judge=stats.round_half_up(x), human=stats.round_half_up(y))
+        measures["within_rounded"] = share(rounded, asked)
+        measures["exact"] = share(rounded, replace(asked, tolerance=0.0))
         measures["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
     if ":system" in rows:
         few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes))
-        if len(np.unique(few.group)) > 1:
-            of_means = stats.kendall_of_means(few.judge, few.human, few.group, **few.sums, level=asked.level)
-            measures["kendall_by_system"] = of_means
+        how = design(few, of_sums=True) | {"level": asked.level}
+        if few["group"].nunique() > 1:
+            measures["kendall_by_system"] = stats.kendall_of_means(few["judge"], few["human"], few["group"], **how)
     if "rater0" in rows:
         rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
-        grid, of = rows.filter(regex="^rater").to_numpy(), None if cells.cluster is None else rows["cluster"]
+        grid, of = rows.filter(regex="^rater").to_numpy(), None if sums["clusters"] is None else rows["cluster"]
+        how = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
         measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
-        pairs = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
-        measures["ceiling"] = stats.human_ceiling(grid, of, **pairs)
+        measures["ceiling"] = stats.human_ceiling(grid, of, **how)
         measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
     return {name: measures[name] for name in LAYOUT["measures"] if name in measures}
 
 
-def over_constant(cells: Cells, score: float, tolerance: float, **options: Any) -> Estimate:
+def over_constant(cells: pd.DataFrame, score: float, asked: Asked, **options: Any) -> Estimate:
     """Return the paired difference between the judge's agreement and that of a constant `score`."""
-    theirs = replace(cells, judge=np.full_like(cells.judge, score)).flags(tolerance)
-    return stats.clustered_mean(cells.flags(tolerance) - theirs, **cells.how, **options)
+    gain = flags(cells, asked) - flags(cells.assign(judge=score), asked)
+    return mean(gain, cells, asked, **options)
 
 
-def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
+def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one.
 
     A band is the label that a score rounds to, or a tenth of a scale without labels.
     """
     (low, high), rows = asked.scale, []
     labelled, step = 2 <= high - low <= WIDEST, (high - low) / 10
-    tenth = np.clip(np.floor((cells.judge - low) / step + SLACK), 0, 9)
-    code = stats.round_half_up(cells.judge) if labelled else tenth
-    for band in np.unique(code):
-        part = cells.where(code == band)
-        share = part.share(asked.tolerance, level=asked.level)
-        above = stats.p_above(share, asked.target, share=True, fraction=asked.fraction)
-        above = above if part.n_clusters >= LEAST_CLUSTERS else np.nan
+    tenth = np.clip(np.floor((cells["judge"] - low) / step + SLACK), 0, 9)
+    for band, part in cells.groupby(stats.round_half_up(cells["judge"]) if labelled else tenth.to_numpy()):
+        found = share(part, asked)
+        above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
+        above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
         row = {"band": f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"}
-        row |= {"start": float(part.judge.min()), "end": float(part.judge.max())}
-        row |= with_ends(share, "share") | with_ends(part.bias(level=asked.level), "bias", "bias_")
-        row |= {"n": part.n, "n_clusters": part.n_clusters, "p": min(above, 1 - above)}
-        rows.append(row | {"verdict": TRUST if above <= 0.5 else REJECT})
+        row |= {"start": part["judge"].min(), "end": part["judge"].max(), **with_ends(found, "share")}
+        row |= with_ends(bias(part, asked), "bias", "bias_") | {"n": found.n, "n_clusters": found.n_clusters}
+        rows.append(row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT})
     frame = pd.DataFrame(rows)
     frame["p"] = stats.holm(frame["p"])
     frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, NOT_PROVEN)
@@ -645,32 +619,32 @@ def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
     return frame
 
 
-def inflation(rows: pd.DataFrame, cells: Cells, asked: Asked) -> pd.DataFrame:
+def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
     found = [("overall", "", cells, NONE)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
-        if len(groups := np.unique(split.group)) > 1:
-            inside = ((names[group], split.group == group) for group in groups)
-            found += [(kind, name, split.where(at), _beside(split, at, asked.level)) for name, at in inside]
+        if (groups := split["group"].unique()).size > 1:
+            sides = [(names[group], split["group"] == group) for group in np.sort(groups)]
+            found += [(kind, name, split[inside], _beside(split, inside, asked)) for name, inside in sides]
     table = []
     for kind, name, part, rest in found:
-        bias, decisive = (part.bias(level=asked.level, fraction=fraction) for fraction in (None, asked.fraction))
-        above = stats.p_above(bias, 0.0)
-        row = {"kind": kind, "group": name, **with_ends(bias), "upper": decisive.high}
+        own, decisive = (bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction))
+        above = stats.p_above(own, 0.0)
+        row = {"kind": kind, "group": name, **with_ends(own), "upper": decisive.high}
         row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(above, 1 - above)}
-        table.append(row | {"n": bias.n, "n_clusters": bias.n_clusters})
+        table.append(row | {"n": own.n, "n_clusters": own.n_clusters})
     frame = pd.DataFrame(table)
     frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
     return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
 
 
-def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
+def _beside(cells: pd.DataFrame, inside: Any, asked: Asked) -> Estimate:
     """Return the bias in the group less the bias outside it, by the jackknife over clusters."""
-    rows = complete_rows([cells.judge - cells.human], **cells.how)
-    sides = [rows.weights * side for side in (inside, ~inside)]
+    rows = complete_rows([cells["judge"] - cells["human"]], **design(cells))
+    sides = [rows.weights * side for side in (inside.to_numpy(), ~inside.to_numpy())]
     parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
-    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=level)
+    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=asked.level)
 
 
 def gap(sums: Array) -> Array:
@@ -694,81 +668,82 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
             yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
 
 
-def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
+def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
-    own, rows = cells if cells.cluster is not None else random_groups(cells, asked.seed), []
-    errors: dict[str, Array] = {}
-    mae: dict[str, Estimate] = {}
-    shares: dict[str, Estimate] = {}
-    mapped = stats.recalibrate(own.judge, own.human, own.cluster, counts=own.counts) if own.n_clusters > 1 else {}
-    for name, judge in mapped.items():  # raw and constant come first
-        found, is_map = replace(own, judge=judge), name in stats.MAPS
-        errors[name], shares[name] = np.abs(judge - own.human), found.share(asked.tolerance, level=asked.level)
-        mae[name] = stats.clustered_mean(errors[name], **own.how, level=asked.level)
-        low = found.share(asked.tolerance, level=2 * asked.level - 1, fraction=asked.fraction).low
-        helps = is_map and mae[name].value < min(mae["raw"].value, mae["constant"].value)
+    own = random_groups(cells, asked.seed) if (cells["cluster"] < 0).all() else cells
+    columns = own["judge"], own["human"], own["cluster"]
+    mapped = stats.recalibrate(*columns, counts=own["count"]) if own["cluster"].nunique() > 1 else {}
+    errors: dict[str, Array] = {name: np.abs(scores - own["human"]) for name, scores in mapped.items()}
+    maes = {name: mean(error, own, asked) for name, error in errors.items()}
+    shares = {name: share(own.assign(judge=scores), asked) for name, scores in mapped.items()}
+    rows = []
+    for name, scores in mapped.items():
+        found, is_map = own.assign(judge=scores), name in stats.MAPS
+        low = share(found, asked, level=2 * asked.level - 1, fraction=asked.fraction).low
+        helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
-        passes = bool(passes and asked.accepts(found.bias(level=asked.level, fraction=asked.fraction)))
-        gain = stats.clustered_mean(errors["raw"] - errors[name], **own.how, level=asked.level) if is_map else NONE
-        row = {"map": name, **with_ends(mae[name], "mae", "mae_"), **with_ends(shares[name], "share")}
+        passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
+        gain = mean(errors["raw"] - errors[name], own, asked) if is_map else NONE
+        row = {"map": name, **with_ends(maes[name], "mae", "mae_"), **with_ends(shares[name], "share")}
         rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
     return pd.DataFrame(rows, columns=MAP_COLUMNS)
 
 
-def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
+def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return E[human | judge] at each score with its interval, and the isotonic map.
 
     A point is a score of the judge, or one of twenty equal parts of the ratings.
     """
     from scipy.optimize import isotonic_regression
 
-    values, place = np.unique(np.round(cells.judge, 9), return_inverse=True)
-    if len(values) > MOST_POINTS:
-        before = np.cumsum(np.bincount(place, weights=cells.counts))
-        place = np.floor((before - 1e-9) / before[-1] * MOST_POINTS)[place]
-    parts, rows = [cells.where(place == point) for point in np.unique(place)], []
-    for part in parts:
-        mean = stats.clustered_mean(part.human, **part.how, ends=asked.scale, level=asked.level)
-        score = float(np.average(part.judge, weights=part.sums["counts"]))
-        rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
-    frame, weights = pd.DataFrame(rows), [float(part.sums["counts"].sum()) for part in parts]
+    place = cells["judge"].round(9)
+    if place.nunique() > MOST_POINTS:
+        before = cells.groupby(place)["count"].sum().cumsum()
+        place = place.map(np.floor((before - SLACK) / before.iloc[-1] * MOST_POINTS))
+    rows, weights = [], []
+    for _, part in cells.groupby(place):
+        human, size = mean(part["human"], part, asked, ends=asked.scale), part["count"] * part["weight"]
+        point = {"judge_score": np.average(part["judge"], weights=size), **with_ends(human, "human")}
+        rows.append(point | {"n": human.n, "n_clusters": human.n_clusters})
+        weights.append(size.sum())
+    frame = pd.DataFrame(rows)
     frame.insert(4, "isotonic", isotonic_regression(frame["human"], weights=weights).x)
     return frame
 
 
-def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
+def counts(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
     low, high = asked.scale
-    frame = pd.DataFrame({"judge_score": cells.judge, "human_score": cells.human, "n": cells.counts.astype(int)})
     scores = ["judge_score", "human_score"]
+    frame = cells[["judge", "human", "count"]].astype({"count": int}).set_axis([*scores, "n"], axis=1)
     if len(frame[scores].drop_duplicates()) > MOST_CELLS:
         step = (high - low) / 100
         frame[scores] = ((frame[scores] - low) / step).round() * step + low
     return frame.groupby(scores, as_index=False)[["n"]].sum()
 
 
-def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
+def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return the label budget: interval width and probability of showing the target by number of labels.
 
     ``labels``; ``share``, as seen now, and its ``low, high`` expected at so many labels;
     ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
     bound; ``target``; ``n`` labels now.
     """
-    curve = stats.label_budget(cells.flags(asked.tolerance), **cells.how, **asked.goal, level=asked.level)
-    frame = pd.DataFrame(curve).astype({"labels": int})
-    frame.insert(1, "share", cells.share(asked.tolerance).value)
-    return frame.assign(target=asked.target, n=cells.n)
+    curve = stats.label_budget(flags(cells, asked), **design(cells), **asked.goal, level=asked.level)
+    frame, now = pd.DataFrame(curve).astype({"labels": int}), share(cells, asked)
+    frame.insert(1, "share", now.value)
+    return frame.assign(target=asked.target, n=now.n)
 
 
 # Each makes the frame of its name on a card.
 FRAMES = (bands, recalibration, counts, reliability, budget)
 
 
-_FEW = 20
 _ESTIMATE = ("value", "low", "high")
 WAYS = {"judge": "judge_", "human": "human_", "corrected": ""}
 DRAW = ["judge_labelled", "judge_rest", "draw_z", "draw_p"]
 DRAW_LEVEL = 0.01
+BETWEEN = {"en": " ", "zh": ""}  # sentences
 COLUMNS = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight"]
 COLUMNS += [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
 COLUMNS += ["bias", "bias_low", "bias_high", *DRAW, "note"]
@@ -838,10 +813,8 @@ def corrected_mean(
             "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
     rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in found]
-    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
-        row["draw_p"] = float(p)
-        if not_random(p):
-            row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
+    for row in doubtful_draws(rows):
+        row["note"] += BETWEEN[lang] + draw_text(row, lang)
     return pd.DataFrame(rows, columns=[*list(found[0][0])[1:], *COLUMNS])
 
 
@@ -895,37 +868,38 @@ def _ends(part: pd.DataFrame) -> Scale:
 def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, Any]:
     """Return one row of the result: the three means with their intervals, the bias, and a note."""
     cells, seen, labelled = cells_of(part), part["judge"].notna(), part["human"].notna()
+    off, alone = bias(cells, asked), design(part)["clusters"] is None
     n_judged, unjudged = (int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen))
-    out: dict[str, Any] = {"n": cells.n, "n_judged": n_judged, "n_clusters": cells.n_clusters}
-    if cells.n < 2:
-        return out | {"note": load(asked.lang)("corrected.no_labels", n=cells.n)}
-    how: dict[str, Any] = {"ends": ends, "level": asked.level}
-    judge, human = (stats.clustered_mean(scores, **cells.how, **how) for scores in (cells.judge, cells.human))
+    out: dict[str, Any] = {"n": off.n, "n_judged": n_judged, "n_clusters": off.n_clusters}
+    if off.n < 2:
+        return out | {"note": load(asked.lang)("corrected.no_labels", n=off.n)}
+    judge, human = (mean(cells[name], cells, asked, ends=ends) for name in ("judge", "human"))
     found = stats.Corrected(*astuple(human))
     if n_judged:  # all rows together are the population that the labels were sampled from
-        rows = part.loc[part.index.repeat(part["count"].astype(int))]
-        alone = None if cells.cluster is None else rows["cluster"]
-        judge = stats.clustered_mean(rows["judge"], alone, **how)
-        mine, more = (rows[rows["judge"].notna() & (rows["human"].notna() == known)] for known in (True, False))
-        of = (None, None) if alone is None else (mine["cluster"], more["cluster"])
-        weights, scores = mine["weight"], (mine["judge"], more["judge"])
+        how: dict[str, Any] = {"ends": ends, "level": asked.level}
+        rows = part.loc[part.index.repeat(part["count"].astype(int))].dropna(subset="judge")
+        judge = stats.clustered_mean(rows["judge"], None if alone else rows["cluster"], **how)
+        mine, more = (rows[rows["human"].notna() == known] for known in (True, False))
+        of = (None, None) if alone else (mine["cluster"], more["cluster"])
+        scores, weights = (mine["judge"], more["judge"]), mine["weight"]
         found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
-    out |= with_ends(found) | {"se": found.se, "weight": found.weight}
-    for name, mean in (("judge", judge), ("human", human)):
-        out |= with_ends(mean, f"{name}_value", f"{name}_")
-    out |= with_ends(cells.bias(level=asked.level), "bias", "bias_")
-    return out | {"n_clusters": found.n_clusters, "note": _note(out, cells.n_clusters, unjudged, asked.lang)}
-
-
-def _joined(sentences: list[str], lang: str) -> str:
-    return ("" if lang == "zh" else " ").join(sentences)
+    out |= with_ends(found) | {"se": found.se, "weight": found.weight, **with_ends(off, "bias", "bias_")}
+    out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
+    return out | {"n_clusters": found.n_clusters, "note": _note(out, off.n_clusters, unjudged, asked.lang)}
 
 
 def not_random(p: float) -> bool:
     """Whether labels do not look like a random sample, at the 1 % level over all rows of a table."""
     return bool(p <= DRAW_LEVEL)
+
+
+def doubtful_draws(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Adjust the tests of the draw by Holm over the rows; return those whose labels do not look random."""
+    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
+        row["draw_p"] = float(p)
+    return [row for row in rows if not_random(row["draw_p"])]
 
 
 def draw_text(row: Mapping[Any, Any], lang: str) -> str:
@@ -938,11 +912,12 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
     low, high = row["bias_low"], row["bias_high"]
     side = "above" if low > 0 else "below" if high < 0 else "open" if low <= 0 else "unknown"
     holding = {
-        f"judge_{side}": True, "no_judged": not row["n_judged"], "no_weight": row["n_judged"] and row["weight"] == 0,
-        "one_cluster": labelled == 1, "few_clusters": 1 < labelled < _FEW, "unjudged": unjudged,
-    }
+        f"judge_{side}": True, "no_judged": not row["n_judged"],
+        "no_weight": row["n_judged"] and row["weight"] == 0, "one_cluster": labelled == 1,
+        "few_clusters": 1 < labelled < ROUGH, "unjudged": unjudged,
+    }  # fmt: skip
     facts = {**row, "labelled": labelled, "unjudged": unjudged}
-    return _joined([told(lang, f"corrected.{key}", facts) for key in holding if holding[key]], lang)
+    return BETWEEN[lang].join(told(lang, f"corrected.{key}", facts) for key in holding if holding[key])
 
 
 WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
@@ -1158,14 +1133,15 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
     verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
     if len(rows) > 1:
         say, named = load(lang), partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
+        counts = {_slug(word): (words == word).sum() for word in WORST_LAST}
         best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
         drawn = [named(row) for row in rows if not_random(row["draw_p"])]
         spent, planned = [named(row) for row in rows if np.isnan(row["widened"])], rows[0]["labels_planned"]
         looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
         reasons = (
-            say(f"calibration.many_{_slug(verdict)}", n=len(rows), **{_slug(w): (words == w).sum() for w in WORST_LAST}),
+            say(f"calibration.many_{_slug(verdict)}", n=len(rows), **counts),
             f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
-            *([say("calibration.draws", what=listing(drawn))] if drawn else []),
+            *(say("calibration.draws", what=listing(drawn)) for _ in drawn[:1]),
             say(f"calibration.{looks}", what=listing(spent), labels_planned=planned),
         )
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
@@ -1189,8 +1165,8 @@ class Written(float):
 
     Examples
     --------
-    >>> "{:percent}, {:bare}, {:signed}, {:signed}, {:2}".format(*map(Written, (0.886, 0.8, 0.594, -0.405, np.nan)))
-    '88.6 %, 80.0, +0.59, −0.41, —'
+    >>> "{:percent}, {:bare}, {:signed}, {:signed}".format(*map(Written, (0.886, 0.8, 0.594, -0.405)))
+    '88.6 %, 80.0, +0.59, −0.41'
     """
 
     def __format__(self, form: str) -> str:
@@ -1205,7 +1181,7 @@ class Written(float):
 
 def filled(text: str, facts: Mapping[Any, Any]) -> str:
     """Return a text filled with the facts of a row."""
-    return text.format(**{name: Written(fact) if isinstance(fact, float) else fact for name, fact in facts.items()})
+    return text.format(**facts | {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float)})
 
 
 def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
@@ -1292,47 +1268,44 @@ def calibrate(
         target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
     )  # fmt: skip
     found = opened_blocks(ratings, judge, asked, judged)
+    rows, tables, cells = zip(*(_piece(*one) for one in found), strict=True)
+    doubtful = doubtful_draws(rows)
+    for row in doubtful:
+        row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
+    frames: dict[str, Any] = {
+        key: pd.concat([table[key] for table in tables], ignore_index=True) for key in tables[0]
+    }  # fmt: skip
     lows, highs = zip(*(own.scale for *_, own in found), strict=True)
-    heads = [dict(zip(("judge", "dimension"), [*labels.values(), ALL], strict=False)) for labels, *_ in found]
-    pieces = [_piece(head, rows, own) for head, (_, rows, own) in zip(heads, found, strict=True)]
-    rows, tables, cells = zip(*pieces, strict=True)
-    for row, p in zip(rows, stats.holm([row["draw_p"] for row in rows]), strict=True):
-        row["draw_p"] = float(p)
-        if not_random(p):
-            row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
-    parts = {key: [table[key] for table in tables] for key in tables[0]}
-    frames: dict[str, Any] = {key: pd.concat(part, ignore_index=True) for key, part in parts.items()}
     frames["table"].attrs["scale"] = ends = min(lows), max(highs)
     verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})
-    given = {name: (about or {}).get(name) for name in ABOUT}
-    if any(not_random(row["draw_p"]) for row in rows):
-        given["drawn_at_random"] = False
-    elif PROBABILITY in columns and given["drawn_at_random"] is None:
-        given["drawn_at_random"] = True
-    named = [(f"{row['judge']}\n{row['dimension']}", part) for row, part in zip(rows, cells, strict=True)]
+    footer: dict[str, Any] = {name: (about or {}).get(name) for name in ABOUT}
+    if doubtful or (PROBABILITY in columns and footer["drawn_at_random"] is None):
+        footer["drawn_at_random"] = not doubtful
+    named = {f"{row['judge']}\n{row['dimension']}": part for row, part in zip(rows, cells, strict=True)}
     values = frames["table"].groupby("measure")["value"]
-    footer = given | {
+    footer |= {
         "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
-        "n": sum(part.n for part in cells), "n_clusters": max(part.n_clusters for part in cells),
+        "n": int(verdicts["n"].sum()), "n_clusters": int(verdicts["n_clusters"].max()),
         "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
     }
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
     notes = _notes(verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
-        **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
-        tolerance=tolerance, target=target, delta=(ends[1] - ends[0]) / 18 if delta is None else delta, level=level,
-        scale=ends, lang=lang,
+        **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer, scale=ends,
+        delta=(ends[1] - ends[0]) / 18 if delta is None else delta, tolerance=tolerance, target=target,
+        level=level, lang=lang,
     )  # fmt: skip
 
 
 def _piece(
-    head: dict[str, Any], rows: pd.DataFrame, asked: Asked
-) -> tuple[dict[str, Any], dict[str, pd.DataFrame], Cells]:
+    labels: dict[str, Any], rows: pd.DataFrame, asked: Asked
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame], pd.DataFrame]:
     """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
-    rated = rows[~rows["further"]]
-    if not (cells := cells_of(rated)).n:
+    head = dict(zip(("judge", "dimension"), (*labels.values(), ALL), strict=False))
+    rated, planned = rows[~rows["further"]], asked.labels_planned
+    if (cells := cells_of(rated)).empty:
         raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
-    asked = replace(asked, fraction=cells.n / asked.labels_planned if asked.labels_planned else None)
+    asked = replace(asked, fraction=round(float(cells["count"].sum())) / planned if planned else None)
     measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)
     frames = {"inflation": groups} | {make.__name__: make(cells, asked) for make in FRAMES}
     row = head | verdict_row(cells, measures, groups, asked)
@@ -1343,21 +1316,20 @@ def _piece(
         parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
     found = [{"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()]
     means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *COLUMNS])
-    frames["corrected"], ranks = corrected_ways(means), NONE
-    if cells.cluster is not None:
-        ranks = stats.kendall_within(cells.judge, cells.human, **cells.sums, digits=10, level=asked.level)
+    frames["corrected"], ranks, how = corrected_ways(means), NONE, design(cells, of_sums=True)
+    if how["clusters"] is not None:
+        ranks = stats.kendall_within(cells["judge"], cells["human"], **how, digits=10, level=asked.level)
     row |= {name: found[0].get(name, np.nan) for name in DRAW}
     row |= {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
-    needs = stats.labels_needed(cells.flags(asked.tolerance), **cells.how, **asked.goal)
-    text = _labels_line(needs, row, asked.lang)
-    whole = dict.fromkeys(("total", "more", "independent"), "Int64")
+    needs = stats.labels_needed(flags(cells, asked), **design(cells), **asked.goal)
+    text, whole = _labels_line(needs, row, asked.lang), dict.fromkeys(("total", "more", "independent"), "Int64")
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
     return row, frames | {"table": measure_rows(head, measures)}, cells
 
 
-def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
+def verdict_row(cells: pd.DataFrame, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
     """Return the verdict and the interval that it is based on.
 
     TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
@@ -1365,22 +1337,23 @@ def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: A
     inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
     bound misses the target. Where labels are planned, each bound holds at every look together.
     """
-    target, delta, score = asked.target, asked.delta, measures["constant_score"].value
+    score = measures["constant_score"].value
     once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
     plan: dict[str, Any] = {"level": once, "fraction": asked.fraction}
-    share, bias = cells.share(asked.tolerance, **plan), cells.bias(**plan | {"level": asked.level})
-    beats = over_constant(cells, score, asked.tolerance, **plan).low > 0
+    agrees, off = share(cells, asked, **plan), bias(cells, asked, fraction=asked.fraction)
+    beats = over_constant(cells, score, asked, **plan).low > 0
     favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
-    unbiased = asked.accepts(bias) and not favoured > delta
-    widened = 1.0 if asked.fraction is None else stats.widening(asked.fraction, share.df, level=once)
-    trusted = share.low >= target and beats and unbiased
+    unbiased = asked.accepts(off) and not favoured > asked.delta
+    widened = 1.0 if asked.fraction is None else stats.widening(asked.fraction, agrees.df, level=once)
+    trusted = agrees.low >= asked.target and beats and unbiased
     return {
-        "verdict": TRUST if trusted else REJECT if share.high < target else NOT_PROVEN,
-        **with_ends(measures["within"], "share"), "lower": share.low, "upper": share.high, "target": target,
-        "constant": measures["constant"].value, "constant_score": score, "beats_constant": bool(beats),
-        **with_ends(measures["bias"], "bias", "bias_"), "bias_lower": bias.low, "bias_upper": bias.high,
-        "delta": delta, "unbiased": bool(unbiased), "n": cells.n, "labels_planned": asked.labels_planned,
-        "widened": np.nan if (asked.fraction or 0) > 1 else widened, "n_clusters": cells.n_clusters,
+        "verdict": TRUST if trusted else REJECT if agrees.high < asked.target else NOT_PROVEN,
+        **with_ends(measures["within"], "share"), "lower": agrees.low, "upper": agrees.high,
+        "target": asked.target, "constant": measures["constant"].value, "constant_score": score,
+        "beats_constant": bool(beats), **with_ends(measures["bias"], "bias", "bias_"), "bias_lower": off.low,
+        "bias_upper": off.high, "delta": asked.delta, "unbiased": bool(unbiased), "n": agrees.n,
+        "labels_planned": asked.labels_planned, "widened": np.nan if (asked.fraction or 0) > 1 else widened,
+        "n_clusters": agrees.n_clusters,
     }  # fmt: skip
 
 
@@ -1448,21 +1421,21 @@ def _slug(word: str) -> str:
 
 
 def _notes(
-    verdicts: pd.DataFrame, cells: Sequence[Cells], footer: Mapping[str, Any], source: Mapping[str, Any],
+    verdicts: pd.DataFrame, cells: Sequence[pd.DataFrame], footer: Mapping[str, Any], source: Mapping[str, Any],
     guessed: Scale | None, clustered: bool, lang: str,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the caveats of the numbers."""
-    tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
+    doubtful = verdicts[verdicts["draw_p"].map(not_random)].to_dict("records")
     fewest, drawn, (low, high) = verdicts["n_clusters"].min(), footer["drawn_at_random"], guessed or (0.0, 0.0)
     facts = {**footer, **source, "fewest": fewest, "low": low, "high": high}
     holding = {
         "damaged": source.get("damaged"), "rows_are_clusters": not clustered,
         "few_clusters": clustered and fewest < ROUGH, "guessed_scale": guessed, "missing": footer["n_missing"],
-        "one_rater": footer["raters"] is None, "weighted": any(np.ptp(part.weights) > 0 for part in cells),
-        "not_random": drawn is False and not tested, "unknown_draw": drawn is None,
+        "one_rater": footer["raters"] is None, "weighted": any(np.ptp(part["weight"]) > 0 for part in cells),
+        "not_random": drawn is False and not doubtful, "unknown_draw": drawn is None,
     }  # fmt: skip
     rows = [note_row(code, "", told(lang, f"calibration.note.{code}", facts)) for code in holding if holding[code]]
-    for row in tested:
+    for row in doubtful:
         name = name_of(row, lang, alone=verdicts["judge"].nunique() == 1)
         text = load(lang)("calibration.about", what=name, text=draw_text(row, lang))
         rows.append(note_row("not_random", name, text))

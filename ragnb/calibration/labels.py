@@ -111,18 +111,13 @@ def read_ratings(
     1       a    9.0    7.0  human2
     2       b    5.0    5.0  human1
     """
-    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
     how: dict[str, Any] = {"missing": missing, "scale": scale}
+    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
     if judged is None:
-        table = _open(source, judge, human, **files, **how)
-        frame = tidy(table)
+        frame = tidy(table := _open(source, judge, human, **files, **how))
     else:
         table = _open(source, None, human, side="human", **files, **how)
-        other = _open(judged, judge, None, side="judge", **how)
-        frame = joined(table, other)
-        table.report.rows += other.report.rows
-        table.report.expect(other.report.lines, other.report.damaged)
-        table.origin |= {"judged": other.origin, "lines": table.report.lines, "damaged": table.report.damaged}
+        frame = joined(table, _open(judged, judge, None, side="judge", **how))
     if "human" not in frame or not frame["human"].notna().any():
         raise _without_people(table, frame, judged is not None)
     return finish(frame, table)
@@ -159,14 +154,14 @@ def read_judged(
     1       a   clarity    7.0
     """
     table = _open(source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale)
-    wanted = list(dimensions or [])
+    columns, wanted = list(table.raw.columns), list(dimensions or [])
     if table.is_sheet:
-        columns = list(table.raw.columns)
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
-        if (absent := [name for name in wanted if name not in columns]) or not wanted:
-            fault = f"dimension {absent[0]!r} is not a column" if absent else "contains no judge scores"
+        absent = next((name for name in wanted if name not in columns), None)
+        if absent or not wanted:
+            fault = f"dimension {absent!r} is not a column" if absent else "contains no judge scores"
             raise RagnbError(
-                f"{table.file}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the column "
+                f"{table.file}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores (judge), or the columns that are dimensions (dimensions)"
             )
     return finish(tidy(table, wanted), table)
@@ -221,21 +216,23 @@ class Table:
         read = pd.DataFrame({name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored})
         ends = read.clip(*(self.scale or (-np.inf, np.inf)))
         near = (read != ends) & ((read - ends).abs() <= CLIP)
-        arrays = {name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored}
-        kept = settled(arrays, self.scale, self.missing, raw.where)
+        scores = {name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored}
+        kept = settled(scores, self.scale, self.missing, raw.where)
         marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
         said = listing("what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks)
         for name in scored:
             report.add("clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum()))
-            blanked = int(np.isnan(kept[name]).sum() - np.isnan(arrays[name]).sum())
+            blanked = int((np.isnan(kept[name]) > np.isnan(scores[name])).sum())
             report.add("mapped", name, f"{said} is missing", blanked)
-        columns: dict[str, Any] = dict(kept)
-        if PROBABILITY in raw.columns:
-            columns[PROBABILITY] = metric_values(raw, Metric(PROBABILITY, 0, 1), report)
+        columns: dict[str, Any] = {}
         for name, cells in raw.columns.items():
-            if name not in columns:
+            if name == PROBABILITY and name not in kept:
+                columns[name] = metric_values(raw, Metric(name, 0, 1), report)
+            elif name not in kept:
                 columns[name] = settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
-        return pd.DataFrame(columns)[list(raw.columns)]
+            else:
+                columns[name] = kept[name]
+        return pd.DataFrame(columns)
 
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers and nothing else."""
@@ -251,7 +248,7 @@ class Table:
         for match in filter(None, map(_NUMBERED.fullmatch, columns)):
             numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
         for raters in numbered.values() if len(self.humans) != 1 or "human" not in columns else ():
-            if sorted(raters) == list(range(1, len(raters) + 1)):
+            if set(raters) == set(range(1, len(raters) + 1)):
                 return [raters[k] for k in sorted(raters)]
         return ["human"] if "human" in columns else []
 
