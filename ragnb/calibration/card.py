@@ -36,6 +36,7 @@ Scale = tuple[float, float]
 OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
+USUAL = ("dimension", "cluster")  # columns that need not be there
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
@@ -194,15 +195,13 @@ def _checked(
     raters = people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
-    long = asked.rater in columns and bool(people) and not raters
-    by, clusters = as_list(asked.by), as_list(asked.cluster)
-    usual = [name for name in (*by, *clusters) if name not in ("dimension", "cluster")]
-    wanted = [judge, *human, *raters, *usual, *needs]
+    by, clusters, long = as_list(asked.by), as_list(asked.cluster), asked.rater in columns and people and not raters
+    wanted = [judge, *human, *raters, *(name for name in (*by, *clusters) if name not in USUAL), *needs]
     for name in (name for name in wanted if name not in columns):
         raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
     kept = [*([asked.item] * asked.whole), "system", *by, *asked.groups]
-    more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
-    used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
+    more = {*kept, *clusters, *([PROBABILITY] if people else []), *([asked.rater, asked.item] if long else [])}
+    used = [*dict.fromkeys([*wanted, *(name for name in columns if name in more)])]
     if isinstance(frame, pd.DataFrame):
         table = frame[used]
     else:  # equal rows are counted where they are
@@ -211,8 +210,8 @@ def _checked(
             part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
         table = as_pandas(collected(part).to_native())
     if long:
-        table = side_by_side(table, judge, human[0], asked)
-        human, raters = [], [name for name in table.columns if str(name).startswith("__rater")]
+        table, human = side_by_side(table, judge, human[0], asked), []
+        raters = [name for name in table.columns if str(name).startswith("__rater")]
     scores = {name: numbers(table, name, where) for name in (judge, *human, *raters)}
     scores = settled(scores, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: ")
     rows = table[[name for name in dict.fromkeys(kept) if name in table]].add_prefix(":").reset_index(drop=True)
@@ -448,8 +447,6 @@ LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
 MOST_POINTS = 20
 MOST_CELLS = 5000
-MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
-MAP_COLUMNS += ["helps", "passes"]
 # Every measure, in reading order.
 def agreement(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
@@ -686,7 +683,7 @@ def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         gain = mean(errors["raw"] - errors[name], own, asked) if is_map else NONE
         row = {"map": name, **with_ends(maes[name], "mae", "mae_"), **with_ends(shares[name], "share")}
         rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
-    return pd.DataFrame(rows, columns=MAP_COLUMNS)
+    return pd.DataFrame(rows, columns=LAYOUT["frames"]["recalibration"])
 
 
 def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
@@ -739,14 +736,10 @@ def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 FRAMES = (bands, recalibration, counts, reliability, budget)
 
 
-_ESTIMATE = ("value", "low", "high")
 WAYS = {"judge": "judge_", "human": "human_", "corrected": ""}
-DRAW = ["judge_labelled", "judge_rest", "draw_z", "draw_p"]
+DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
 DRAW_LEVEL = 0.01
 BETWEEN = {"en": " ", "zh": ""}  # sentences
-COLUMNS = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight"]
-COLUMNS += [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
-COLUMNS += ["bias", "bias_low", "bias_high", *DRAW, "note"]
 
 
 def corrected_mean(
@@ -815,7 +808,7 @@ def corrected_mean(
     rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in found]
     for row in doubtful_draws(rows):
         row["note"] += BETWEEN[lang] + draw_text(row, lang)
-    return pd.DataFrame(rows, columns=[*list(found[0][0])[1:], *COLUMNS])
+    return pd.DataFrame(rows, columns=[*list(found[0][0])[1:], *LAYOUT["frames"]["means"]])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -832,10 +825,9 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     >>> corrected_ways(corrected_mean(ratings))["way"].tolist()
     ['judge', 'human', 'corrected']
     """
-    heads = list(means.columns[: means.columns.get_loc("value")])
-    frames = []
+    heads, frames = list(means)[: list(means).index("value")], []
     for way, prefix in WAYS.items():
-        names = {f"{prefix}{name}": name for name in _ESTIMATE}
+        names = {f"{prefix}{name}": name for name in ("value", "low", "high")}
         columns = [*heads, "way", *names, "weight", "n", "n_judged", "n_clusters"]
         frames.append(means.assign(way=way)[columns].rename(columns=names))
     return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
@@ -1044,20 +1036,20 @@ class CalibrationCard:
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
         """
-        frames: dict[str, Any] = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
-        del frames["notes"]
-        for name, value in (("judge", judge), ("dimension", dimension)):
+        frames = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame) and key != "notes"}
+        for name, value in {"judge": judge, "dimension": dimension}.items():
             if value is not None:
                 need_known(name, value, sorted(set(self.verdicts[name])))
                 frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
-        return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
+        found: dict[str, Any] = summary(frames["verdicts"], self.tolerance, self.lang) | frames
+        return replace(self, **found)
 
     def sections(self) -> list[Section]:
         """Return the verdict with its reasons, then each table that has rows, the notes and what made the card."""
-        (first, *rest), say = self.reasons, load(self.lang)
+        (first, *rest), title = self.reasons, entry(self.lang, "section.judge")
         marks = Mark(TONES[self.verdict], self.verdict), *(Mark("watch", side) for side in self.sides)
         blocks = Text((marks,)), Text(tuple(rest), "list")
-        return [Section("verdict", say("section.judge"), first, blocks=blocks, lang=self.lang), *parts(self)]
+        return [Section("verdict", title, first, blocks=blocks, lang=self.lang), *parts(self)]
 
     def _repr_html_(self) -> str:
         return render_fragment(self.sections())
@@ -1068,13 +1060,11 @@ class CalibrationCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: frames as lists of records, None for a missing value."""
-
-        def plain(value: Any) -> Any:
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        for name, value in found.items():
             if isinstance(value, pd.DataFrame):
-                return json.loads(value.to_json(orient="records", double_precision=12))
-            return list(value) if isinstance(value, tuple) else value
-
-        return {name: plain(value) for name, value in vars(self).items()}
+                found[name] = json.loads(value.to_json(orient="records", double_precision=12))
+        return found
 
 
 def parts(card: CalibrationCard) -> Iterator[Section]:
@@ -1315,7 +1305,7 @@ def _piece(
     if ":system" in rows and rated[":system"].nunique() > 1:
         parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
     found = [{"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()]
-    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *COLUMNS])
+    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *LAYOUT["frames"]["means"]])
     frames["corrected"], ranks, how = corrected_ways(means), NONE, design(cells, of_sums=True)
     if how["clusters"] is not None:
         ranks = stats.kendall_within(cells["judge"], cells["human"], **how, digits=10, level=asked.level)
