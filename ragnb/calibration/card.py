@@ -21,7 +21,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_known, need_whole, not_a_frame
 from ragnb.markup import number, percent
-from ragnb.markup.blocks import Block, Mark, Section, Table, Text
+from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
@@ -63,7 +63,6 @@ class Asked:
     whole: bool = False
     tolerance: float = 0.0
     level: float = 0.95
-    digits: int | None = 10
     target: float = 0.8
     delta: Any = None
     labels_planned: int | None = None
@@ -141,7 +140,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         )
     parts = [table.assign(further=False)]
     if judged is not None:
-        needs = [name[1:] for name in table if asked.whole and name[0] == ":"]
+        needs = [str(name)[1:] for name in table if asked.whole and str(name)[0] == ":"]
         needs += as_list(asked.cluster if "cluster" in table else None)
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
@@ -195,7 +194,8 @@ def _checked(
     raters = people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
-    by, clusters, long = as_list(asked.by), as_list(asked.cluster), asked.rater in columns and people and not raters
+    by, clusters = as_list(asked.by), as_list(asked.cluster)
+    long = asked.rater in columns and bool(people) and not raters
     wanted = [judge, *human, *raters, *(name for name in (*by, *clusters) if name not in USUAL), *needs]
     for name in (name for name in wanted if name not in columns):
         raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
@@ -368,17 +368,18 @@ def flags(cells: pd.DataFrame, asked: Asked) -> Array:
 
 def mean(values: Any, cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
     """Return the clustered mean of one value per cell."""
-    return stats.clustered_mean(values, **design(cells), **{"level": asked.level} | options)
+    return stats.clustered_mean(values, **{**design(cells), "level": asked.level} | options)
 
 
 def share(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
     """Return the share of pairs within the tolerance."""
-    return mean(flags(cells, asked), cells, asked, ends=(0.0, 1.0), binary=True, **options)
+    how = {**design(cells), "tolerance": asked.tolerance, "level": asked.level} | options
+    return stats.within_share(cells["judge"], cells["human"], **how)
 
 
 def bias(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
     """Return the mean of judge − human."""
-    return mean(cells["judge"] - cells["human"], cells, asked, **options)
+    return stats.bias(cells["judge"], cells["human"], **{**design(cells), "level": asked.level} | options)
 
 
 def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
@@ -399,8 +400,8 @@ def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
     keys = ["group", "cluster", "human", "judge", "weight"]
     pairs = rows[[*keys[1:], "count"]].assign(group=group).dropna(subset=["human", "judge"])
     cells = _counted(pairs).sort_values(keys, ignore_index=True)
-    total = max(cells["count"] @ cells["weight"], 1e-300)
-    return cells.assign(weight=cells["weight"] * cells["count"].sum() / total)
+    counts, weights = cells["count"].to_numpy(), cells["weight"].to_numpy()
+    return cells.assign(weight=weights * counts.sum() / max(float(counts @ weights), 1e-300))
 
 
 def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
@@ -417,7 +418,7 @@ def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     at = np.repeat(np.arange(len(cells)), cells["count"].astype(int))
     groups = min(MOST_CLUSTERS, len(at))
     pairs, sizes = np.unique(at * groups + rng.permutation(len(at)) % groups, return_counts=True)
-    return cells.iloc[pairs // groups].assign(cluster=pairs % groups, count=sizes.astype(float))
+    return cells.take(pairs // groups).assign(cluster=pairs % groups, count=sizes.astype(float))
 
 
 def fingerprint(parts: Mapping[str, pd.DataFrame]) -> str:
@@ -451,7 +452,7 @@ MOST_CELLS = 5000
 def agreement(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
     tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
-    level: float = 0.95, missing: Missing = None, rater: str = "rater", digits: int | None = 10,
+    level: float = 0.95, missing: Missing = None, rater: str = "rater",
 ) -> pd.DataFrame:  # fmt: skip
     """Return how well a judge agrees with humans, one row per judge, dimension and measure.
 
@@ -484,9 +485,6 @@ def agreement(
         whatever is outside `scale` such a mark: means over runs that hold a −1 are no ratings.
     rater : str
         The column that names the human of a row, in the long layout.
-    digits : int, optional
-        Decimals to which correlations round first: means that differ in the last bit are ties. None ranks them
-        as they are, as scipy and most papers do; that moves ρ and τ-b in the second or third decimal.
 
     Returns
     -------
@@ -506,7 +504,8 @@ def agreement(
         ``loa_low, loa_high``  limits of agreement
         ``slope``              slope of the difference on the mean
         ``qwk``                quadratic weighted kappa over the whole scale
-        ``kendall``            Kendall's τ-b of the ratings; ``kendall_by_system`` of the systems' means
+        ``kendall``            Kendall's τ-b of the ratings to ten decimals, so that means of raters that differ
+                               in the last bit are ties; ``kendall_by_system`` of the systems' means
         ``alpha``              Krippendorff's α of the humans alone (single raters)
         ``raters``             human ratings per item
         ``n_missing``          rows left out, as a score is missing
@@ -532,7 +531,7 @@ def agreement(
     >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
-    asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
+    asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level)
     parts = opened_blocks(ratings, judge, asked)
     frames = [measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts]
     frame = pd.concat(frames, ignore_index=True)
@@ -564,7 +563,7 @@ def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str,
         "over_constant": over_constant(cells, score, asked), "mean_judge": mean(x, cells, asked, ends=scale),
         "mean_human": mean(y, cells, asked, ends=scale), "mae": stats.mae(x, y, scale=scale, **how),
         "bias": bias(cells, asked), "loa_low": low, "loa_high": high, "slope": stats.slope_on_mean(x, y, **sums),
-        "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
+        "kendall": stats.kendall(x, y, digits=10, **sums),
         "n_missing": plain(round(float(rows["count"].sum())) - within.n),
     }
     if scale[1] - scale[0] >= 2:
@@ -600,14 +599,16 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """
     (low, high), rows = asked.scale, []
     labelled, step = 2 <= high - low <= WIDEST, (high - low) / 10
-    tenth = np.clip(np.floor((cells["judge"] - low) / step + SLACK), 0, 9)
-    for band, part in cells.groupby(stats.round_half_up(cells["judge"]) if labelled else tenth.to_numpy()):
-        found = share(part, asked)
+    tenth = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
+    code = stats.round_half_up(cells["judge"]) if labelled else tenth
+    for band in np.unique(code):
+        found = share(part := cells[code == band], asked)
         above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
         above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
-        row = {"band": f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"}
-        row |= {"start": part["judge"].min(), "end": part["judge"].max(), **with_ends(found, "share")}
-        row |= with_ends(bias(part, asked), "bias", "bias_") | {"n": found.n, "n_clusters": found.n_clusters}
+        name = f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"
+        row = {"band": name, "start": part["judge"].min(), "end": part["judge"].max(), **with_ends(found, "share")}
+        row |= with_ends(bias(part, asked), "bias", "bias_")
+        row |= {"n": found.n, "n_clusters": found.n_clusters}
         rows.append(row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT})
     frame = pd.DataFrame(rows)
     frame["p"] = stats.holm(frame["p"])
@@ -1036,7 +1037,8 @@ class CalibrationCard:
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
         """
-        frames = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame) and key != "notes"}
+        frames = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
+        del frames["notes"]
         for name, value in {"judge": judge, "dimension": dimension}.items():
             if value is not None:
                 need_known(name, value, sorted(set(self.verdicts[name])))
@@ -1081,7 +1083,7 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
     alone |= {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
-    blocks: dict[str, Block] = {}
+    blocks: dict[str, Table | Text] = {}
     for key, columns in LAYOUT["tables"].items():
         rows, written = frames[key].to_dict("records"), {}
         for name in (name for name in ("judge", "dimension", *columns) if name not in alone):
@@ -1171,7 +1173,8 @@ class Written(float):
 
 def filled(text: str, facts: Mapping[Any, Any]) -> str:
     """Return a text filled with the facts of a row."""
-    return text.format(**facts | {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float)})
+    numbers = {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float)}
+    return text.format(**{**facts, **numbers})
 
 
 def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
@@ -1376,32 +1379,29 @@ def _reasons(
     asked: Asked,
 ) -> tuple[str, ...]:  # fmt: skip
     """Return the sentences of one judge and dimension, the two that decide first."""
-    say, (low, high), words = partial(told, asked.lang), asked.scale, entry(asked.lang, "calibration.word")
-    delta, gain = row["delta"], measures["over_constant"]
+    say, (low, high), delta, gain = partial(told, asked.lang), asked.scale, row["delta"], measures["over_constant"]
     beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
-    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else "open"
-    if not row["unbiased"] and row["bias_lower"] >= -delta and row["bias_upper"] <= delta:
-        where = "system"
+    where = "system" if row["bias_lower"] >= -delta and row["bias_upper"] <= delta else "open"
+    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else where
     looks = "once" if asked.fraction is None else "spent" if asked.fraction > 1 else "planned"
+    headline = "spent" if looks == "spent" else _slug(row["verdict"])
     facts = {
         **row, **with_ends(gain, "gain", "gain_"), **with_ends(ranks, "rank", "rank_"),
         "what": name_of(row, asked.lang, alone=True), "least": row["widened"] * (asked.fraction or 1) ** 0.25,
         "tolerance": asked.tolerance, "part": asked.tolerance / (high - low), "scale_low": low, "scale_high": high,
         "floor": measures["floor"].value, "ceiling": measures.get("ceiling", NONE).value,
     }  # fmt: skip
-    headline = f"headline_{'spent' if looks == 'spent' else _slug(row['verdict'])}"
-    out = [say(f"calibration.{key}", facts) for key in (headline, f"look_{looks}", beats, f"bias_{where}")]
-    out.insert(1, share_line(row, asked.tolerance, asked.lang))
-    if RECALIBRATE in row["sides"]:
-        best = frames["recalibration"].query("passes").sort_values("mae").iloc[0]
-        out.append(say("calibration.recalibrate", best.to_dict(), map=words[best["map"]]))
-    if RANKING_ONLY in row["sides"]:
-        out.append(say("calibration.ranking", facts))
+    told_first = say(f"calibration.headline_{headline}", facts), share_line(row, asked.tolerance, asked.lang)
+    out = [*told_first, *(say(f"calibration.{key}", facts) for key in (f"look_{looks}", beats, f"bias_{where}"))]
+    for best in frames["recalibration"].query("passes").sort_values("mae").to_dict("records")[:1]:
+        name = entry(asked.lang, "calibration.word")[best["map"]]
+        out += [say("calibration.recalibrate", best, map=name)] * (RECALIBRATE in row["sides"])
+    out += [say("calibration.ranking", facts)] * (RANKING_ONLY in row["sides"])
     for part in frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records"):
-        out.append(say(f"calibration.{'inflated' if part['kind'] == 'overall' else 'inflated_system'}", part))
+        out += [say("calibration.inflated" + "_system" * (part["kind"] == "system"), part)]
     for word in (TRUST, REJECT):
-        if len(named := frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]):
-            out.append(say(f"calibration.bands_{_slug(word)}", {"bands": ", ".join(named)}))
+        named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
+        out += [say(f"calibration.bands_{_slug(word)}", {"bands": named})] if named else []
     out += [needs, say("calibration.width", facts)]
     return (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
 
