@@ -541,9 +541,8 @@ def agreement(
 
 def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.DataFrame:
     """Return the rows of one judge and dimension."""
-    parts = ("value", "low", "high", "n", "n_clusters")
-    rows = [{"measure": name, **{part: getattr(one, part) for part in parts}} for name, one in measures.items()]
-    return pd.DataFrame([head | row for row in rows])
+    rows = [head | {"measure": name} | asdict(one) for name, one in measures.items()]
+    return pd.DataFrame(rows, columns=[*head, "measure", "value", "low", "high", "n", "n_clusters"])
 
 
 def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str, Estimate]:
@@ -622,9 +621,9 @@ def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataF
     found = [("overall", "", cells, NONE)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
-        if (groups := split["group"].unique()).size > 1:
-            sides = [(names[group], split["group"] == group) for group in np.sort(groups)]
-            found += [(kind, name, split[inside], _beside(split, inside, asked)) for name, inside in sides]
+        for group in np.unique(split["group"]) if split["group"].nunique() > 1 else ():
+            inside = split["group"] == group
+            found.append((kind, names[group], split[inside], _beside(split, inside, asked)))
     table = []
     for kind, name, part, rest in found:
         own, decisive = (bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction))
@@ -652,13 +651,14 @@ def gap(sums: Array) -> Array:
 
 def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
     """Yield each column by which bias is looked at: its name, its groups as codes (−1: none), their names."""
-    columns = {name: rows[f":{name}"] for name in asked.groups}
-    amounts = {name: column for name, column in columns.items() if pd.api.types.is_numeric_dtype(column)}
-    for name in (name for name in columns if name not in amounts):
-        yield name, columns[name].cat.codes.to_numpy(np.int64) - 1, columns[name].cat.categories[1:]
-    for name, column in amounts.items():
-        values = column.to_numpy(dtype=float, na_value=np.nan)
-        if (seen := ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()).any():
+    rated = rows[["judge", "human"]].notna().all(axis=1).to_numpy()
+    is_amount = {name: pd.api.types.is_numeric_dtype(rows[f":{name}"]) for name in asked.groups}
+    for name in sorted(is_amount, key=is_amount.__getitem__):
+        column = rows[f":{name}"]
+        if not is_amount[name]:
+            yield name, column.cat.codes.to_numpy(np.int64) - 1, column.cat.categories[1:]
+        elif (seen := rated & column.notna().to_numpy()).any():
+            values = column.to_numpy(dtype=float, na_value=np.nan)
             order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
             upto = np.cumsum(rows["count"].to_numpy()[order])
             low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
@@ -837,17 +837,14 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
 def _refuse_twice(table: pd.DataFrame, item: str) -> None:
     """Refuse an item that appears twice."""
     keys, further = table.filter(regex="^:").rename(columns=lambda name: name[1:]), table["further"]
-    if item not in keys:
-        return
     again, both = keys.assign(further=further).duplicated(), keys.astype(str).duplicated() & further
-    first = keys[again if again.any() else both][:1].to_dict("records")
-    if again.any():
+    for first in keys[again & (item in keys)][:1].to_dict("records"):
         raise RagnbError(
-            f"{first[0]} appears twice; give one row per item, or a column 'rater' that distinguishes them"
+            f"{first} appears twice; give one row per item, or a column 'rater' that distinguishes them"
         )
-    if first:
+    for first in keys[both & (item in keys)][:1].to_dict("records"):
         raise RagnbError(
-            f"{int(both.sum())} rows of judged are in ratings too, the first {first[0]}: they would count "
+            f"{int(both.sum())} rows of judged are in ratings too, the first {first}: they would count "
             "twice; keep only unlabelled rows in judged"
         )
 

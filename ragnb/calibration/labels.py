@@ -54,8 +54,6 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical columns of ratings and what files call them."""
 
-RATING_LAYOUTS = ("langfuse", "phoenix")
-
 
 def read_ratings(
     source: Source, *, judge: Names | None = None, human: Names | None = None, judged: Source | None = None,
@@ -274,7 +272,7 @@ def _open(
     """Return a table under canonical names, including columns named by ``judge`` or ``human``."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
-    origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
+    origin["layout"] = lay_out(raw, report, ("langfuse", "phoenix"))
     if origin["layout"] != "table":
         raw.drop([kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report)
     for name in ("annotator_kind", "source", "source_type"):  # which say whether a person gave a score
