@@ -448,7 +448,6 @@ LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
 MOST_POINTS = 20
 MOST_CELLS = 5000
-# Every measure, in reading order.
 def agreement(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
     tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
