@@ -6,7 +6,7 @@ import pytest
 
 from ragnb import stats
 from ragnb.calibration import calibrate
-from ragnb.calibration.card import Asked, Cells, summary, verdict_row
+from ragnb.calibration.card import Asked, summary, verdict_row
 from ragnb.stats import Estimate
 
 TINY = 1e-9
@@ -59,8 +59,8 @@ def test_a_share_at_the_target_is_trusted_no_more_often_than_the_level_allows():
     for _ in range(draws):
         of = np.repeat(np.arange(20), rng.integers(5, 26, 20))
         agrees = rng.random(len(of)) < rng.beta(0.8 * 4, 0.2 * 4, 20)[of]
-        one = np.ones(len(of))
-        cells = Cells(np.where(agrees, 5.0, 8.0), 5 * one, of, one, np.zeros(len(of), dtype=np.int64), one)
+        cells = pd.DataFrame({"judge": np.where(agrees, 5.0, 8.0), "human": 5.0, "cluster": of})
+        cells = cells.assign(count=1.0, weight=1.0)
         found += verdict_row(cells, measures, groups, asked)["verdict"] == "TRUST"
     assert found / draws <= 0.05 + 2 * (0.05 * 0.95 / draws) ** 0.5
 

@@ -20,14 +20,14 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_known, need_whole, not_a_frame
-from ragnb.markup import count, number, percent, with_interval
-from ragnb.markup.blocks import Block, Mark, Section, Table, Text
+from ragnb.markup import number, percent
+from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import Codes, as_pandas, coded
+from ragnb.weights.columns import as_pandas, coded
 from ragnb.weights.engines import opened, swift
 
 Names = str | Sequence[str]
@@ -36,6 +36,7 @@ Scale = tuple[float, float]
 OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
+USUAL = ("dimension", "cluster")  # columns that need not be there
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
@@ -47,39 +48,27 @@ class Asked:
     """The arguments of a public function; no `human` means judge scores only.
 
     `whole` keeps every row with its item and its labels as they are; else labels become sorted text, and engines
-    other than pandas count equal rows. Opened ratings hold their scale here, one judge's labels on one dimension
-    also their `fraction` of those planned.
+    other than pandas count equal rows. Opened ratings hold their scale here, as its lowest and highest label, and
+    the acceptable bias; one judge's labels on one dimension also their `fraction` of those planned.
     """
 
     human: Names = "human"
     by: Names | None = "dimension"
-    scale: Scale | None = None
+    scale: Any = None
     cluster: str | None = "cluster"
     missing: Missing = None
     rater: str = "rater"
     item: str = "item_id"
-    system: str = "system"
     groups: tuple[str, ...] = ()
     whole: bool = False
     tolerance: float = 0.0
     level: float = 0.95
-    digits: int | None = 10
     target: float = 0.8
-    delta: float | None = None
+    delta: Any = None
     labels_planned: int | None = None
     fraction: float | None = None
     seed: int = 0
     lang: str = "en"
-
-    @property
-    def ends(self) -> Scale:
-        """The scale, which opened ratings always have."""
-        return self.scale or (-np.inf, np.inf)
-
-    @property
-    def acceptable_bias(self) -> float:
-        """The acceptable bias: the given one, else 1/18 of the scale."""
-        return (self.ends[1] - self.ends[0]) / 18 if self.delta is None else self.delta
 
     @property
     def goal(self) -> dict[str, Any]:
@@ -88,21 +77,12 @@ class Asked:
 
     def accepts(self, bias: Estimate) -> bool:
         """Whether the whole interval of a bias is acceptable."""
-        return bias.low >= -self.acceptable_bias and bias.high <= self.acceptable_bias
+        return bool(bias.low >= -self.delta and bias.high <= self.delta)
 
 
 def as_list(values: Any) -> list[Any]:
     """Return one name or number, or several, as a list; None is none."""
     return [] if values is None else [values] if np.ndim(values) == 0 else list(values)
-
-
-def blocks(table: pd.DataFrame, asked: Asked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the labels and the rows of every group of opened ratings that has some, in the labels' order."""
-    by = [f":{name}" for name in as_list(asked.by) if f":{name}" in table]
-    parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
-    for labels, rows in parts:
-        if asked.whole or not rows["further"].all():
-            yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
 
 
 def need_pandas(frame: object, reader: str) -> None:
@@ -115,8 +95,16 @@ def opened_blocks(
     ratings: Any, judge: Names, asked: Asked, judged: Any = None
 ) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:
     """Return the labels (the judge first) and the rows of each judge's groups, and what was asked of them."""
-    opened = [(name, *open_ratings(ratings, name, asked, judged)) for name in as_list(judge)]
-    return [({"judge": name, **one}, rows, own) for name, table, own in opened for one, rows in blocks(table, own)]
+    found = []
+    for name in as_list(judge):
+        table, opened_as = open_ratings(ratings, name, asked, judged)
+        by = [f":{column}" for column in as_list(asked.by) if f":{column}" in table]
+        parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
+        for labels, rows in parts:
+            if asked.whole or not rows["further"].all():
+                named = {column[1:]: label for column, label in zip(by, labels, strict=True)}
+                found.append(({"judge": name} | named, rows, opened_as))
+    return found
 
 
 def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tuple[pd.DataFrame, Asked]:
@@ -152,8 +140,8 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         )
     parts = [table.assign(further=False)]
     if judged is not None:
-        keys = [str(name)[1:] for name in table if str(name)[0] == ":"] if asked.whole else []
-        needs = [*keys, *as_list(asked.cluster if "cluster" in table else None)]
+        needs = [str(name)[1:] for name in table if asked.whole and str(name)[0] == ":"]
+        needs += as_list(asked.cluster if "cluster" in table else None)
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
     by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
@@ -164,13 +152,16 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
         table["cluster"] = codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
     else:  # lone ratings of unequal weights are their own clusters
         table["cluster"] = np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
-    if not asked.whole:
+    if asked.whole:
+        _refuse_twice(table, asked.item)
+    else:
         for name, column in table.filter(regex="^:").items():
             number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
             if name in by or not number or column.nunique() <= FEW_NUMBERS:
                 table[name] = _labels(column)
         table = _counted(table)
-    return table, replace(asked, scale=(low, high))
+    delta = (high - low) / 18 if asked.delta is None else asked.delta
+    return table, replace(asked, scale=(low, high), delta=delta)
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
@@ -203,15 +194,14 @@ def _checked(
     raters = people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
-    long = asked.rater in columns and bool(people) and not raters
     by, clusters = as_list(asked.by), as_list(asked.cluster)
-    usual = [name for name in (*by, *clusters) if name not in ("dimension", "cluster")]
-    wanted = [judge, *human, *raters, *usual, *needs]
+    long = asked.rater in columns and bool(people) and not raters
+    wanted = [judge, *human, *raters, *(name for name in (*by, *clusters) if name not in USUAL), *needs]
     for name in (name for name in wanted if name not in columns):
         raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
-    kept = [*([asked.item] * asked.whole), asked.system, *by, *asked.groups]
-    more = [*kept, *clusters, *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
-    used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
+    kept = [*([asked.item] * asked.whole), "system", *by, *asked.groups]
+    more = {*kept, *clusters, *([PROBABILITY] if people else []), *([asked.rater, asked.item] if long else [])}
+    used = [*dict.fromkeys([*wanted, *(name for name in columns if name in more)])]
     if isinstance(frame, pd.DataFrame):
         table = frame[used]
     else:  # equal rows are counted where they are
@@ -220,8 +210,8 @@ def _checked(
             part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
         table = as_pandas(collected(part).to_native())
     if long:
-        table = side_by_side(table, judge, human[0], asked)
-        human, raters = [], [name for name in table.columns if str(name).startswith("__rater")]
+        table, human = side_by_side(table, judge, human[0], asked), []
+        raters = [name for name in table.columns if str(name).startswith("__rater")]
     scores = {name: numbers(table, name, where) for name in (judge, *human, *raters)}
     scores = settled(scores, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: ")
     rows = table[[name for name in dict.fromkeys(kept) if name in table]].add_prefix(":").reset_index(drop=True)
@@ -244,7 +234,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
     if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
-    same = [c for c in (asked.item, asked.system, *as_list(asked.by), asked.cluster) if c in table.columns]
+    same = [c for c in (asked.item, "system", *as_list(asked.by), asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
     if given.index.has_duplicates:
@@ -360,109 +350,86 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
     return low, high if high > low else low + 1.0
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Distinct rated pairs of one judge on one dimension; `counts` is the number of ratings of each.
+def design(cells: pd.DataFrame, *, of_sums: bool = False) -> dict[str, Any]:
+    """Return the keyword arguments of the means in `ragnb.stats`.
 
-    `cluster` is None where every rating stands alone. `group` holds one column more, where asked for. `weights`
-    are 1 / inclusion probability, on average 1; where they differ, every rating has a cluster, its own at least.
+    Functions of sums take no weights: for them a weight is a fraction of a row.
     """
-
-    judge: Array
-    human: Array
-    cluster: Codes | None
-    counts: Array
-    group: Codes
-    weights: Array
-
-    @property
-    def how(self) -> dict[str, Any]:
-        """The keyword arguments of the means in `ragnb.stats`."""
-        return {"clusters": self.cluster, "counts": self.counts, "weights": self.weights}
-
-    @property
-    def sums(self) -> dict[str, Any]:
-        """The keyword arguments of functions of sums, for which a weight is a fraction of a row."""
-        return {"clusters": self.cluster, "counts": self.counts * self.weights}
-
-    @property
-    def n(self) -> int:
-        """How many ratings there are."""
-        return round(float(self.counts.sum()))
-
-    @property
-    def n_clusters(self) -> int:
-        """How many clusters they come from."""
-        return self.n if self.cluster is None else len(np.unique(self.cluster))
-
-    def flags(self, tolerance: float) -> Array:
-        """Which pairs agree within the tolerance."""
-        return stats.within(self.judge, self.human, tolerance)
-
-    def share(self, tolerance: float, **options: Any) -> Estimate:
-        """Return the share within the tolerance."""
-        return stats.within_share(self.judge, self.human, tolerance=tolerance, **self.how, **options)
-
-    def bias(self, **options: Any) -> Estimate:
-        """Return the mean of judge − human."""
-        return stats.bias(self.judge, self.human, **self.how, **options)
-
-    def where(self, chosen: Any) -> Cells:
-        """Return some of the cells, by flags or by places."""
-        return replace(self, **{name: part[chosen] for name, part in vars(self).items() if part is not None})
+    clusters = None if (cells["cluster"] < 0).all() else cells["cluster"].to_numpy()
+    counts, weights = cells["count"].to_numpy(), cells["weight"].to_numpy()
+    by_row = {"counts": counts * weights} if of_sums else {"counts": counts, "weights": weights}
+    return {"clusters": clusters, **by_row}
 
 
-def cells_of(rows: pd.DataFrame, group: Any = 0) -> Cells:
+def flags(cells: pd.DataFrame, asked: Asked) -> Array:
+    """Return which pairs agree within the tolerance."""
+    return stats.within(cells["judge"], cells["human"], asked.tolerance)
+
+
+def mean(values: Any, cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
+    """Return the clustered mean of one value per cell."""
+    return stats.clustered_mean(values, **{**design(cells), "level": asked.level} | options)
+
+
+def share(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
+    """Return the share of pairs within the tolerance."""
+    how = {**design(cells), "tolerance": asked.tolerance, "level": asked.level} | options
+    return stats.within_share(cells["judge"], cells["human"], **how)
+
+
+def bias(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
+    """Return the mean of judge − human."""
+    return stats.bias(cells["judge"], cells["human"], **{**design(cells), "level": asked.level} | options)
+
+
+def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
     """Return the distinct pairs among rows of opened ratings, within clusters and groups.
+
+    Returns
+    -------
+    DataFrame
+        ``judge, human, cluster`` (−1 where every rating stands alone), ``count``, the ratings of each, ``weight``,
+        1 / inclusion probability, on average 1 (where they differ, every rating has a cluster), ``group``.
 
     Examples
     --------
     >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked())[0]
-    >>> cells_of(rows).counts.tolist()
+    >>> cells_of(rows)["count"].tolist()
     [1.0, 2.0]
     """
     keys = ["group", "cluster", "human", "judge", "weight"]
     pairs = rows[[*keys[1:], "count"]].assign(group=group).dropna(subset=["human", "judge"])
-    cells = _counted(pairs).sort_values(keys)
-    cluster, counts, weights = (cells[name].to_numpy() for name in ("cluster", "count", "weight"))
-    return Cells(
-        judge=cells["judge"].to_numpy(), human=cells["human"].to_numpy(),
-        cluster=None if (rows["cluster"] < 0).all() else cluster,
-        counts=counts, group=cells["group"].to_numpy(dtype=np.int64),
-        weights=weights * counts.sum() / max(counts @ weights, 1e-300),
-    )  # fmt: skip
+    cells = _counted(pairs).sort_values(keys, ignore_index=True)
+    counts, weights = cells["count"].to_numpy(), cells["weight"].to_numpy()
+    return cells.assign(weight=weights * counts.sum() / max(float(counts @ weights), 1e-300))
 
 
-def random_groups(cells: Cells, seed: int) -> Cells:
+def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Return the cells with at most 1,000 clusters; single ratings and surplus clusters are grouped.
 
     Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
     chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.
     """
-    rng = np.random.default_rng(seed)
-    if cells.cluster is not None:
-        names, code = np.unique(cells.cluster, return_inverse=True)
-        of = rng.permutation(len(names)) % MOST_CLUSTERS if len(names) > MOST_CLUSTERS else np.arange(len(names))
-        return replace(cells, cluster=of[code].astype(np.int64))
-    counts = cells.counts.astype(np.int64)
-    groups = int(min(MOST_CLUSTERS, counts.sum()))
-    if cells.n <= 50_000:
-        at = np.repeat(np.arange(len(counts)), counts)
-        return replace(cells.where(at), cluster=rng.permutation(len(at)) % groups, counts=np.ones(len(at)))
-    drawn = rng.multinomial(counts, np.full(groups, 1 / groups))
-    at, own = np.nonzero(drawn)
-    return replace(cells.where(at), cluster=own.astype(np.int64), counts=drawn[at, own].astype(float))
+    rng, code = np.random.default_rng(seed), stats.packed(cells["cluster"].to_numpy())
+    if (cells["cluster"] >= 0).all():
+        many = code.max(initial=-1) + 1
+        few = many <= MOST_CLUSTERS
+        return cells if few else cells.assign(cluster=rng.permutation(many)[code] % MOST_CLUSTERS)
+    at = np.repeat(np.arange(len(cells)), cells["count"].astype(int))
+    groups = min(MOST_CLUSTERS, len(at))
+    pairs, sizes = np.unique(at * groups + rng.permutation(len(at)) % groups, return_counts=True)
+    return cells.take(pairs // groups).assign(cluster=pairs % groups, count=sizes.astype(float))
 
 
-def fingerprint(parts: list[tuple[str, Cells]]) -> str:
+def fingerprint(parts: Mapping[str, pd.DataFrame]) -> str:
     """Return the SHA-256 of the cells, the same whatever the engine and the order of the rows."""
     digest = hashlib.sha256()
-    for name, cells in parts:
+    for name, cells in parts.items():
         digest.update(name.encode())
-        weights = cells.weights if np.ptp(cells.weights) > 0 else None
-        cluster = None if cells.cluster is None else np.unique(cells.cluster, return_inverse=True)[1]
-        for column in (cells.judge, cells.human, cluster, cells.counts, weights):
-            digest.update(np.round(np.asarray([] if column is None else column, dtype="<f8"), 9).tobytes())
+        lone, alike = (cells["cluster"] < 0).all(), np.ptp(cells["weight"]) == 0
+        codes = cells.assign(cluster=stats.packed(cells["cluster"].to_numpy()))
+        for column in ("judge", "human", *["cluster"] * (not lone), "count", *["weight"] * (not alike)):
+            digest.update(np.round(codes[column].to_numpy(dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 
 
@@ -481,20 +448,10 @@ LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
 MOST_POINTS = 20
 MOST_CELLS = 5000
-MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
-MAP_COLUMNS += ["helps", "passes"]
-# Every measure, in reading order.
-MEASURES = (
-    "within", "floor", "constant", "constant_score", "over_constant", "ceiling", "within_rounded", "exact",
-    "mean_judge", "mean_human", "mae", "bias", "slope", "loa_low", "loa_high", "kendall", "kendall_by_system",
-    "qwk", "alpha", "raters", "n_missing",
-)  # fmt: skip
-
-
 def agreement(
     ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
     tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
-    level: float = 0.95, missing: Missing = None, rater: str = "rater", digits: int | None = 10,
+    level: float = 0.95, missing: Missing = None, rater: str = "rater",
 ) -> pd.DataFrame:  # fmt: skip
     """Return how well a judge agrees with humans, one row per judge, dimension and measure.
 
@@ -527,9 +484,6 @@ def agreement(
         whatever is outside `scale` such a mark: means over runs that hold a −1 are no ratings.
     rater : str
         The column that names the human of a row, in the long layout.
-    digits : int, optional
-        Decimals to which correlations round first: means that differ in the last bit are ties. None ranks them
-        as they are, as scipy and most papers do; that moves ρ and τ-b in the second or third decimal.
 
     Returns
     -------
@@ -549,7 +503,8 @@ def agreement(
         ``loa_low, loa_high``  limits of agreement
         ``slope``              slope of the difference on the mean
         ``qwk``                quadratic weighted kappa over the whole scale
-        ``kendall``            Kendall's τ-b of the ratings; ``kendall_by_system`` of the systems' means
+        ``kendall``            Kendall's τ-b of the ratings to ten decimals, so that means of raters that differ
+                               in the last bit are ties; ``kendall_by_system`` of the systems' means
         ``alpha``              Krippendorff's α of the humans alone (single raters)
         ``raters``             human ratings per item
         ``n_missing``          rows left out, as a score is missing
@@ -575,7 +530,7 @@ def agreement(
     >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
-    asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
+    asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level)
     parts = opened_blocks(ratings, judge, asked)
     frames = [measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts]
     frame = pd.concat(frames, ignore_index=True)
@@ -585,120 +540,107 @@ def agreement(
 
 def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.DataFrame:
     """Return the rows of one judge and dimension."""
-    parts = ("value", "low", "high", "n", "n_clusters")
-    rows = [{"measure": name, **{part: getattr(one, part) for part in parts}} for name, one in measures.items()]
-    return pd.DataFrame([head | row for row in rows])
+    rows = [head | {"measure": name} | asdict(one) for name, one in measures.items()]
+    return pd.DataFrame(rows, columns=[*head, "measure", "value", "low", "high", "n", "n_clusters"])
 
 
-def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estimate]:
+def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str, Estimate]:
     """Return every measure of one judge on one dimension that applies, by name."""
-    x, y, scale = cells.judge, cells.human, asked.ends
-    how: dict[str, Any] = {**cells.how, "level": asked.level}
-    sums: dict[str, Any] = {**cells.sums, "level": asked.level}
-    near: dict[str, Any] = {**how, "tolerance": asked.tolerance}
+    x, y, scale, within = cells["judge"], cells["human"], asked.scale, share(cells, asked)
+    how: dict[str, Any] = {**design(cells), "level": asked.level}
+    sums: dict[str, Any] = {**design(cells, of_sums=True), "level": asked.level}
 
     def plain(value: float) -> Estimate:
-        return Estimate(value, np.nan, np.nan, np.nan, cells.n, cells.n_clusters)
+        return Estimate(value, np.nan, np.nan, np.nan, within.n, within.n_clusters)
 
-    score, constant = stats.best_constant(y, **near)
+    score, constant = stats.best_constant(y, tolerance=asked.tolerance, **how)
     low, high = stats.limits_of_agreement(x, y, **sums)
     measures = {
-        "within": cells.share(asked.tolerance, level=asked.level),
+        "within": within, "constant": constant, "constant_score": plain(score),
         "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
-        "constant": constant, "constant_score": plain(score),
-        "over_constant": over_constant(cells, score, asked.tolerance, level=asked.level),
-        "mean_judge": stats.clustered_mean(x, ends=scale, **how),
-        "mean_human": stats.clustered_mean(y, ends=scale, **how), "mae": stats.mae(x, y, scale=scale, **how),
-        "bias": cells.bias(level=asked.level), "loa_low": low, "loa_high": high,
-        "slope": stats.slope_on_mean(x, y, **sums), "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
-        "n_missing": plain(round(float(rows["count"].sum())) - cells.n),
+        "over_constant": over_constant(cells, score, asked), "mean_judge": mean(x, cells, asked, ends=scale),
+        "mean_human": mean(y, cells, asked, ends=scale), "mae": stats.mae(x, y, scale=scale, **how),
+        "bias": bias(cells, asked), "loa_low": low, "loa_high": high, "slope": stats.slope_on_mean(x, y, **sums),
+        "kendall": stats.kendall(x, y, digits=10, **sums),
+        "n_missing": plain(round(float(rows["count"].sum())) - within.n),
     }
     if scale[1] - scale[0] >= 2:
-        rounded = stats.round_half_up(x), stats.round_half_up(y)
-        measures["within_rounded"] = stats.within_share(*rounded, **near)
-        measures["exact"] = stats.within_share(*rounded, **near | {"tolerance": 0})
+        rounded = cells.assign(judge=stats.round_half_up(x), human=stats.round_half_up(y))
+        measures["within_rounded"] = share(rounded, asked)
+        measures["exact"] = share(rounded, replace(asked, tolerance=0.0))
         measures["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
     if ":system" in rows:
-        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes), seed=0)
-        scores, system = (few.judge, few.human), few.group
-        if len(np.unique(system)) > 1:
-            measures["kendall_by_system"] = stats.kendall_of_means(*scores, system, **few.sums, level=asked.level)
+        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes))
+        how = design(few, of_sums=True) | {"level": asked.level}
+        if few["group"].nunique() > 1:
+            measures["kendall_by_system"] = stats.kendall_of_means(few["judge"], few["human"], few["group"], **how)
     if "rater0" in rows:
         rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
-        grid = rows.filter(regex="^rater").to_numpy()
-        of = None if cells.cluster is None else rows["cluster"]
+        grid, of = rows.filter(regex="^rater").to_numpy(), None if sums["clusters"] is None else rows["cluster"]
+        how = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
         measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
-        ceiling: dict[str, Any] = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
-        measures["ceiling"] = stats.human_ceiling(grid, of, **ceiling)
+        measures["ceiling"] = stats.human_ceiling(grid, of, **how)
         measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
-    return {name: measures[name] for name in MEASURES if name in measures}
+    return {name: measures[name] for name in LAYOUT["measures"] if name in measures}
 
 
-def over_constant(cells: Cells, score: float, tolerance: float, **options: Any) -> Estimate:
+def over_constant(cells: pd.DataFrame, score: float, asked: Asked, **options: Any) -> Estimate:
     """Return the paired difference between the judge's agreement and that of a constant `score`."""
-    theirs = stats.within(np.full(len(cells.human), score), cells.human, tolerance)
-    return stats.clustered_mean(cells.flags(tolerance) - theirs, **cells.how, **options)
+    gain = flags(cells, asked) - flags(cells.assign(judge=score), asked)
+    return mean(gain, cells, asked, **options)
 
 
-def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
-    """Return a band a score, the label it rounds to or a tenth of a scale without labels, and the bands' names."""
-    if 2 <= high - low <= WIDEST:
-        code = stats.round_half_up(x).astype(np.int64)
-        return code, {int(c): str(int(c)) for c in np.unique(code)}
-    step = (high - low) / 10
-    code = np.clip(np.floor((x - low) / step + 1e-9), 0, 9).astype(np.int64)
-    return code, {int(c): f"{low + c * step:g}–{low + (c + 1) * step:g}" for c in np.unique(code)}
+def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one.
 
-
-def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one."""
-    code, names = _band_of(cells.judge, *asked.ends)
-    rows = []
-    for band, name in names.items():
-        part = cells.where(code == band)
-        share = part.share(asked.tolerance, level=asked.level)
-        above = stats.p_above(share, asked.target, share=True, fraction=asked.fraction)
-        above = above if part.n_clusters >= LEAST_CLUSTERS else np.nan
-        row = {"band": name, "start": float(part.judge.min()), "end": float(part.judge.max())}
-        row |= with_ends(share, "share") | with_ends(part.bias(level=asked.level), "bias", "bias_")
-        row |= {"n": part.n, "n_clusters": part.n_clusters, "p": min(above, 1 - above)}
-        rows.append(row | {"verdict": "TRUST" if above <= 0.5 else "REJECT"})
+    A band is the label that a score rounds to, or a tenth of a scale without labels.
+    """
+    (low, high), rows = asked.scale, []
+    labelled, step = 2 <= high - low <= WIDEST, (high - low) / 10
+    tenth = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
+    code = stats.round_half_up(cells["judge"]) if labelled else tenth
+    for band in np.unique(code):
+        found = share(part := cells[code == band], asked)
+        above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
+        above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
+        name = f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"
+        row = {"band": name, "start": part["judge"].min(), "end": part["judge"].max(), **with_ends(found, "share")}
+        row |= with_ends(bias(part, asked), "bias", "bias_")
+        row |= {"n": found.n, "n_clusters": found.n_clusters}
+        rows.append(row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT})
     frame = pd.DataFrame(rows)
     frame["p"] = stats.holm(frame["p"])
-    frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, "NOT PROVEN")
+    frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, NOT_PROVEN)
     frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, "too few")
     return frame
 
 
-def inflation(rows: pd.DataFrame, cells: Cells, asked: Asked) -> pd.DataFrame:
+def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
-    found = [_biased("overall", "", cells, NONE, asked)]
+    found = [("overall", "", cells, NONE)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
-        groups = np.unique(split.group)
-        for group in groups if len(groups) > 1 else []:
-            inside = split.group == group
-            rest = _beside(split, inside, asked.level)
-            found.append(_biased(kind, names[group], split.where(inside), rest, asked))
-    frame = pd.DataFrame(found)
+        for group in np.unique(split["group"]) if split["group"].nunique() > 1 else ():
+            inside = split["group"] == group
+            found.append((kind, names[group], split[inside], _beside(split, inside, asked)))
+    table = []
+    for kind, name, part, rest in found:
+        own, decisive = (bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction))
+        above = stats.p_above(own, 0.0)
+        row = {"kind": kind, "group": name, **with_ends(own), "upper": decisive.high}
+        row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(above, 1 - above)}
+        table.append(row | {"n": own.n, "n_clusters": own.n_clusters})
+    frame = pd.DataFrame(table)
     frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
     return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
 
 
-def _biased(kind: str, group: str, cells: Cells, rest: Estimate, asked: Asked) -> dict[str, Any]:
-    bias, decisive = (cells.bias(level=asked.level, fraction=fraction) for fraction in (None, asked.fraction))
-    one_sided = stats.p_above(bias, 0.0)
-    row = {"kind": kind, "group": group, **with_ends(bias), "upper": decisive.high}
-    row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(one_sided, 1 - one_sided)}
-    return row | {"n": bias.n, "n_clusters": bias.n_clusters}
-
-
-def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
+def _beside(cells: pd.DataFrame, inside: Any, asked: Asked) -> Estimate:
     """Return the bias in the group less the bias outside it, by the jackknife over clusters."""
-    rows = complete_rows([cells.judge - cells.human], **cells.how)
-    sides = [rows.weights * side for side in (inside, ~inside)]
+    rows = complete_rows([cells["judge"] - cells["human"]], **design(cells))
+    sides = [rows.weights * side for side in (inside.to_numpy(), ~inside.to_numpy())]
     parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
-    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=level)
+    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=asked.level)
 
 
 def gap(sums: Array) -> Array:
@@ -708,13 +650,14 @@ def gap(sums: Array) -> Array:
 
 def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
     """Yield each column by which bias is looked at: its name, its groups as codes (−1: none), their names."""
-    columns = {name: rows[f":{name}"] for name in asked.groups}
-    amounts = {name: column for name, column in columns.items() if pd.api.types.is_numeric_dtype(column)}
-    for name in (name for name in columns if name not in amounts):
-        yield name, columns[name].cat.codes.to_numpy(np.int64) - 1, columns[name].cat.categories[1:]
-    for name, column in amounts.items():
-        values = column.to_numpy(dtype=float, na_value=np.nan)
-        if (seen := ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()).any():
+    rated = rows[["judge", "human"]].notna().all(axis=1).to_numpy()
+    is_amount = {name: pd.api.types.is_numeric_dtype(rows[f":{name}"]) for name in asked.groups}
+    for name in sorted(is_amount, key=is_amount.__getitem__):
+        column = rows[f":{name}"]
+        if not is_amount[name]:
+            yield name, column.cat.codes.to_numpy(np.int64) - 1, column.cat.categories[1:]
+        elif (seen := rated & column.notna().to_numpy()).any():
+            values = column.to_numpy(dtype=float, na_value=np.nan)
             order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
             upto = np.cumsum(rows["count"].to_numpy()[order])
             low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
@@ -722,87 +665,81 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
             yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
 
 
-def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
+def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
-    own = cells if cells.cluster is not None else random_groups(cells, asked.seed)
-    maps, rows, how = {}, [], {**own.how, "level": asked.level}
-    if own.n_clusters > 1:
-        scores = stats.recalibrate(own.judge, own.human, own.how["clusters"], counts=own.counts)
-        maps = {name: replace(own, judge=predicted) for name, predicted in scores.items()}
-    errors = {name: np.abs(mapped.judge - own.human) for name, mapped in maps.items()}
-    mae = {name: stats.clustered_mean(error, **how) for name, error in errors.items()}
-    shares = {name: mapped.share(asked.tolerance, level=asked.level) for name, mapped in maps.items()}
-    for name, mapped in maps.items():
-        low = mapped.share(asked.tolerance, level=2 * asked.level - 1, fraction=asked.fraction).low
-        helps = name in stats.MAPS and mae[name].value < min(mae["raw"].value, mae["constant"].value)
+    own = random_groups(cells, asked.seed) if (cells["cluster"] < 0).all() else cells
+    columns = own["judge"], own["human"], own["cluster"]
+    mapped = stats.recalibrate(*columns, counts=own["count"]) if own["cluster"].nunique() > 1 else {}
+    errors: dict[str, Array] = {name: np.abs(scores - own["human"]) for name, scores in mapped.items()}
+    maes = {name: mean(error, own, asked) for name, error in errors.items()}
+    shares = {name: share(own.assign(judge=scores), asked) for name, scores in mapped.items()}
+    rows = []
+    for name, scores in mapped.items():
+        found, is_map = own.assign(judge=scores), name in stats.MAPS
+        low = share(found, asked, level=2 * asked.level - 1, fraction=asked.fraction).low
+        helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
-        passes = bool(passes and asked.accepts(mapped.bias(level=asked.level, fraction=asked.fraction)))
-        gain = stats.clustered_mean(errors["raw"] - errors[name], **how) if name in stats.MAPS else NONE
-        row = {"map": name, **with_ends(mae[name], "mae", "mae_"), **with_ends(shares[name], "share")}
+        passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
+        gain = mean(errors["raw"] - errors[name], own, asked) if is_map else NONE
+        row = {"map": name, **with_ends(maes[name], "mae", "mae_"), **with_ends(shares[name], "share")}
         rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
-    return pd.DataFrame(rows, columns=MAP_COLUMNS)
+    return pd.DataFrame(rows, columns=LAYOUT["frames"]["recalibration"])
 
 
-def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
+def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return E[human | judge] at each score with its interval, and the isotonic map.
 
     A point is a score of the judge, or one of twenty equal parts of the ratings.
     """
     from scipy.optimize import isotonic_regression
 
-    values, place = np.unique(np.round(cells.judge, 9), return_inverse=True)
-    if len(values) > MOST_POINTS:
-        before = np.cumsum(np.bincount(place, weights=cells.counts))
-        part_of = np.floor((before - 1e-9) / before[-1] * MOST_POINTS).astype(np.int64)
-        place = np.unique(part_of, return_inverse=True)[1][place]
-    rows = []
-    for k in range(int(place.max(initial=-1)) + 1):
-        part = cells.where(place == k)
-        mean = stats.clustered_mean(part.human, **part.how, ends=asked.ends, level=asked.level)
-        score = float(np.average(part.judge, weights=part.sums["counts"]))
-        rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
+    place = cells["judge"].round(9)
+    if place.nunique() > MOST_POINTS:
+        before = cells.groupby(place)["count"].sum().cumsum()
+        place = place.map(np.floor((before - SLACK) / before.iloc[-1] * MOST_POINTS))
+    rows, weights = [], []
+    for _, part in cells.groupby(place):
+        human, size = mean(part["human"], part, asked, ends=asked.scale), part["count"] * part["weight"]
+        point = {"judge_score": np.average(part["judge"], weights=size), **with_ends(human, "human")}
+        rows.append(point | {"n": human.n, "n_clusters": human.n_clusters})
+        weights.append(size.sum())
     frame = pd.DataFrame(rows)
-    weights = np.bincount(place, weights=cells.sums["counts"])
     frame.insert(4, "isotonic", isotonic_regression(frame["human"], weights=weights).x)
     return frame
 
 
-def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
+def counts(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
-    low, high = asked.ends
-    frame = pd.DataFrame({"judge_score": cells.judge, "human_score": cells.human, "n": cells.counts.astype(int)})
+    low, high = asked.scale
     scores = ["judge_score", "human_score"]
+    frame = cells[["judge", "human", "count"]].astype({"count": int}).set_axis([*scores, "n"], axis=1)
     if len(frame[scores].drop_duplicates()) > MOST_CELLS:
         step = (high - low) / 100
         frame[scores] = ((frame[scores] - low) / step).round() * step + low
     return frame.groupby(scores, as_index=False)[["n"]].sum()
 
 
-def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
+def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return the label budget: interval width and probability of showing the target by number of labels.
 
     ``labels``; ``share``, as seen now, and its ``low, high`` expected at so many labels;
     ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
     bound; ``target``; ``n`` labels now.
     """
-    curve = stats.label_budget(cells.flags(asked.tolerance), **cells.how, **asked.goal, level=asked.level)
-    frame = pd.DataFrame(curve).astype({"labels": int})
-    frame.insert(1, "share", cells.share(asked.tolerance).value)
-    return frame.assign(target=asked.target, n=cells.n)
+    curve = stats.label_budget(flags(cells, asked), **design(cells), **asked.goal, level=asked.level)
+    frame, now = pd.DataFrame(curve).astype({"labels": int}), share(cells, asked)
+    frame.insert(1, "share", now.value)
+    return frame.assign(target=asked.target, n=now.n)
 
 
 # Each makes the frame of its name on a card.
 FRAMES = (bands, recalibration, counts, reliability, budget)
 
 
-_FEW = 20
-_ESTIMATE = ("value", "low", "high")
 WAYS = {"judge": "judge_", "human": "human_", "corrected": ""}
-DRAW = ["judge_labelled", "judge_rest", "draw_z", "draw_p"]
+DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
 DRAW_LEVEL = 0.01
-COLUMNS = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight"]
-COLUMNS += [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
-COLUMNS += ["bias", "bias_low", "bias_high", *DRAW, "note"]
+BETWEEN = {"en": " ", "zh": ""}  # sentences
 
 
 def corrected_mean(
@@ -863,19 +800,15 @@ def corrected_mean(
     if not 0 < level < 1:
         raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
     load(lang)
-    table, opened = open_ratings(ratings, judge, asked, judged)
-    _refuse_twice(table, item)
-    if not table["human"].notna().any():
+    found = opened_blocks(ratings, judge, asked, judged)
+    if not any(part["human"].notna().any() for _, part, _ in found):
         raise RagnbError(
             "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
-    found = [*blocks(table, opened)]
-    rows = [head | corrected_row(of, _ends(of) if scale is None else opened.ends, asked) for head, of in found]
-    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
-        row["draw_p"] = float(p)
-        if not_random(p):
-            row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
-    return pd.DataFrame(rows, columns=[*found[0][0], *COLUMNS])
+    rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in found]
+    for row in doubtful_draws(rows):
+        row["note"] += BETWEEN[lang] + draw_text(row, lang)
+    return pd.DataFrame(rows, columns=[*list(found[0][0])[1:], *LAYOUT["frames"]["means"]])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -892,10 +825,9 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     >>> corrected_ways(corrected_mean(ratings))["way"].tolist()
     ['judge', 'human', 'corrected']
     """
-    heads = list(means.columns[: means.columns.get_loc("value")])
-    frames = []
+    heads, frames = list(means)[: list(means).index("value")], []
     for way, prefix in WAYS.items():
-        names = {f"{prefix}{name}": name for name in _ESTIMATE}
+        names = {f"{prefix}{name}": name for name in ("value", "low", "high")}
         columns = [*heads, "way", *names, "weight", "n", "n_judged", "n_clusters"]
         frames.append(means.assign(way=way)[columns].rename(columns=names))
     return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
@@ -904,17 +836,14 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
 def _refuse_twice(table: pd.DataFrame, item: str) -> None:
     """Refuse an item that appears twice."""
     keys, further = table.filter(regex="^:").rename(columns=lambda name: name[1:]), table["further"]
-    if item not in keys:
-        return
     again, both = keys.assign(further=further).duplicated(), keys.astype(str).duplicated() & further
-    first = keys[again if again.any() else both][:1].to_dict("records")
-    if again.any():
+    for first in keys[again & (item in keys)][:1].to_dict("records"):
         raise RagnbError(
-            f"{first[0]} appears twice; give one row per item, or a column 'rater' that distinguishes them"
+            f"{first} appears twice; give one row per item, or a column 'rater' that distinguishes them"
         )
-    if first:
+    for first in keys[both & (item in keys)][:1].to_dict("records"):
         raise RagnbError(
-            f"{int(both.sum())} rows of judged are in ratings too, the first {first[0]}: they would count "
+            f"{int(both.sum())} rows of judged are in ratings too, the first {first}: they would count "
             "twice; keep only unlabelled rows in judged"
         )
 
@@ -928,32 +857,26 @@ def _ends(part: pd.DataFrame) -> Scale:
 def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, Any]:
     """Return one row of the result: the three means with their intervals, the bias, and a note."""
     cells, seen, labelled = cells_of(part), part["judge"].notna(), part["human"].notna()
+    off, alone = bias(cells, asked), design(part)["clusters"] is None
     n_judged, unjudged = (int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen))
-    out: dict[str, Any] = {"n": cells.n, "n_judged": n_judged, "n_clusters": cells.n_clusters}
-    if cells.n < 2:
-        return out | {"note": load(asked.lang)("corrected.no_labels", n=cells.n)}
-    how: dict[str, Any] = {"ends": ends, "level": asked.level}
-    bias = cells.bias(level=asked.level)
-    judge, human = (stats.clustered_mean(scores, **cells.how, **how) for scores in (cells.judge, cells.human))
+    out: dict[str, Any] = {"n": off.n, "n_judged": n_judged, "n_clusters": off.n_clusters}
+    if off.n < 2:
+        return out | {"note": load(asked.lang)("corrected.no_labels", n=off.n)}
+    judge, human = (mean(cells[name], cells, asked, ends=ends) for name in ("judge", "human"))
     found = stats.Corrected(*astuple(human))
     if n_judged:  # all rows together are the population that the labels were sampled from
-        rows = part.loc[part.index.repeat(part["count"].astype(int))]
-        alone = None if cells.cluster is None else rows["cluster"]
-        judge = stats.clustered_mean(rows["judge"], alone, **how)
-        mine, more = (rows[rows["judge"].notna() & (rows["human"].notna() == known)] for known in (True, False))
-        of = (None, None) if alone is None else (mine["cluster"], more["cluster"])
-        weights, scores = mine["weight"], (mine["judge"], more["judge"])
+        how: dict[str, Any] = {"ends": ends, "level": asked.level}
+        rows = part.loc[part.index.repeat(part["count"].astype(int))].dropna(subset="judge")
+        judge = stats.clustered_mean(rows["judge"], None if alone else rows["cluster"], **how)
+        mine, more = (rows[rows["human"].notna() == known] for known in (True, False))
+        of = (None, None) if alone else (mine["cluster"], more["cluster"])
+        scores, weights = (mine["judge"], more["judge"]), mine["weight"]
         found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
-    out |= with_ends(found) | {"se": found.se, "weight": found.weight} | with_ends(bias, "bias", "bias_")
+    out |= with_ends(found) | {"se": found.se, "weight": found.weight, **with_ends(off, "bias", "bias_")}
     out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
-    out["note"] = _note(found, bias, cells.n_clusters, unjudged, asked.lang)
-    return out | {"n_clusters": found.n_clusters}
-
-
-def _joined(sentences: list[str], lang: str) -> str:
-    return ("" if lang == "zh" else " ").join(sentences)
+    return out | {"n_clusters": found.n_clusters, "note": _note(out, off.n_clusters, unjudged, asked.lang)}
 
 
 def not_random(p: float) -> bool:
@@ -961,24 +884,29 @@ def not_random(p: float) -> bool:
     return bool(p <= DRAW_LEVEL)
 
 
+def doubtful_draws(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Adjust the tests of the draw by Holm over the rows; return those whose labels do not look random."""
+    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
+        row["draw_p"] = float(p)
+    return [row for row in rows if not_random(row["draw_p"])]
+
+
 def draw_text(row: Mapping[Any, Any], lang: str) -> str:
     """Return a sentence on labels that do not look like a random sample, with the judge's means on both parts."""
-    means = {"labelled": number(row["judge_labelled"], 2), "rest": number(row["judge_rest"], 2)}
-    return load(lang)("corrected.not_random", **means, z=number(abs(row["draw_z"]), 1))
+    return told(lang, "corrected.not_random", row, distance=abs(row["draw_z"]))
 
 
-def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:
+def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> str:
     """Return the notes on a corrected mean, the judge's bias first."""
-    say = load(lang)
-    ends = {"bias": number(bias.value), "low": number(bias.low), "high": number(bias.high)}
-    side = "above" if bias.low > 0 else "below" if bias.high < 0 else "open" if bias.low <= 0 else "unknown"
-    told = {
-        f"judge_{side}": True, "no_judged": not found.n_judged,
-        "no_weight": found.n_judged and found.weight == 0, "one_cluster": labelled == 1,
-        "few_clusters": 1 < labelled < _FEW, "unjudged": unjudged,
-    }
-    n = {"few_clusters": labelled, "unjudged": unjudged}
-    return _joined([say(f"corrected.{key}", **ends, n=n.get(key)) for key, holds in told.items() if holds], lang)
+    low, high = row["bias_low"], row["bias_high"]
+    side = "above" if low > 0 else "below" if high < 0 else "open" if low <= 0 else "unknown"
+    holding = {
+        f"judge_{side}": True, "no_judged": not row["n_judged"],
+        "no_weight": row["n_judged"] and row["weight"] == 0, "one_cluster": labelled == 1,
+        "few_clusters": 1 < labelled < ROUGH, "unjudged": unjudged,
+    }  # fmt: skip
+    facts = {**row, "labelled": labelled, "unjudged": unjudged}
+    return BETWEEN[lang].join(told(lang, f"corrected.{key}", facts) for key in holding if holding[key])
 
 
 WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
@@ -1105,20 +1033,21 @@ class CalibrationCard:
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
         """
-        frames: dict[str, Any] = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
+        frames = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
         del frames["notes"]
-        for name, value in (("judge", judge), ("dimension", dimension)):
+        for name, value in {"judge": judge, "dimension": dimension}.items():
             if value is not None:
                 need_known(name, value, sorted(set(self.verdicts[name])))
                 frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
-        return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
+        found: dict[str, Any] = summary(frames["verdicts"], self.tolerance, self.lang) | frames
+        return replace(self, **found)
 
     def sections(self) -> list[Section]:
         """Return the verdict with its reasons, then each table that has rows, the notes and what made the card."""
-        (first, *rest), say = self.reasons, load(self.lang)
+        (first, *rest), title = self.reasons, entry(self.lang, "section.judge")
         marks = Mark(TONES[self.verdict], self.verdict), *(Mark("watch", side) for side in self.sides)
         blocks = Text((marks,)), Text(tuple(rest), "list")
-        return [Section("verdict", say("section.judge"), first, blocks=blocks, lang=self.lang), *parts(self)]
+        return [Section("verdict", title, first, blocks=blocks, lang=self.lang), *parts(self)]
 
     def _repr_html_(self) -> str:
         return render_fragment(self.sections())
@@ -1129,85 +1058,61 @@ class CalibrationCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: frames as lists of records, None for a missing value."""
-
-        def plain(value: Any) -> Any:
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        for name, value in found.items():
             if isinstance(value, pd.DataFrame):
-                return json.loads(value.to_json(orient="records", double_precision=12))
-            return list(value) if isinstance(value, tuple) else value
-
-        return {name: plain(value) for name, value in vars(self).items()}
+                found[name] = json.loads(value.to_json(orient="records", double_precision=12))
+        return found
 
 
 def parts(card: CalibrationCard) -> Iterator[Section]:
     """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
     say, words = load(card.lang), entry(card.lang, "calibration.word")
-    whole = words["overall"]
     frames = {
-        "verdicts": card.verdicts.assign(sides=[", ".join(sides) for sides in card.verdicts["sides"]]),
+        "verdicts": card.verdicts.assign(sides=card.verdicts["sides"].map(", ".join)),
         "bands": card.bands.replace({"verdict": {"too few": words["too_few"]}}),
-        "inflation": card.inflation.replace({"kind": {"overall": whole}}),
+        "inflation": card.inflation.replace({"kind": {"overall": words["overall"]}}),
         "recalibration": card.recalibration.replace({"map": words}),
-        "corrected": card.corrected.replace({"system": {"": whole}, "way": words}), "table": _measures(card),
+        "corrected": card.corrected.replace({"system": {"": words["overall"]}, "way": words}),
+        "table": _measures(card),
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
     alone |= {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
+    blocks: dict[str, Table | Text] = {}
     for key, columns in LAYOUT["tables"].items():
-        labels, written, rows = [], [], frames[key].to_dict("records")
-        for name, own in ({"judge": {}, "dimension": {}} | columns).items():
-            how = {"label": name, "kind": "text"} | LAYOUT["columns"].get(name, {}) | own
-            label, kind = say(f"calibration.column.{how['label']}"), how["kind"]
-            interval = (key, name) == ("table", "value") or "interval" in kind
-            if name not in alone:
-                labels.append(">" * (kind != "text") + label + f" [{card.level:.0%}]" * interval)
-                written.append([_cell(row, name, **how) for row in rows])
-        if rows:
-            yield _part(key, Table(tuple(labels), tuple(zip(*written, strict=True))), say)
-    for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
-        if lines:
-            yield _part(key, Text(lines, "list"), say)
-
-
-def _cell(
-    row: Mapping[Any, Any], name: str, *, kind: str, low: str = "low", high: str = "high", digits: int = 3,
-    **_: str
-) -> str:
-    """Write one cell of a card; an interval reads the columns of its ends."""
-    if pd.isna(value := row[name]):
-        return ""
-    if "interval" in kind:
-        return with_interval(value, row[low], row[high], kind != "interval", digits)
-    write = {"percent": percent, "count": count}.get(kind, str)
-    return number(value, digits) if kind == "number" else write(value)
-
-
-def _part(key: str, block: Block, say: Any) -> Section:
-    title = say(f"calibration.title.{key}")
-    return Section(key, title, title, blocks=(block,))
+        rows, written = frames[key].to_dict("records"), {}
+        for name in (name for name in ("judge", "dimension", *columns) if name not in alone):
+            look = LAYOUT["columns"].get(name, {}) | columns.get(name, {})
+            form, label = look.get("form", f"{{{name}}}"), say(f"calibration.column.{look.get('label', name)}")
+            level = f" [{card.level:.0%}]" if "[" in form or "interval" in look else ""
+            cells = ["" if pd.isna(row[name]) else filled(form, row) for row in rows]
+            written[">" * ("form" in look) + label + level] = cells
+        blocks[key] = Table(tuple(written), tuple(zip(*written.values(), strict=True)))
+    blocks |= {"notes": Text(tuple(card.notes["text"]), "list"), "footer": Text(tuple(_footer(card)), "list")}
+    for key, block in blocks.items():
+        title = say(f"calibration.title.{key}")
+        if block.rows if isinstance(block, Table) else block.lines:
+            yield Section(key, title, title, blocks=(block,))
 
 
 def _measures(card: CalibrationCard) -> pd.DataFrame:
     """Return the agreement table with its measures named and their values written out."""
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
-        share, value = row["measure"] in LAYOUT["shares"], row["value"]
-        alone = count if row["measure"] == "n_missing" else percent if share else number
-        whole = np.isfinite(row["low"])
-        text = with_interval(value, row["low"], row["high"], percent=share) if whole else alone(value)
-        row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
+        forms = LAYOUT["forms"][LAYOUT["measures"][row["measure"]]]
+        row["value"] = filled(forms[int(np.isfinite(row["low"]))], row)
+        row["measure"] = entry(card.lang, "calibration.measure")[row["measure"]]
     return pd.DataFrame(rows)
 
 
 def _footer(card: CalibrationCard) -> Iterator[str]:
     """Yield what made the card, label and value."""
-    say = load(card.lang)
-    for name, label in entry(card.lang, "calibration.footer").items():
-        if name in card.footer:
-            if isinstance((value := card.footer[name]), bool):
-                value = say("column.yes" if value else "column.no")
-            elif isinstance(value, float):
-                value = number(value, 2)
-            yield f"{label}: {say('calibration.footer.unsaid') if value is None else value}"
+    labels = entry(card.lang, "calibration.footer")
+    for name in (name for name in labels if name in card.footer):
+        if (value := card.footer[name]) is None or isinstance(value, bool):
+            value = labels["unsaid"] if value is None else load(card.lang)(f"column.{'yes' if value else 'no'}")
+        yield f"{labels[name]}: {number(value, 2) if isinstance(value, float) else value}"
 
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
@@ -1215,19 +1120,17 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
     rows, words = verdicts.to_dict("records"), verdicts["verdict"]
     verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
     if len(rows) > 1:
-        say, alone = load(lang), verdicts["judge"].nunique() == 1
-        sums = ((words == word).sum() for word in WORST_LAST)
-        counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
+        say, named = load(lang), partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
+        counts = {_slug(word): (words == word).sum() for word in WORST_LAST}
         best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
-        nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
-        drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
-        spent = [name_of(row, lang, alone=alone) for row in rows if np.isnan(row["widened"])]
-        looks = "look_once" if pd.isna(rows[0]["labels_planned"]) else "look_spent_rows" if spent else "look_rows"
+        drawn = [named(row) for row in rows if not_random(row["draw_p"])]
+        spent, planned = [named(row) for row in rows if np.isnan(row["widened"])], rows[0]["labels_planned"]
+        looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
         reasons = (
             say(f"calibration.many_{_slug(verdict)}", n=len(rows), **counts),
-            f"{nearest} {share_line(best, tolerance, lang)}",
-            *([say("calibration.draws", what=listing(drawn))] if drawn else []),
-            say(f"calibration.{looks}", what=listing(spent), labels=rows[0]["labels_planned"]),
+            f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
+            *(say("calibration.draws", what=listing(drawn)) for _ in drawn[:1]),
+            say(f"calibration.{looks}", what=listing(spent), labels_planned=planned),
         )
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
     return {"verdict": verdict, "sides": sides, "reasons": reasons}
@@ -1241,24 +1144,38 @@ def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
 
 def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
     """Return one sentence on the agreement, its target and the best constant score."""
-    values = {"share": percent(row["share"]), "constant": percent(row["constant"])}
-    values |= {"tolerance": f"{tolerance:g}", "score": f"{row['constant_score']:.3g}"}
-    if not np.isfinite(row["low"]):
-        return load(lang)("calibration.no_interval", **values)
-    ends = {name: percent(row[name]) for name in ("low", "high", "target")}
-    return load(lang)("calibration.share", **values, **ends)
+    key = "share" if np.isfinite(row["low"]) else "no_interval"
+    return told(lang, f"calibration.{key}", row, tolerance=tolerance)
 
 
-def signed(value: float) -> str:
-    """Return a difference with its sign.
+class Written(float):
+    """A number in a text, which says how it is written: ``{n:2}`` (decimals), ``percent``, ``bare``, ``signed``.
 
     Examples
     --------
-    >>> signed(0.594), signed(-0.405), signed(float("nan"))
-    ('+0.59', '−0.41', '—')
+    >>> "{:percent}, {:bare}, {:signed}, {:signed}".format(*map(Written, (0.886, 0.8, 0.594, -0.405)))
+    '88.6 %, 80.0, +0.59, −0.41'
     """
-    written = number(value, 2)
-    return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
+
+    def __format__(self, form: str) -> str:
+        value = float(self)
+        if form in ("percent", "bare"):
+            return percent(value).removesuffix(" %" * (form == "bare"))
+        if form == "signed":
+            written = number(value, 2)
+            return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
+        return number(value, int(form)) if form.isdigit() else format(value, form)
+
+
+def filled(text: str, facts: Mapping[Any, Any]) -> str:
+    """Return a text filled with the facts of a row."""
+    numbers = {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float)}
+    return text.format(**{**facts, **numbers})
+
+
+def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
+    """Return a text of a language filled with the facts of a row."""
+    return filled(entry(lang, key), {**facts, **more})
 
 
 def calibrate(
@@ -1340,47 +1257,44 @@ def calibrate(
         target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
     )  # fmt: skip
     found = opened_blocks(ratings, judge, asked, judged)
-    lows, highs = zip(*(own.ends for *_, own in found), strict=True)
-    heads = [dict(zip(("judge", "dimension"), [*labels.values(), ALL], strict=False)) for labels, *_ in found]
-    pieces = [_piece(head, rows, own) for head, (_, rows, own) in zip(heads, found, strict=True)]
-    rows, tables, cells = zip(*pieces, strict=True)
-    for row, p in zip(rows, stats.holm([row["draw_p"] for row in rows]), strict=True):
-        row["draw_p"] = float(p)
-        if not_random(p):
-            row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
-    parts = {key: [table[key] for table in tables] for key in tables[0]}
-    frames: dict[str, Any] = {key: pd.concat(part, ignore_index=True) for key, part in parts.items()}
+    rows, tables, cells = zip(*(_piece(*one) for one in found), strict=True)
+    doubtful = doubtful_draws(rows)
+    for row in doubtful:
+        row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
+    frames: dict[str, Any] = {
+        key: pd.concat([table[key] for table in tables], ignore_index=True) for key in tables[0]
+    }  # fmt: skip
+    lows, highs = zip(*(own.scale for *_, own in found), strict=True)
     frames["table"].attrs["scale"] = ends = min(lows), max(highs)
     verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})
-    given = {name: (about or {}).get(name) for name in ABOUT}
-    if any(not_random(row["draw_p"]) for row in rows):
-        given["drawn_at_random"] = False
-    elif PROBABILITY in columns and given["drawn_at_random"] is None:
-        given["drawn_at_random"] = True
-    named = [(f"{row['judge']}\n{row['dimension']}", part) for row, part in zip(rows, cells, strict=True)]
+    footer: dict[str, Any] = {name: (about or {}).get(name) for name in ABOUT}
+    if doubtful or (PROBABILITY in columns and footer["drawn_at_random"] is None):
+        footer["drawn_at_random"] = not doubtful
+    named = {f"{row['judge']}\n{row['dimension']}": part for row, part in zip(rows, cells, strict=True)}
     values = frames["table"].groupby("measure")["value"]
-    footer = given | {
+    footer |= {
         "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
-        "n": sum(part.n for part in cells), "n_clusters": max(part.n_clusters for part in cells),
+        "n": int(verdicts["n"].sum()), "n_clusters": int(verdicts["n_clusters"].max()),
         "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
     }
     source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
     notes = _notes(verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang)
     return CalibrationCard(
-        **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
-        tolerance=tolerance, target=target, delta=replace(asked, scale=ends).acceptable_bias, level=level,
-        scale=ends, lang=lang,
+        **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer, scale=ends,
+        delta=(ends[1] - ends[0]) / 18 if delta is None else delta, tolerance=tolerance, target=target,
+        level=level, lang=lang,
     )  # fmt: skip
 
 
 def _piece(
-    head: dict[str, Any], rows: pd.DataFrame, asked: Asked
-) -> tuple[dict[str, Any], dict[str, pd.DataFrame], Cells]:
+    labels: dict[str, Any], rows: pd.DataFrame, asked: Asked
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame], pd.DataFrame]:
     """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
-    rated = rows[~rows["further"]]
-    if not (cells := cells_of(rated)).n:
+    head = dict(zip(("judge", "dimension"), (*labels.values(), ALL), strict=False))
+    rated, planned = rows[~rows["further"]], asked.labels_planned
+    if (cells := cells_of(rated)).empty:
         raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
-    asked = replace(asked, fraction=cells.n / asked.labels_planned if asked.labels_planned else None)
+    asked = replace(asked, fraction=round(float(cells["count"].sum())) / planned if planned else None)
     measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)
     frames = {"inflation": groups} | {make.__name__: make(cells, asked) for make in FRAMES}
     row = head | verdict_row(cells, measures, groups, asked)
@@ -1389,23 +1303,22 @@ def _piece(
     parts = {"": rows}  # all, and each system
     if ":system" in rows and rated[":system"].nunique() > 1:
         parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
-    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
-    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *COLUMNS])
-    frames["corrected"], ranks = corrected_ways(means), NONE
-    if cells.cluster is not None:
-        ranks = stats.kendall_within(cells.judge, cells.human, **cells.sums, digits=10, level=asked.level)
+    found = [{"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()]
+    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *LAYOUT["frames"]["means"]])
+    frames["corrected"], ranks, how = corrected_ways(means), NONE, design(cells, of_sums=True)
+    if how["clusters"] is not None:
+        ranks = stats.kendall_within(cells["judge"], cells["human"], **how, digits=10, level=asked.level)
     row |= {name: found[0].get(name, np.nan) for name in DRAW}
     row |= {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
-    needs = stats.labels_needed(cells.flags(asked.tolerance), **cells.how, **asked.goal)
-    text = _labels_line(needs, row, asked)
-    whole = dict.fromkeys(("total", "more", "independent"), "Int64")
+    needs = stats.labels_needed(flags(cells, asked), **design(cells), **asked.goal)
+    text, whole = _labels_line(needs, row, asked.lang), dict.fromkeys(("total", "more", "independent"), "Int64")
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
     return row, frames | {"table": measure_rows(head, measures)}, cells
 
 
-def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
+def verdict_row(cells: pd.DataFrame, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
     """Return the verdict and the interval that it is based on.
 
     TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
@@ -1413,22 +1326,23 @@ def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: A
     inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
     bound misses the target. Where labels are planned, each bound holds at every look together.
     """
-    target, delta, score = asked.target, asked.acceptable_bias, measures["constant_score"].value
+    score = measures["constant_score"].value
     once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
     plan: dict[str, Any] = {"level": once, "fraction": asked.fraction}
-    share, bias = cells.share(asked.tolerance, **plan), cells.bias(**plan | {"level": asked.level})
-    beats = over_constant(cells, score, asked.tolerance, **plan).low > 0
+    agrees, off = share(cells, asked, **plan), bias(cells, asked, fraction=asked.fraction)
+    beats = over_constant(cells, score, asked, **plan).low > 0
     favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
-    unbiased = asked.accepts(bias) and not favoured > delta
-    widened = 1.0 if asked.fraction is None else stats.widening(asked.fraction, share.df, level=once)
-    trusted = share.low >= target and beats and unbiased
+    unbiased = asked.accepts(off) and not favoured > asked.delta
+    widened = 1.0 if asked.fraction is None else stats.widening(asked.fraction, agrees.df, level=once)
+    trusted = agrees.low >= asked.target and beats and unbiased
     return {
-        "verdict": TRUST if trusted else REJECT if share.high < target else NOT_PROVEN,
-        **with_ends(measures["within"], "share"), "lower": share.low, "upper": share.high, "target": target,
-        "constant": measures["constant"].value, "constant_score": score, "beats_constant": bool(beats),
-        **with_ends(measures["bias"], "bias", "bias_"), "bias_lower": bias.low, "bias_upper": bias.high,
-        "delta": delta, "unbiased": bool(unbiased), "n": cells.n, "labels_planned": asked.labels_planned,
-        "widened": np.nan if (asked.fraction or 0) > 1 else widened, "n_clusters": cells.n_clusters,
+        "verdict": TRUST if trusted else REJECT if agrees.high < asked.target else NOT_PROVEN,
+        **with_ends(measures["within"], "share"), "lower": agrees.low, "upper": agrees.high,
+        "target": asked.target, "constant": measures["constant"].value, "constant_score": score,
+        "beats_constant": bool(beats), **with_ends(measures["bias"], "bias", "bias_"), "bias_lower": off.low,
+        "bias_upper": off.high, "delta": asked.delta, "unbiased": bool(unbiased), "n": agrees.n,
+        "labels_planned": asked.labels_planned, "widened": np.nan if (asked.fraction or 0) > 1 else widened,
+        "n_clusters": agrees.n_clusters,
     }  # fmt: skip
 
 
@@ -1448,21 +1362,12 @@ def _hopeless(row: Mapping[str, Any]) -> str | None:
     return "constant" if np.isfinite(row["share"]) and row["share"] <= row["constant"] else None
 
 
-def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], asked: Asked) -> str:
+def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
     """Return how many more labels are needed, or why more of them will not help."""
-    say, reason = load(asked.lang), _hopeless(row)
-    if row["verdict"] == TRUST:
-        return say("calibration.labels_done")
+    key, reason = f"labels.{'enough' if needs.more == 0 else needs.reason}", _hopeless(row)
     if needs.reason != "share_at_or_below_target" and reason:
-        return say(f"calibration.labels_{reason}")
-    key = "enough" if needs.more == 0 else needs.reason
-    values = _written(percent, {"seen": needs.seen, "planned": needs.planned, "target": asked.target})
-    counts = {"n": row["n"], "total": needs.total, "more": needs.more, "labels": asked.labels_planned}
-    return say(f"labels.{key}", deff=number(needs.deff, 2), **values, **counts)
-
-
-def _written(form: Callable[[Any], str], values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: form(value) for name, value in values.items()}
+        key = f"calibration.labels_{reason}"
+    return told(lang, "calibration.labels_done" if row["verdict"] == TRUST else key, row, **asdict(needs))
 
 
 def _reasons(
@@ -1470,46 +1375,31 @@ def _reasons(
     asked: Asked,
 ) -> tuple[str, ...]:  # fmt: skip
     """Return the sentences of one judge and dimension, the two that decide first."""
-    say, two, what = load(asked.lang), partial(number, digits=2), name_of(row, asked.lang, alone=True)
-    gain, delta = measures["over_constant"], row["delta"]
-
-    def tell(key: str, **values: Any) -> str:
-        return say(f"calibration.{key}", **values)
-
+    say, (low, high), delta, gain = partial(told, asked.lang), asked.scale, row["delta"], measures["over_constant"]
     beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
-    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else "open"
-    if not row["unbiased"] and row["bias_lower"] >= -delta and row["bias_upper"] <= delta:
-        where = "system"
+    where = "system" if row["bias_lower"] >= -delta and row["bias_upper"] <= delta else "open"
+    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else where
     looks = "once" if asked.fraction is None else "spent" if asked.fraction > 1 else "planned"
-    plan = {"n": row["n"], "labels": asked.labels_planned, "times": two(row["widened"])}
-    plan["least"] = two(row["widened"] * (asked.fraction or 1) ** 0.25)
-    plan |= _written(percent, {end: row[end] for end in ("lower", "upper")})
-    plan |= _written(signed, {end: row[end] for end in ("bias_lower", "bias_upper")})
-    out = [
-        tell(f"headline_{'spent' if looks == 'spent' else _slug(row['verdict'])}", what=what),
-        share_line(row, asked.tolerance, asked.lang), tell(f"look_{looks}", **plan),
-        tell(beats, **_written(percent, with_ends(gain, "gain"))),
-        tell(f"bias_{where}", **_written(signed, with_ends(measures["bias"], "bias")), delta=f"{delta:.3g}"),
-    ]
-    if RECALIBRATE in row["sides"]:
-        best = frames["recalibration"].query("passes").sort_values("mae").iloc[0]
-        shares = _written(percent, {name: best[name] for name in ("share", "low", "high")})
-        out.append(tell("recalibrate", map=tell(f"word.{best['map']}"), **shares))
-    if RANKING_ONLY in row["sides"]:
-        out.append(tell("ranking", **_written(two, with_ends(ranks))))
+    headline = "spent" if looks == "spent" else _slug(row["verdict"])
+    facts = {
+        **row, **with_ends(gain, "gain", "gain_"), **with_ends(ranks, "rank", "rank_"),
+        "what": name_of(row, asked.lang, alone=True), "least": row["widened"] * (asked.fraction or 1) ** 0.25,
+        "tolerance": asked.tolerance, "part": asked.tolerance / (high - low), "scale_low": low, "scale_high": high,
+        "floor": measures["floor"].value, "ceiling": measures.get("ceiling", NONE).value,
+    }  # fmt: skip
+    told_first = say(f"calibration.headline_{headline}", facts), share_line(row, asked.tolerance, asked.lang)
+    out = [*told_first, *(say(f"calibration.{key}", facts) for key in (f"look_{looks}", beats, f"bias_{where}"))]
+    for best in frames["recalibration"].query("passes").sort_values("mae").to_dict("records")[:1]:
+        name = entry(asked.lang, "calibration.word")[best["map"]]
+        out += [say("calibration.recalibrate", best, map=name)] * (RECALIBRATE in row["sides"])
+    out += [say("calibration.ranking", facts)] * (RANKING_ONLY in row["sides"])
     for part in frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records"):
-        values = _written(signed, {end: part[end] for end in ("low", "high")})
-        key = "inflated" if part["kind"] == "overall" else "inflated_system"
-        out.append(tell(key, bias=two(part["value"]), system=part["group"], **values))
+        out += [say("calibration.inflated" + "_system" * (part["kind"] == "system"), part)]
     for word in (TRUST, REJECT):
-        named = frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]
-        out += [tell(f"bands_{_slug(word)}", bands=", ".join(named))] if len(named) else []
-    low, high = asked.ends
-    width = _written("{:g}".format, {"low": low, "high": high, "tolerance": asked.tolerance})
-    shares = _written(percent, {"part": asked.tolerance / (high - low), "floor": measures["floor"].value})
-    out += [needs, tell("width", **width, **shares)]
-    ceiling = measures["ceiling"].value if "ceiling" in measures else np.nan
-    return (*out, tell("ceiling", ceiling=percent(ceiling))) if np.isfinite(ceiling) else tuple(out)
+        named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
+        out += [say(f"calibration.bands_{_slug(word)}", {"bands": named})] if named else []
+    out += [needs, say("calibration.width", facts)]
+    return (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
 
 
 def _slug(word: str) -> str:
@@ -1517,24 +1407,22 @@ def _slug(word: str) -> str:
 
 
 def _notes(
-    verdicts: pd.DataFrame, cells: Sequence[Cells], footer: Mapping[str, Any], source: Mapping[str, Any],
+    verdicts: pd.DataFrame, cells: Sequence[pd.DataFrame], footer: Mapping[str, Any], source: Mapping[str, Any],
     guessed: Scale | None, clustered: bool, lang: str,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the caveats of the numbers."""
-    say, fewest, drawn = load(lang), int(verdicts["n_clusters"].min()), footer["drawn_at_random"]
-    low, high = guessed or (0.0, 0.0)
-    tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
-    found: Sequence[tuple[str, Any, dict[str, Any]]] = [
-        ("damaged", source.get("damaged"), {"n": source.get("damaged"), "lines": source.get("lines")}),
-        ("rows_are_clusters", not clustered, {}), ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
-        ("guessed_scale", guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
-        ("missing", footer["n_missing"], {"n": footer["n_missing"]}),
-        ("one_rater", footer["raters"] is None, {}),
-        ("weighted", any(np.ptp(part.weights) > 0 for part in cells), {}),
-        ("not_random", drawn is False and not tested, {}), ("unknown_draw", drawn is None, {}),
-    ]
-    rows = [note_row(code, "", say(f"calibration.note.{code}", **values)) for code, held, values in found if held]
-    for row in tested:
+    doubtful = verdicts[verdicts["draw_p"].map(not_random)].to_dict("records")
+    fewest, drawn, (low, high) = verdicts["n_clusters"].min(), footer["drawn_at_random"], guessed or (0.0, 0.0)
+    facts = {**footer, **source, "fewest": fewest, "low": low, "high": high}
+    holding = {
+        "damaged": source.get("damaged"), "rows_are_clusters": not clustered,
+        "few_clusters": clustered and fewest < ROUGH, "guessed_scale": guessed, "missing": footer["n_missing"],
+        "one_rater": footer["raters"] is None, "weighted": any(np.ptp(part["weight"]) > 0 for part in cells),
+        "not_random": drawn is False and not doubtful, "unknown_draw": drawn is None,
+    }  # fmt: skip
+    rows = [note_row(code, "", told(lang, f"calibration.note.{code}", facts)) for code in holding if holding[code]]
+    for row in doubtful:
         name = name_of(row, lang, alone=verdicts["judge"].nunique() == 1)
-        rows.append(note_row("not_random", name, say("calibration.about", what=name, text=draw_text(row, lang))))
+        text = load(lang)("calibration.about", what=name, text=draw_text(row, lang))
+        rows.append(note_row("not_random", name, text))
     return note_frame(rows)

@@ -54,8 +54,6 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical columns of ratings and what files call them."""
 
-RATING_LAYOUTS = ("langfuse", "phoenix")
-
 
 def read_ratings(
     source: Source, *, judge: Names | None = None, human: Names | None = None, judged: Source | None = None,
@@ -111,18 +109,13 @@ def read_ratings(
     1       a    9.0    7.0  human2
     2       b    5.0    5.0  human1
     """
-    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
     how: dict[str, Any] = {"missing": missing, "scale": scale}
+    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
     if judged is None:
-        table = _open(source, judge, human, **files, **how)
-        frame = tidy(table)
+        frame = tidy(table := _open(source, judge, human, **files, **how))
     else:
         table = _open(source, None, human, side="human", **files, **how)
-        other = _open(judged, judge, None, side="judge", **how)
-        frame = joined(table, other)
-        table.report.rows += other.report.rows
-        table.report.expect(other.report.lines, other.report.damaged)
-        table.origin |= {"judged": other.origin, "lines": table.report.lines, "damaged": table.report.damaged}
+        frame = joined(table, _open(judged, judge, None, side="judge", **how))
     if "human" not in frame or not frame["human"].notna().any():
         raise _without_people(table, frame, judged is not None)
     return finish(frame, table)
@@ -159,14 +152,14 @@ def read_judged(
     1       a   clarity    7.0
     """
     table = _open(source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale)
-    wanted = list(dimensions or [])
+    columns, wanted = list(table.raw.columns), list(dimensions or [])
     if table.is_sheet:
-        columns = list(table.raw.columns)
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
-        if (absent := [name for name in wanted if name not in columns]) or not wanted:
-            fault = f"dimension {absent[0]!r} is not a column" if absent else "contains no judge scores"
+        absent = next((name for name in wanted if name not in columns), None)
+        if absent or not wanted:
+            fault = f"dimension {absent!r} is not a column" if absent else "contains no judge scores"
             raise RagnbError(
-                f"{table.file}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the column "
+                f"{table.file}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores (judge), or the columns that are dimensions (dimensions)"
             )
     return finish(tidy(table, wanted), table)
@@ -180,8 +173,7 @@ def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd
     >>> read_golden([{"item_id": "G1", "judge": None, "human": None}])["human"].tolist()
     [nan]
     """
-    table = _open(source, how.pop("judge", None), human, **how)
-    if "human" not in (frame := tidy(table)):
+    if "human" not in (frame := tidy(table := _open(source, how.pop("judge", None), human, **how))):
         raise _without_people(table, frame, both=False)
     return finish(frame, table)
 
@@ -221,21 +213,23 @@ class Table:
         read = pd.DataFrame({name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored})
         ends = read.clip(*(self.scale or (-np.inf, np.inf)))
         near = (read != ends) & ((read - ends).abs() <= CLIP)
-        arrays = {name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored}
-        kept = settled(arrays, self.scale, self.missing, raw.where)
+        scores = {name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored}
+        kept = settled(scores, self.scale, self.missing, raw.where)
         marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
         said = listing("what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks)
         for name in scored:
             report.add("clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum()))
-            blanked = int(np.isnan(kept[name]).sum() - np.isnan(arrays[name]).sum())
+            blanked = int((np.isnan(kept[name]) > np.isnan(scores[name])).sum())
             report.add("mapped", name, f"{said} is missing", blanked)
-        columns: dict[str, Any] = dict(kept)
-        if PROBABILITY in raw.columns:
-            columns[PROBABILITY] = metric_values(raw, Metric(PROBABILITY, 0, 1), report)
+        columns: dict[str, Any] = {}
         for name, cells in raw.columns.items():
-            if name not in columns:
+            if name == PROBABILITY and name not in kept:
+                columns[name] = metric_values(raw, Metric(name, 0, 1), report)
+            elif name not in kept:
                 columns[name] = settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
-        return pd.DataFrame(columns)[list(raw.columns)]
+            else:
+                columns[name] = kept[name]
+        return pd.DataFrame(columns)
 
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers and nothing else."""
@@ -251,7 +245,7 @@ class Table:
         for match in filter(None, map(_NUMBERED.fullmatch, columns)):
             numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
         for raters in numbered.values() if len(self.humans) != 1 or "human" not in columns else ():
-            if sorted(raters) == list(range(1, len(raters) + 1)):
+            if set(raters) == set(range(1, len(raters) + 1)):
                 return [raters[k] for k in sorted(raters)]
         return ["human"] if "human" in columns else []
 
@@ -278,7 +272,7 @@ def _open(
     """Return a table under canonical names, including columns named by ``judge`` or ``human``."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
-    origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
+    origin["layout"] = lay_out(raw, report, ("langfuse", "phoenix"))
     if origin["layout"] != "table":
         raw.drop([kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report)
     for name in ("annotator_kind", "source", "source_type"):  # which say whether a person gave a score
@@ -305,17 +299,14 @@ def _open(
 
 
 def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
+    step = "name the column that contains them: human='…'; or, if each dimension is a column, "
+    step += "pass the judge's table as well: judged='…'"
     if both:
         step = "fill in human scores under the dimensions of the judge's table, or a column 'human'"
     elif "score" in table.raw.columns:
         step = "all its scores come from a judge; read the table of human ratings, with this one as judged=…"
     elif "human" in frame:
         step = "every cell for human scores is empty; fill in some first"
-    else:
-        step = (
-            "name the column that contains them: human='…'; or, if each dimension is a column, "
-            "pass the judge's table as well: judged='…'"
-        )
     return RagnbError(f"{table.file}contains no human scores (columns: {listing(table.raw.columns)}); {step}")
 
 
@@ -361,7 +352,7 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
     if "item_id" not in frame:
         frame.insert(0, "item_id", [str(i + 1) for i in range(len(frame))])
         report.add("made", "item_id", "position of the row", len(frame))
-    if not humans or humans == ["human"]:
+    if humans in ([], ["human"]):
         return frame
     if "human" in frame:
         report.add("left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame))
@@ -387,7 +378,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
             "name the column: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
-    named = table.humans or table.judges or any(name is not None for name in raw.columns.get("rater", []))
+    named = table.humans or table.judges or any(name is not None for name in raw.cells("rater"))
     if not (side := "human" if kinds is not None or named else table.side):
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
@@ -398,14 +389,13 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     frame = table.frame([*judges, "score"]).rename(columns={"score": side})
     if side == "judge" or judges:
         return frame
-    raters = frame["rater"] if "rater" in frame else pd.Series(None, frame.index, dtype=object)
-    frame["rater"] = raters
+    frame["rater"] = raters = frame.get("rater", pd.Series(None, frame.index, dtype=object))
+    machine = _PATTERNS["judge_rater"].fullmatch
     if kinds is not None:
         is_judge = pd.Series(kinds, frame.index) == "judge"
     elif table.judges:
         is_judge = raters.isin(table.judges)
     else:  # a rater that the caller names as human is human
-        machine = _PATTERNS["judge_rater"].fullmatch
         is_judge = raters.map(lambda name: bool(machine(str(name)))).astype(bool) & ~raters.isin(table.humans)
     people = frame[~is_judge & (raters.isin(table.humans) | (not table.humans))]
     return _with_judges(people, frame[is_judge], table.report) if is_judge.any() else people
@@ -413,17 +403,16 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
 
 def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> pd.DataFrame:
     """Join the rows of judges to those of humans; items scored only by a judge follow, unrated."""
-    keys = [key for key in KEYS if key in people]
-    names = judged["rater"].fillna("judge")
+    keys, names = [key for key in KEYS if key in people], judged["rater"].fillna("judge")
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
     columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if names.nunique() > 1 else "judge"
-    scores = judged[keys].assign(score=judged["human"], judge=columns)
-    means = scores.groupby([*keys, "judge"], dropna=False, sort=False)["score"].mean().unstack("judge")
+    scores = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)["human"]
+    means = scores.mean().unstack("judge").reset_index().rename_axis(columns=None)
     about = judged.drop(columns=["human", "rater", "comment", "timestamp"], errors="ignore").drop_duplicates(keys)
     whole = pd.concat([people, about[~_found(about, people, keys)]], ignore_index=True)
-    return whole.merge(means.reset_index().rename_axis(columns=None), on=keys, how="left")
+    return whole.merge(means, on=keys, how="left")
 
 
 def _found(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> npt.NDArray[np.bool_]:
@@ -461,9 +450,9 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     RagnbError
         Where the tables share no dimension, or the judge's holds an item more than once.
     """
-    dimensions = _dimensions(people, judged)
+    dimensions, report = _dimensions(people, judged), people.report
     left, right = tidy(people, dimensions), tidy(judged, dimensions)
-    people.report.add("left_out", "human", "cells that nobody filled in", int(left["human"].isna().sum()))
+    report.add("left_out", "human", "cells that nobody filled in", int(left["human"].isna().sum()))
     left = left[left["human"].notna()]
     keys = [key for key in KEYS if key in left and key in right]
     again = right.duplicated(keys)
@@ -475,19 +464,22 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
             f"{people.raw.file}: {listing(people.raw.columns)})"
         )
     if "judge" in left:
-        people.report.add("left_out", "judge", "the scores of the judge's own table are taken", len(left))
-    judges = [str(c) for c in right if c == "judge" or str(c).startswith("judge_")]
-    more = [c for c in right if c not in left and c not in ("human", "rater")]
-    about = right[list(dict.fromkeys([*keys, *judges, *more]))]
-    alone, unrated = ~_found(left, right, keys), ~_found(right, left, keys)
+        report.add("left_out", "judge", "the scores of the judge's own table are taken", len(left))
+    judges = judge_columns(right)
+    left = left.drop(columns=judges, errors="ignore")
+    about = right[[c for c in right if c in keys or c not in (*left, "human", "rater")]]
+    alone, nobody = ~_found(left, right, keys), ~_found(right, left, keys)
     if len(left) and alone.all():
         raise RagnbError(
             f"{people.file}no item in it is in {judged.raw.file}, by {listing(keys)}; items there "
             f"look like {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
         )
-    people.report.add("kept", "judge", "ratings of items that the judge did not score", int(alone.sum()))
-    judged.report.add("left_out", "judge", "scores of items that nobody rated", int(unrated.sum()))
-    return left.drop(columns=judges, errors="ignore").merge(about, on=keys, how="left")
+    report.add("kept", "judge", "ratings of items that the judge did not score", int(alone.sum()))
+    report.rows += judged.report.rows
+    report.add("left_out", "judge", "scores of items that nobody rated", int(nobody.sum()))
+    report.expect(judged.report.lines, judged.report.damaged)
+    people.origin |= {"judged": judged.origin, "lines": report.lines, "damaged": report.damaged}
+    return left.merge(about, on=keys, how="left")
 
 
 def _dimensions(people: Table, judged: Table) -> list[str]:
@@ -616,22 +608,22 @@ def draw_labels(
 def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    frame, there = _spread(frame) if (long := "judge" in frame) else (frame, [str(c) for c in frame])
-    rubric = there if long else [d.name for d in Rubric().dimensions if d.name in frame]
+    rubric, there = [d.name for d in Rubric().dimensions if d.name in frame], [str(name) for name in frame]
+    if "judge" in frame:  # one row per dimension
+        frame, there = _spread(frame)
+        rubric = there
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
     if missing or not names or "sample_id" not in frame:
         what = f"dimension {missing!r} does not exist" if missing else "there is no judge score to sample by"
         what = what if "sample_id" in frame else "no column says which answer a row is"
         raise RagnbError(f"{what}; {did_you_mean(missing or 'judge', there)}")
-    group = frame.get(cluster, frame.get("doc_name", frame["sample_id"]))
-    frame = frame.assign(
-        system=frame["system"].astype(str) if "system" in frame else "",
-        cluster=group.where(group.notna(), frame["sample_id"]).astype(str),
-    )
+    group = frame.get(cluster, frame.get("doc_name", frame["sample_id"])).fillna(frame["sample_id"])
+    system = frame["system"].astype(str) if "system" in frame else ""
+    frame = frame.assign(system=system, cluster=group.astype(str)).sort_values(["sample_id", "system"])
     _once(frame, ["sample_id", "system"])
     first = ["sample_id", "system", "cluster", *(c for c in SHOWN if c in frame)]
-    return frame.sort_values(["sample_id", "system"])[[*first, *names]].reset_index(drop=True), names
+    return frame[[*first, *names]].reset_index(drop=True), names
 
 
 def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -692,17 +684,14 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     """
     sheet, names = Path(path), drawn.attrs["dimensions"]
     key = sheet.with_name(f"{sheet.stem}.judge.csv")
-    for file in (sheet, key):
-        _refuse_existing(file)
-    shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]].assign(
-        **dict.fromkeys([*names, "rater", "comment"], None)
-    )
+    shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]]
+    shown = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
     if "retrieved_contexts" in shown:
         shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
     systems = ["system"] if drawn["system"].any() else []
     hidden = drawn[["item_id", "sample_id", *systems, "cluster", "band", PROBABILITY, *names]]
-    write_whole(key, _BOM + to_csv_text(hidden))
-    return write_whole(sheet, _BOM + to_csv_text(shown)), key
+    _write_new({key: hidden, sheet: shown})
+    return sheet, key
 
 
 def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:
@@ -715,13 +704,16 @@ def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:
     >>> write_golden(golden_template(), Path(tempfile.mkdtemp()) / "golden.csv").name
     'golden.csv'
     """
-    _refuse_existing(Path(path))
-    return write_whole(Path(path), _BOM + to_csv_text(template))
+    _write_new({Path(path): template})
+    return Path(path)
 
 
-def _refuse_existing(file: Path) -> None:
-    if file.exists():
+def _write_new(sheets: Mapping[Path, pd.DataFrame]) -> None:
+    """Write sheets that spreadsheets can open, none of them over a file that is there."""
+    for file in (file for file in sheets if file.exists()):
         raise RagnbError(f"{file}: already exists and may contain ratings; choose another file, or move it")
+    for file, frame in sheets.items():
+        write_whole(file, _BOM + to_csv_text(frame))
 
 
 def _numbered(contexts: Any) -> Any:
