@@ -12,8 +12,8 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration import read_ratings
-from ragnb.comparison.differences import Margin, Pairs, beside_people, changes, compared, paired_runs
-from ragnb.comparison.source import run_of
+from ragnb.comparison.differences import Margin, changes, compared, rated_pairs
+from ragnb.comparison.source import Pairs, paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
@@ -42,16 +42,19 @@ def compare_view(
     margin, primary, by, system, **how
         As for `compare`; of `how`, ``candidate`` and ``on``.
     """
-    run = run_of(new, system=system, settings=settings or {})
-    other, pairs = paired_runs(run, baseline, settings=settings, system=system, by=by, **how)
+    run = run_of(new, system=system, settings=settings)
+    for name in metrics:
+        need_known("metric", name, [metric.name for metric in run.metrics])
+    if metrics:
+        run = replace(run, metrics=tuple(metric for metric in run.metrics if metric.name in metrics))
+    other, pairs = paired_runs(run, baseline, settings=settings, by=by, **how)
     scenario, notes = run.scenario, changes(run, other, pairs)
-    pairs = [_only(one, metrics) for one in pairs] if metrics else pairs
+    if scenario.ratings is not None:
+        ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
+        pairs = [rated_pairs(one, ratings) for one in pairs]
     by = by or (scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None)
     table = compared(pairs, scenario, margin=margin, primary=primary)
     slices = None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
-    if scenario.ratings is not None:
-        ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
-        table = beside_people(table, pairs, ratings, scenario.level)
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
@@ -62,16 +65,6 @@ def compare_view(
     said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
     view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
     return view, table, slices
-
-
-def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
-    """Return the pairs with these metrics alone."""
-    have = [metric.name for metric in pairs.metrics]
-    for name in names:
-        need_known("metric", name, have)
-    kept = [have.index(name) for name in dict.fromkeys(names)]
-    parts = {name: getattr(pairs, name)[:, :, kept] for name in ("scores", "states", "noise")}
-    return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
 
 
 def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
