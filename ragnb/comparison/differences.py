@@ -556,15 +556,14 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int) -> pd
     table = pd.DataFrame(names, index=labels.index).join(labels[shown])
     turned, modes = (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary"), _modes(pairs, at)
     if modes:
-        # A turn that the failure modes contradict is no more than better or worse.
-        after, before = (np.where(gain > 0, *pair) for pair in (modes, modes[::-1]))
-        turned |= (after == MODES[-1]) & (before != MODES[-1]) & (before != MODES[0])
+        # Right is also what has no failure mode, where that of the side with the lower score is known.
+        best, other = (np.where(gain > 0, *pair) for pair in (modes, modes[::-1]))
+        turned |= (best == MODES[-1]) & (other != MODES[-1]) & (other != MODES[0])
     table["change"] = _words(gain, turned)
     table["value"], table["candidate_value"], table["baseline_value"] = new - old, new, old
-    for name, source in TEXTS.items():
-        texts = [_texts(run, system, pairs.key, labels[pairs.key], source) for run, system in pairs.origins]
-        if any(one is not None for one in texts):
-            table[f"candidate_{name}"], table[f"baseline_{name}"] = texts
+    texts = [_texts(run, system, pairs.key, labels[pairs.key]) for run, system in pairs.origins]
+    for name in (name for name in TEXTS if any(name in one for one in texts)):
+        table[f"candidate_{name}"], table[f"baseline_{name}"] = (one.get(name) for one in texts)
     if modes:
         table["candidate_mode"], table["baseline_mode"] = modes
     return table
@@ -589,9 +588,8 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     column = primary_of(columns_of(pairs, scenario), None)
     common = np.all(pairs.states < 4, axis=0).any(axis=1)
     labels = pairs.labels[common].reset_index(drop=True)
-    gain, (now, before) = (np.full(len(common), np.nan), np.full((2, len(common)), np.nan))
-    if column is not None:
-        gain, (now, before) = column.gain, column.scores
+    none = np.full(len(common), np.nan)
+    gain, now, before = (none,) * 3 if column is None else (column.gain, *column.scores)
     table = pd.DataFrame({"sample_id": labels[pairs.key], "before": before[common], "now": now[common]})
     table["now_label"] = labels.get("candidate_label")
     table["before_label"] = labels.get("baseline_label")
@@ -610,13 +608,15 @@ def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
     return [failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames]
 
 
-def _texts(run: Run, system: str | None, key: str, questions: pd.Series[Any], column: str) -> list[Any] | None:
-    """Return a column of some questions of a system, from rows of any engine; None if there is none."""
-    if column not in column_names(run.frame):
-        return None
+def _texts(run: Run, system: str | None, key: str, questions: pd.Series[Any]) -> dict[str, list[Any]]:
+    """Return the columns of `TEXTS` that are there, of some questions of a system, from rows of any engine."""
+    have = {name: column for name, column in TEXTS.items() if column in column_names(run.frame)}
+    if not have:
+        return {}
     only = {key: questions.tolist(), **({} if system is None else {run.system: [system]})}
-    rows = rows_of(run.frame, [], only, texts=[column], only=only).drop_duplicates(key)
-    return rows.set_index(key)[column].reindex(questions).to_list()
+    rows = rows_of(run.frame, [], only, texts=[*have.values()], only=only).drop_duplicates(key)
+    asked = rows.set_index(key).reindex(questions)
+    return {name: asked[column].to_list() for name, column in have.items()}
 
 
 def beside_baseline(

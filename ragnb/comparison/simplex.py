@@ -160,9 +160,9 @@ class WeightMap:
         ahead = self._value(self.today[None])[0] >= 0
         return (self.candidate, self.baseline) if ahead else (self.baseline, self.candidate)
 
-    def _other(self, w: Array) -> Flags:
-        """Return whether at some weights the other system leads than does today."""
-        return np.asarray(self._value(w) * np.sign(self._value(self.today[None])[0]) < -TIE)
+    def _flipped(self, values: Array) -> Flags:
+        """Return at which differences the other system leads than does today."""
+        return np.asarray(values * np.sign(self._value(self.today[None])[0]) < -TIE)
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -231,12 +231,10 @@ class WeightMap:
         """
         share, k = np.linspace(0, 1, 101), len(self.metrics)
         ways = np.stack([self._moved(one, share) for one in range(k)])
-        away = np.abs(share - self.today[:, None])
-        away[~self._other(ways.reshape(-1, k)).reshape(k, -1)] = np.inf
-        flips = np.isfinite(away).any(axis=1)
-        flip = np.full(k, np.nan)
-        flip[flips] = self._border(ways[flips, away[flips].argmin(axis=1)])[:, flips].diagonal()
-        without, alone = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
+        values = self._value(ways.reshape(-1, k)).reshape(k, -1)
+        away = np.where(self._flipped(values), np.abs(share - self.today[:, None]), np.inf)
+        border = self._border(ways[np.arange(k), away.argmin(axis=1)]).diagonal()
+        flip, (without, alone) = np.where(np.isfinite(away).any(axis=1), border, np.nan), values[:, [0, -1]].T
         table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
         table = table.assign(distance=np.abs(flip - self.today), without=without, alone=alone)
         return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(drop=True)
@@ -272,18 +270,17 @@ class WeightMap:
         ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
         the single metrics and the transfers from one metric to another, each drawn to the very border.
         """
-        names = list(self.metrics)
-        points = self.points[names].to_numpy()
-        beyond = points[self._other(points)]
+        beyond = self.points.loc[self._flipped(self.points["value"].to_numpy()), list(self.metrics)].to_numpy()
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
-        alone = np.eye(len(names))
+        alone = np.eye(len(self.metrics))
         ends = np.vstack([beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))])
-        if not len(ends := ends[self._other(ends)]):
+        if not len(ends := ends[self._flipped(self._value(ends))]):
             return None
         border = self._border(ends)
         moved = np.abs(border - self.today).sum(axis=1) / 2
         best = int(np.argmin(moved))
-        return {"weights": dict(zip(names, border[best].tolist(), strict=True)), "distance": float(moved[best])}
+        weights = dict(zip(self.metrics, border[best].tolist(), strict=True))
+        return {"weights": weights, "distance": float(moved[best])}
 
     def __repr__(self) -> str:
         """Return a summary of which system leads."""
