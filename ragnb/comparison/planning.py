@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -19,8 +19,8 @@ from ragnb.errors import RagnbError, listing, need_known
 from ragnb.schema import DEFAULT_GATES, records
 from ragnb.weights import weighted_means
 
-KINDS = ("gate", "comparison", "calibration")
 _MOST = 10**7
+_OF_MEANS = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
 _COLUMNS = (
     "kind", "about", "system", "expected", "target", "n", "needed", "more", "documents", "detectable",
     "design_effect", "reason",
@@ -88,87 +88,78 @@ def plan(
     >>> plan(kind="comparison", questions=200, sd=0.3)["detectable"].round(3).tolist()
     [0.086]
     """
-    need_known("kind", kind, KINDS)
+    need_known("kind", kind, _OF_PILOT)
+    assumed = {"sd": sd, "icc": icc, "per_document": per_document, "level": level, "questions": questions}
     if pilot is not None:
-        of_pilot = {"gate": _gates, "comparison": _pairs, "calibration": _labels}[kind]
-        rows = list(of_pilot(pilot, expected, target, {"level": level} | settings))
+        rows = list(_OF_PILOT[kind](pilot, expected, target, {"level": level} | settings))
     elif settings:
         raise RagnbError(f"{next(iter(settings))}= describes a pilot, and none is given; name it first")
     else:
-        target = {"comparison": 0.0, "calibration": 0.8}.get(kind, target) if target is None else target
-        rows = [_assumed(kind, expected, target, questions, sd, icc, per_document, level)]
+        target = {"comparison": 0.0, "calibration": 0.8}.get(kind) if target is None else target
+        rows = [_assumed(kind, assumed | {"expected": expected, "target": target})]
     table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object)
     table = table.astype(dict.fromkeys(("n", "needed", "more", "documents"), "Int64"))
     return table.astype(dict.fromkeys(("expected", "target", "detectable", "design_effect"), "float"))
 
 
-def _assumed(
-    kind: str, expected: float | None, target: float | None, questions: int | None, sd: float | None, icc: float,
-    per_document: float, level: float,
-) -> dict[str, Any]:  # fmt: skip
+def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan that assumptions make."""
     from scipy.optimize import brentq
     from scipy.special import stdtr
 
-    share, wanted = sd is None, questions is None
-    span = (0, 1) if share and kind != "comparison" else (-np.inf, np.inf)
-    _within(target=(target, *span), icc=(icc, 0, 1), level=(level, 1e-6, 1 - 1e-6))
-    _within(per_document=(per_document, 1, np.inf))
-    _within(**({"expected": (expected, *span)} if wanted else {"questions": (questions, 2, np.inf)}))
-    _within(**({} if share and kind != "comparison" else {"sd": (sd, 1e-12, np.inf)}))
-    b, mean, m, deff = float(target or 0), float(expected or 0), per_document, 1 + (per_document - 1) * icc
-    out: dict[str, Any] = {"about": kind, "expected": expected, "target": target, "design_effect": deff}
+    shares = asked["sd"] is None and kind != "comparison"
+    span, wanted = (0, 1) if shares else (-np.inf, np.inf), asked["questions"] is None
+    bounds = {"target": span, "icc": (0, 1), "level": (1e-6, 1 - 1e-6), "per_document": (1, np.inf)}
+    bounds |= {"expected": span} if wanted else {"questions": (2, np.inf)}
+    for name, (low, high) in (bounds if shares else bounds | {"sd": (1e-12, np.inf)}).items():
+        value = asked[name]
+        if value is None:
+            raise RagnbError(f"a plan without a pilot needs {name}=; give it, or a pilot")
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (number and low <= value <= high and np.isfinite(value)):
+            raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
+    b, mean, m, sd, level = (asked[name] for name in ("target", "expected", "per_document", "sd", "level"))
+    deff = 1 + (m - 1) * asked["icc"]
+    out = {"about": kind, "expected": mean, "target": b, "design_effect": deff}
 
     def power(n: float, mu: float) -> float:
         """How much above 80 % the probability is that n questions show the mean mu not to be at the target."""
         if kind == "calibration":
             return float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
         df = max(n / m - 1, 1.0)
-        half, se = (np.sqrt((x * (1 - x) if share else float(sd or 0) ** 2) * deff / n) for x in (b, mu))
+        half, se = (np.sqrt((x * (1 - x) if shares else sd**2) * deff / n) for x in (b, mu))
         with np.errstate(divide="ignore"):
             return float(stdtr(df, (abs(mu - b) - float(stats.t_quantile(level, df)) * half) / se)) - POWER
 
     if not wanted:
-        n = float(questions or 0)
-        end = (1 - 1e-9 if share else b + 1e6 * float(sd or 0))
+        n, end = asked["questions"], 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
         found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b if power(n, end) > 0 else np.nan
-        return out | {"needed": questions, "documents": ceil(n / m), "detectable": found}
-    if kind == "calibration" and mean > b:
-        needed = ceil(deff * stats.sample_size_exact(b, mean, alpha=1 - level))
-    elif kind == "calibration" or not power(_MOST, mean) > 0:
+        return out | {"needed": n, "documents": ceil(n / m), "detectable": found}
+    if not (mean > b if kind == "calibration" else power(_MOST, mean) > 0):
         return out | {"reason": "too_close"}
+    if kind == "calibration":
+        needed = ceil(deff * stats.sample_size_exact(b, mean, alpha=1 - level))
     else:
         needed = 2 if power(2, mean) > 0 else ceil(brentq(lambda n: power(n, mean), 2, _MOST))
     return out | {"needed": needed, "more": needed, "documents": ceil(needed / m), "detectable": abs(mean - b)}
-
-
-def _within(**asked: tuple[Any, float, float]) -> None:
-    """Refuse an assumption that is missing or out of its range."""
-    for name, (value, low, high) in asked.items():
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if value is None:
-            raise RagnbError(f"a plan without a pilot needs {name}=; give it, or a pilot")
-        if not (number and low <= value <= high and np.isfinite(value)):
-            raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
 
 
 def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the questions that each gate of a pilot still needs, by system."""
     if expected is not None or target is not None:
         raise RagnbError("a pilot's gates set the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]")
-    run = run_of(pilot, system="system", settings=settings, name="")
-    one = run.scenario
-    names = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
-    how: dict[str, Any] = {name: getattr(one, name) for name in names}
-    means = weighted_means(run.frame, metrics=run.metrics, by="system" if len(run.systems) > 1 else None, **how)
-    gates = one.gates if one.gates is not None else DEFAULT_GATES
+    run = run_of(pilot, settings=settings)
+    scenario, by = run.scenario, "system" if len(run.systems) > 1 else None
+    how: dict[str, Any] = {name: getattr(scenario, name) for name in _OF_MEANS}
+    means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
+    gates = scenario.gates if scenario.gates is not None else DEFAULT_GATES
     there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
     if not there:
         raise RagnbError(
-            f"no gate uses a metric of the pilot ({listing(means['metric'])}); name one: "
+            f"no gate uses a metric of the pilot ({listing(dict.fromkeys(means['metric']))}); name one: "
             "gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
         )
-    for row in records(check_gates(means, gates=there, documents_may_fail=one.documents_may_fail)):
+    for row in records(check_gates(means, gates=there, documents_may_fail=scenario.documents_may_fail)):
         more, gap = row["more_needed"], abs(row["value"] - row["threshold"])
         why = "decided" if row["outcome"] in ("pass", "fail") else "too_close" if pd.isna(more) else None
         yield {
@@ -182,14 +173,11 @@ def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
     if target is not None:
         raise RagnbError("target= is the threshold of a gate; a comparison needs the difference: expected=0.03")
     for row in records(compare(pilot, **settings)):
-        wanted = row["value"] if expected is None else expected
-        needed = row["n_common"] * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
-        whole = ceil(needed) if np.isfinite(needed) and needed < _MOST else None
-        yield {
-            "about": row["metric"], "system": row["candidate"], "expected": wanted, "target": 0.0, "needed": whole,
-            "n": row["n_common"], "more": None if whole is None else max(whole - row["n_common"], 0),
-            "detectable": row["detectable"], "reason": "too_close" if whole is None else None,
-        }  # fmt: skip
+        wanted, n = row["value"] if expected is None else expected, row["n_common"]
+        needed = n * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
+        out = {"about": row["metric"], "system": row["candidate"], "expected": wanted, "target": 0.0, "n": n}
+        plain = needed < _MOST and {"needed": ceil(needed), "more": max(ceil(needed) - n, 0)}
+        yield out | {"detectable": row["detectable"]} | (plain or {"reason": "too_close"})
 
 
 def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -204,3 +192,6 @@ def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) ->
             "needed": row["total"], "more": row["more"], "design_effect": row["deff"], "n": int(n),
             "reason": None if row["reason"] == "counted" else row["reason"],
         }  # fmt: skip
+
+
+_OF_PILOT = {"gate": _gates, "comparison": _pairs, "calibration": _labels}

@@ -12,12 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import TIE, Pairs, paired_runs, total_of_pairs
-from ragnb.comparison.source import run_of
+from ragnb.comparison.differences import TIE, total_of_pairs
+from ragnb.comparison.source import Pairs, paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed
-from ragnb.weights.cells import Keys
-from ragnb.weights.columns import Array, Codes
+from ragnb.weights.columns import Array, Flags
 from ragnb.weights.total import Total
 
 POINTS = 100_000
@@ -63,7 +62,7 @@ def weight_map(
     {'faithfulness': 0.35, 'context_recall': 0.65}
     """
     run = run_of(scores, system=system, settings=settings, name="candidate")
-    _, every = paired_runs(run, baseline, candidate, system, on, settings=settings)
+    _, every = paired_runs(run, baseline, candidate, on, settings=settings)
     if len(every) > 1:
         names = listing(pairs.candidate for pairs in every)
         raise RagnbError(f"a weight map is of one candidate; name it: candidate='…' (have: {names})")
@@ -81,10 +80,10 @@ class WeightMap:
     today : (K,) float
         Today's weights, as shares.
     level : float
-    differences : (Q, K) float
-        Oriented and scaled as in the total: above 0 the candidate is better.
-    clusters, weights : (Q,) arrays
-        Of the questions.
+    present : (P, K) bool
+        The patterns of metrics that both systems have.
+    counts, sums : (G, P), (G, P, K) float
+        Σv and Σv·d by cluster and pattern; d oriented and scaled as in the total: above 0 the candidate is better.
     """
 
     candidate: str
@@ -92,9 +91,9 @@ class WeightMap:
     metrics: tuple[str, ...]
     today: Array
     level: float
-    differences: Array
-    clusters: npt.NDArray[np.intp]
-    weights: Array
+    present: Flags
+    counts: Array
+    sums: Array
     _forms: dict[bytes, Array] = field(default_factory=dict)  # by the patterns in use; today's weights change none
 
     @classmethod
@@ -108,64 +107,52 @@ class WeightMap:
                 "or pass rescale=True"
             )
         kept = np.array([m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)])
-        d = (pairs.differences * total.slopes)[:, kept]
-        if kept.sum() < 2 or not (asked := ~np.isnan(d).all(axis=1) & (pairs.weights > 0)).any():
+        d = ((pairs.scores[0] - pairs.scores[1]) * total.slopes)[:, kept]
+        asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
+        if kept.sum() < 2 or not asked.any():
             raise RagnbError(
                 "a weight map needs at least two metrics that both systems have; name two: "
                 "metrics=[…]"
             )
-        names = tuple(metric.name for metric in np.array(pairs.metrics, dtype=object)[kept])
-        shares, weights = total.given[kept] / total.given[kept].sum(), pairs.weights[asked]
-        clusters = packed(pairs.clusters[asked])
-        return cls(pairs.candidate, pairs.baseline, names, shares, level, d[asked], clusters, weights)
+        d, v, cluster, weights = d[asked], pairs.weights[asked], packed(pairs.clusters[asked]), total.given[kept]
+        of_pattern = packed(~np.isnan(d) @ (1 << np.arange(d.shape[1])))
+        present = ~np.isnan(d[np.unique(of_pattern, return_index=True)[1]])
+        shape = int(cluster.max()) + 1, len(present)
+        columns = [v, *(v * np.nan_to_num(x) for x in d.T)]
+        cell = np.ravel_multi_index((cluster, of_pattern), shape)
+        made = [np.bincount(cell, column, shape[0] * shape[1]).reshape(shape) for column in columns]
+        cells: Array = np.stack(made, axis=2).astype(float)
+        names = tuple(metric.name for metric, used in zip(pairs.metrics, kept, strict=True) if used)
+        today: Array = weights / weights.sum()
+        return cls(pairs.candidate, pairs.baseline, names, today, level, present, cells[..., 0], cells[..., 1:])
 
     def reweighed(self, metric_weights: Mapping[str, float]) -> WeightMap:
-        """Return the map with these weights as the current ones; results that do not depend on them are reused."""
+        """Return the map with these weights as the current ones."""
         weights = np.array([metric_weights[name] for name in self.metrics], dtype=float)
-        moved = replace(self, today=weights / weights.sum())
-        vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums")})
-        return moved
+        return replace(self, today=weights / weights.sum())
 
     @cached_property
-    def _patterns(self) -> tuple[npt.NDArray[np.bool_], Codes]:
-        """The patterns of metrics that both systems have, and the pattern of each question."""
-        present = ~np.isnan(self.differences)
-        key = Keys.of([], present[:, ::-1])  # in the order of the first metric, then the second, …
-        return present[key.row], key.code
+    def _totals(self) -> tuple[Array, Array]:
+        return self.counts.sum(axis=0), self.sums.sum(axis=0)
 
-    @cached_property
-    def _sums(self) -> tuple[Array, Array, Array, Array]:
-        """Σv and Σv·d by cluster and pattern, (G, P) and (G, P, K), and their totals."""
-        present, of = self._patterns
-        g, p = int(self.clusters.max()) + 1, len(present)
-        cell, v = self.clusters * p + of, self.weights
-        counts = np.asarray(np.bincount(cell, v, g * p).reshape(g, p), dtype=float)
-        columns = [np.bincount(cell, v * np.nan_to_num(x), g * p).reshape(g, p) for x in self.differences.T]
-        sums: Array = np.stack(columns, axis=2)
-        return counts, sums, counts.sum(axis=0), sums.sum(axis=0)
-
-    def _form(self, used: npt.NDArray[np.bool_]) -> Array:
+    def _form(self, used: Flags) -> Array:
         """Return the quadratic form over the patterns in use, whose root is half the width of the interval."""
-        counts, sums, *_ = self._sums
-        a = counts[:, used].sum(axis=1)
-        there = a > 0
-        a, s = a[there], sums[there][:, used].reshape(int(there.sum()), -1)
+        a = self.counts[:, used].sum(axis=1)
+        a, s = a[a > 0], self.sums[a > 0][:, used].reshape(int((a > 0).sum()), -1)
         total, g = a.sum(), len(a)
         if g < 2:
             return np.full((s.shape[1],) * 2, np.nan)
-        mean, h = s.sum(axis=0) / total, a / total
-        parts = (s - a[:, None] * mean) / ((1 - h) * total)[:, None]
+        h = a / total
+        parts = (s - np.outer(h, s.sum(axis=0))) / ((1 - h) * total)[:, None]
         times = stats.t_quantile(self.level, max(1 / float(h @ h) - 1, 1.0))
         return np.asarray(times**2 * (g - 1) / g * parts.T @ parts)
 
     def _value(self, w: Array) -> Array:
         """Return the difference at some weights, without its interval."""
-        *_, counts, sums = self._sums
-        scale = w @ self._patterns[0].T
-        used = scale > 0
-        means: Array = np.divide(w @ sums.T, scale, out=np.zeros_like(scale), where=used)
+        (counts, sums), scale = self._totals, w @ self.present.T
+        means: Array = np.divide(w @ sums.T, scale, out=np.zeros_like(scale), where=scale > 0)
         with np.errstate(invalid="ignore"):  # no question has any of these metrics
-            return np.asarray(means.sum(axis=1) / (used @ counts))
+            return np.asarray(means.sum(axis=1) / ((scale > 0) @ counts))
 
     @property
     def order(self) -> tuple[str, str]:
@@ -173,9 +160,9 @@ class WeightMap:
         ahead = self._value(self.today[None])[0] >= 0
         return (self.candidate, self.baseline) if ahead else (self.baseline, self.candidate)
 
-    def _other(self, w: Array) -> npt.NDArray[np.bool_]:
-        """Return whether at some weights the other system leads than does today."""
-        return np.asarray(self._value(w) * np.sign(self._value(self.today[None])[0]) < -TIE)
+    def _flipped(self, values: Array) -> Flags:
+        """Return at which differences the other system leads than does today."""
+        return np.asarray(values * np.sign(self._value(self.today[None])[0]) < -TIE)
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -201,9 +188,7 @@ class WeightMap:
             raise RagnbError(
                 f"weights are {len(self.metrics)} numbers of at least 0, not all 0, for {listing(self.metrics)}"
             )
-        present = self._patterns[0]
-        scale = w @ present.T
-        value, half = self._value(w), np.empty(len(w))
+        scale, half = w @ self.present.T, np.empty(len(w))
         keys, of = np.unique(scale > 0, axis=0, return_inverse=True)
         for k, used in enumerate(keys):
             rows = np.flatnonzero(of.reshape(-1) == k)
@@ -211,8 +196,10 @@ class WeightMap:
                 self._forms[key] = self._form(used)
             form = self._forms[key]
             for some in np.array_split(rows, -(-len(rows) * len(form) // _BLOCK)):
-                omega = (w[some][:, None, :] * present[used] / scale[some][:, used, None]).reshape(len(some), -1)
+                shares = w[some][:, None, :] * self.present[used] / scale[some][:, used, None]
+                omega = shares.reshape(len(some), -1)
                 half[some] = np.sqrt(np.maximum(np.einsum("mi,mi->m", omega @ form, omega), 0.0))
+        value = self._value(w)
         return pd.DataFrame({"value": value, "low": value - half, "high": value + half})
 
     @cached_property
@@ -229,10 +216,9 @@ class WeightMap:
         ``candidate, candidate_conclusive, baseline, baseline_conclusive``.
         """
         p = self.points
-        return {
-            "candidate": float((p["value"] > 0).mean()), "candidate_conclusive": float((p["low"] > 0).mean()),
-            "baseline": float((p["value"] < 0).mean()), "baseline_conclusive": float((p["high"] < 0).mean()),
-        }  # fmt: skip
+        leads = {"candidate": p["value"] > 0, "candidate_conclusive": p["low"] > 0}
+        leads |= {"baseline": p["value"] < 0, "baseline_conclusive": p["high"] < 0}
+        return {name: float(rows.mean()) for name, rows in leads.items()}
 
     @cached_property
     def flips(self) -> pd.DataFrame:
@@ -245,12 +231,10 @@ class WeightMap:
         """
         share, k = np.linspace(0, 1, 101), len(self.metrics)
         ways = np.stack([self._moved(one, share) for one in range(k)])
-        away = np.abs(share - self.today[:, None])
-        away[~self._other(ways.reshape(-1, k)).reshape(k, -1)] = np.inf
-        flips = np.isfinite(away).any(axis=1)
-        flip = np.full(k, np.nan)
-        flip[flips] = self._border(ways[flips, away[flips].argmin(axis=1)])[:, flips].diagonal()
-        without, alone = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
+        values = self._value(ways.reshape(-1, k)).reshape(k, -1)
+        away = np.where(self._flipped(values), np.abs(share - self.today[:, None]), np.inf)
+        border = self._border(ways[np.arange(k), away.argmin(axis=1)]).diagonal()
+        flip, (without, alone) = np.where(np.isfinite(away).any(axis=1), border, np.nan), values[:, [0, -1]].T
         table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
         table = table.assign(distance=np.abs(flip - self.today), without=without, alone=alone)
         return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(drop=True)
@@ -286,18 +270,17 @@ class WeightMap:
         ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
         the single metrics and the transfers from one metric to another, each drawn to the very border.
         """
-        names = list(self.metrics)
-        points = self.points[names].to_numpy()
-        beyond = points[self._other(points)]
+        beyond = self.points.loc[self._flipped(self.points["value"].to_numpy()), list(self.metrics)].to_numpy()
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
-        alone = np.eye(len(names))
+        alone = np.eye(len(self.metrics))
         ends = np.vstack([beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))])
-        if not len(ends := ends[self._other(ends)]):
+        if not len(ends := ends[self._flipped(self._value(ends))]):
             return None
         border = self._border(ends)
         moved = np.abs(border - self.today).sum(axis=1) / 2
         best = int(np.argmin(moved))
-        return {"weights": dict(zip(names, border[best].tolist(), strict=True)), "distance": float(moved[best])}
+        weights = dict(zip(self.metrics, border[best].tolist(), strict=True))
+        return {"weights": weights, "distance": float(moved[best])}
 
     def __repr__(self) -> str:
         """Return a summary of which system leads."""

@@ -1,21 +1,27 @@
-"""Sources of a comparison: a frame, file, scenario, run folder, or run of a store → its scores."""
+"""What is compared: frames, files, scenarios, run folders, runs of a store → the questions of two systems."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, listing, need_known, unknown
 from ragnb.files import slug
 from ragnb.inputs import read_scenario, scenario_of, streams
+from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import Metric
-from ragnb.weights import column_names
+from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
+from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
+from ragnb.weights.columns import Array
 
 REPORTS = Path("reports")
 # What two runs of one evaluation have in common; files and columns are each run's own.
@@ -23,6 +29,8 @@ _SHARED = (
     "lang", "doc", "cluster", "rubric", "metrics", "metric_weights", "doc_weights", "orient", "rescale", "level",
     "candidate", "baseline", "gates", "corpus", "no_data",
 )  # fmt: skip
+# What became of a metric of one question under one system; absent is a question that it was not asked.
+STATES = ("ok", "failed", "not_applicable", "missing", "absent")
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,8 @@ class Run:
         Its settings.
     frame : DataFrame of any engine
     metrics : tuple of Metric
-    systems : tuple of str
-        Those that its rows name.
+    system : str
+        The column that names systems.
     judge : str
         The judge and its rubric, as its own settings name them; empty where they name none.
     numbered : bool
@@ -49,14 +57,21 @@ class Run:
     scenario: Scenario
     frame: Any
     metrics: tuple[Metric, ...]
-    systems: tuple[str, ...]
+    system: str = "system"
     judge: str = ""
     numbered: bool = False
 
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """Those that its rows name."""
+        named = self.system in column_names(self.frame)
+        return tuple(str(name) for name in streams.distinct_values(self.frame, self.system)) if named else ()
+
 
 def run_of(
-    source: Any, *, system: str, settings: Mapping[str, Any], like: Scenario | None = None, name: str = ""
-) -> Run:
+    source: Any, *, system: str = "system", settings: Mapping[str, Any] | None = None,
+    like: Scenario | None = None, name: str = "",
+) -> Run:  # fmt: skip
     """Read one run.
 
     Parameters
@@ -71,14 +86,16 @@ def run_of(
         Of a frame whose rows name no single system.
     """
     shared = {key: getattr(like, key) for key in _SHARED if like is not None and key in like.model_fields_set}
-    settings = shared | dict(settings)
+    settings, label, snapshot = shared | dict(settings or {}), "", None
     if isinstance(source, str | os.PathLike):
-        return _of_path(os.fspath(source), system, settings)
-    if isinstance(source, Scenario):
-        return _gathered(source.name, source.replace(**settings), None, system)
-    scenario = Scenario.without_files().replace(**settings)
-    found = _gathered("", scenario, pd.DataFrame(source) if isinstance(source, list) else source, system)
-    return replace(found, name=(found.systems[0] if len(found.systems) == 1 else "") or name)
+        label, source, snapshot = _at(os.fspath(source), settings)
+    frame = None if isinstance(source, Scenario) else source
+    scenario = (source if frame is None else Scenario.without_files()).replace(**settings)
+    scenario, inputs, metrics = read_scenario(scenario, frame)
+    made = any((row["what"], row["column"]) == ("made", "sample_id") for row in inputs.lossy)
+    label, judge = label or (scenario.name if frame is None else ""), judge_of(snapshot or scenario)
+    run = Run(label or name, scenario, inputs.frame, tuple(metrics), system, judge, made)
+    return replace(run, name=run.systems[0]) if not label and len(run.systems) == 1 else run
 
 
 def located(path: str) -> str | None:
@@ -104,7 +121,8 @@ def need_baseline(baseline: str, systems: Collection[str]) -> None:
         raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
 
 
-def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
+def _at(path: str, settings: Mapping[str, Any]) -> tuple[str, Any, Scenario | None]:
+    """Return the name of a run, if it is not that of its settings, what it is read from, and its snapshot."""
     if (place := located(path)) is None:
         raise RagnbError(
             f"{path}: there is no such file, folder of a run or scenario with a run in {REPORTS}/; name a table "
@@ -115,33 +133,18 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
         from ragnb.store import Store
 
         with Store(file, new=False) as store:
-            name, frame = store.named(run), store.scores(run)
-        return _gathered(name, Scenario.without_files().replace(**settings), frame, system)
-    if (found := Path(place)).is_dir() and (found / "run.json").is_file():
-        return _of_folder(found, system, settings)
-    scenario = scenario_of(found, settings)
-    return _gathered(scenario.name if found.suffix in (".yaml", ".yml") else found.stem, scenario, None, system)
-
-
-def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
-    """Return the run in a folder of `ragnb report`, with the settings of its snapshot."""
-    if not (table := folder / "scores.csv").is_file():
+            return store.named(run), store.scores(run), None
+    if not (Path(place).is_dir() and (Path(place) / "run.json").is_file()):
+        return "", scenario_of(Path(place), settings), None
+    if not (table := Path(place) / "scores.csv").is_file():
         raise RagnbError(
-            f"{folder}: the run was read in a stream and kept only its worst rows (worst.csv); compare the files "
+            f"{place}: the run was read in a stream and kept only its worst rows (worst.csv); compare the files "
             "that it was made from"
         )
-    snapshot = load_scenario(folder / "scenario.snapshot.yaml")
+    snapshot = load_scenario(Path(place) / "scenario.snapshot.yaml")
     kept = {key: getattr(snapshot, key) for key in _SHARED if key in snapshot.model_fields_set}
-    scenario = Scenario(scores=table, name=snapshot.name, **kept).replace(**settings)
-    found = _gathered(f"{snapshot.name} {folder.name.partition('-')[0]}", scenario, None, system)
-    return replace(found, judge=judge_of(snapshot))
-
-
-def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
-    scenario, inputs, metrics = read_scenario(scenario, frame)
-    made = any((row["what"], row["column"]) == ("made", "sample_id") for row in inputs.lossy)
-    systems = systems_of(inputs.frame, system)
-    return Run(name, scenario, inputs.frame, tuple(metrics), systems, judge_of(scenario), made)
+    label = f"{snapshot.name} {Path(place).name.partition('-')[0]}"
+    return label, Scenario(scores=table, name=snapshot.name, **kept), snapshot
 
 
 def judge_of(scenario: Scenario) -> str:
@@ -151,7 +154,246 @@ def judge_of(scenario: Scenario) -> str:
     return f"{who} {rubric.model_dump_json()}" if rubric else who
 
 
-def systems_of(frame: Any, system: str) -> tuple[str, ...]:
-    if system not in column_names(frame):
-        return ()
-    return tuple(str(name) for name in streams.distinct_values(frame, system))
+@dataclass(frozen=True)
+class Pairs:
+    """The questions of two systems, including those that only one of them has.
+
+    Attributes
+    ----------
+    metrics : tuple of Metric
+    candidate, baseline : str
+    labels : DataFrame
+        One row per question: the key that identifies it, and the columns requested (document, cluster, …).
+    scores : (2, Q, K) float
+        Of the candidate, then the baseline: the mean over repeats, nan where there is none.
+    states : (2, Q, K) int
+        Index into `STATES`.
+    noise : (2, Q, K) float
+        The variance that repeats alone give to that mean; nan without repeats.
+    clusters : (Q,) int
+        The column of clusters of correlated rows.
+    unit : str
+        What the clusters are: ``cluster``, ``document``, ``question`` or ``row``; `INSIDE` of a complete corpus.
+    weights : (Q,) float
+        Of the questions' documents.
+    reworded : int
+        Questions of one id whose texts differ: they are no pairs.
+    origins : pair of (run, system)
+        Where the rows of both systems are, with their texts; None where the rows are of one system.
+    human : (2, Q, K) float, optional
+        What people gave, see `rated_pairs`.
+    """
+
+    metrics: tuple[Metric, ...]
+    candidate: str
+    baseline: str
+    labels: pd.DataFrame
+    scores: Array
+    states: npt.NDArray[np.int8]
+    noise: Array
+    clusters: npt.NDArray[np.intp]
+    unit: str
+    weights: Array
+    reworded: int
+    origins: tuple[tuple[Run, str | None], ...]
+    human: Array | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the clusters are documents, and these are the entire corpus."""
+        return self.unit == INSIDE
+
+    @property
+    def key(self) -> str:
+        """The column that identifies questions."""
+        return str(self.labels.columns[0])
+
+
+def rows_of(
+    frame: Any, metrics: Sequence[Metric], labels: Iterable[str | None], *, doc: str = "doc_name",
+    texts: Sequence[str] = (), only: Mapping[str, Sequence[Any]] | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Return the scores, statuses and labels of rows of any engine, those whose labels are among `only`.
+
+    Names of documents, in the column `doc`, are compared in Unicode form NFC, as their weights are. `texts` are
+    columns taken as they are.
+
+    Examples
+    --------
+    >>> rows_of(pd.DataFrame({"sample_id": ["1"], "faithfulness": [0.5]}), [Metric("faithfulness")], ["sample_id"])
+      sample_id  faithfulness  faithfulness__status
+    0         1           0.5                     0
+    """
+    have = column_names(frame)
+    kept = [name for name in dict.fromkeys(labels) if name is not None and name in have]
+
+    def of_batch(batch: Batch) -> pd.DataFrame:
+        coded = {name: batch.labels(name, compose=name == doc) for name in kept}
+        columns = {name: np.array([*one.names, None], dtype=object)[one.codes] for name, one in coded.items()}
+        for metric in metrics:
+            score, state = batch.values(metric), batch.status(metric)
+            columns[metric.name] = score
+            columns[f"{metric.name}__status"] = np.where((state == 0) & np.isnan(score), np.int8(3), state)
+        table = pd.DataFrame(columns | {name: batch.frame[name].to_numpy(object) for name in texts})
+        return table[table[[*only]].isin(only).all(axis=1)] if only else table
+
+    return cast(pd.DataFrame, reduce_batches(frame, metrics, [Reduction(of_batch, pd.concat, [*kept, *texts])])[0])
+
+
+def paired_runs(
+    run: Run, baseline: Any = None, candidate: str | None = None, on: str | None = None, by: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> tuple[Run, list[Pairs]]:  # fmt: skip
+    """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
+    scenario, system = run.scenario, run.system
+    baseline = scenario.baseline if baseline is None else baseline
+    if baseline is None:
+        have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
+        raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
+    inside = isinstance(baseline, str) and baseline in run.systems
+    if isinstance(baseline, str):
+        need_baseline(baseline, run.systems)
+    other = run if inside else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
+    metrics = _shared_metrics(run, other)
+    columns = list(dict.fromkeys(name for one in (run, other) for name in column_names(one.frame)))
+    on = on if on is None or on in columns else rename_map([on]).get(on, on)
+    for option, column in {"on": on, "by": by}.items():
+        if column is not None:
+            need_known(option, column, columns, "Neither side has it.")
+    asked = all("question" in column_names(one.frame) for one in (run, other))
+    if (run.numbered or other.numbered) and not (inside or on or asked):
+        raise RagnbError(
+            "rows without sample_id and question could only be paired by their places; give both sides a column "
+            "sample_id or question, or name the one that tells their questions: on='…'"
+        )
+    read = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, "label", system)
+    rows = [rows_of(run.frame, metrics, read, doc=scenario.doc)]
+    rows += rows if inside else [rows_of(other.frame, metrics, read, doc=scenario.doc)]
+    out = []
+    for pair in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
+        of_pair = zip(rows, pair, strict=True)
+        sides = [part if name is None else part[part[system] == name] for part, name in of_pair]
+        new, old = pair[0] or run.name or "candidate", pair[1] or other.name or "baseline"
+        names = (new, old) if new != old else (f"{new} (new)", f"{old} (old)")
+        out.append(_paired(sides, metrics, on, scenario, names, ((run, pair[0]), (other, pair[1]))))
+    return other, out
+
+
+def _shared_metrics(run: Run, other: Run) -> list[Metric]:
+    theirs = {metric.name: metric for metric in other.metrics}
+    if not (metrics := [metric for metric in run.metrics if metric.name in theirs]):
+        raise RagnbError(
+            f"the two sides share no metric ({listing(m.name for m in run.metrics)}; {listing(theirs)}); score "
+            "both with the same metrics"
+        )
+    for name, (low, high) in ((metric.name, (metric.low, metric.high)) for metric in metrics):
+        if (theirs[name].low, theirs[name].high) != (low, high):
+            raise RagnbError(
+                f"{name!r} goes from {low:g} to {high:g} on one side and from {theirs[name].low:g} to "
+                f"{theirs[name].high:g} on the other; declare one range for both"
+            )
+    return metrics
+
+
+def _sides(
+    run: Run, other: Run, inside: str | None, candidate: str | None
+) -> Iterable[tuple[str | None, str | None]]:
+    """Return which systems are compared; None is a run that names none, or one only."""
+    if candidate is not None:
+        need_known("candidate", candidate, run.systems)
+    chosen: Sequence[str | None] = run.systems if candidate is None else [candidate]
+    if inside is not None:
+        if not (others := [name for name in chosen if name != inside]):
+            raise RagnbError(
+                f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
+            )
+        return [(name, inside) for name in others]
+    chosen, several = chosen if len(run.systems) > 1 else [None], len(other.systems) > 1
+    if lacking := [name for name in chosen if several and name not in other.systems]:
+        raise RagnbError(
+            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of "
+            "them in a file of its own"
+        )
+    return [(name, name if several else None) for name in chosen]
+
+
+def _paired(
+    sides: Sequence[pd.DataFrame], metrics: Sequence[Metric], on: str | None, scenario: Scenario,
+    names: tuple[str, str], origins: Any,
+) -> Pairs:  # fmt: skip
+    """Return the questions of two systems as pairs, from the rows of the candidate and the baseline."""
+    system = origins[0][0].system
+    key = on or _key(sides)
+    for name, side in zip(names, sides, strict=True):
+        need_known("on", key, [str(c) for c in side.columns], f"{name!r} does not have it.")
+    rows = pd.concat([side.drop(columns=system, errors="ignore") for side in sides], ignore_index=True)
+    of_new = np.repeat([True, False], [len(side) for side in sides])[rows[key].notna()]
+    rows = rows[rows[key].notna()]
+    code, questions = pd.factorize(rows[key])
+    size, scored = len(questions), [metric.name for metric in metrics]
+    # The cells of the candidate's questions come first, then those of the baseline's.
+    cells, cell, shape = range(2 * size), np.where(of_new, code, code + size), (2, size, len(scored))
+    x = rows[scored].astype(float)
+    word = rows[[f"{name}__status" for name in scored]].where(x.isna().to_numpy(), 0)
+    of_cell = x.groupby(cell)
+    scores, noise = (
+        np.array(table.reindex(cells)).reshape(shape)
+        for table in (of_cell.mean(), of_cell.var() / of_cell.count())
+    )
+    # Of several rows without a score, a failed one is the most informative.
+    states = np.array(word.groupby(cell).min().reindex(cells, fill_value=4), dtype=np.int8).reshape(shape)
+    first = rows.drop(columns=[key, *scored, *word]).groupby(cell).first().reindex(cells)
+    new, old = first[:size], first[size:].set_axis(range(size))
+    labels, reworded = new.where(new.notna(), old), np.zeros(size, dtype=bool)
+    if "question" in labels:
+        texts = new["question"], old["question"]
+        reworded = (texts[0].notna() & texts[1].notna() & (texts[0] != texts[1])).to_numpy()
+        states[:, reworded], scores[:, reworded] = 4, np.nan
+    if "label" in labels:
+        labels = labels.assign(candidate_label=new["label"], baseline_label=old["label"])
+    labels.insert(0, key, np.asarray(questions, dtype=object))
+    if not (states.min(axis=2) < 4).all(axis=0).any():
+        if reworded.any():
+            raise RagnbError(
+                f"{names[0]!r} and {names[1]!r} ask different questions under the same {key} ({reworded.sum()}); "
+                "compare runs over one question set, or name the column that tells their questions: on='…'"
+            )
+        raise RagnbError(
+            f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
+            "compare runs over one question set, or name the column that tells their questions: on='…'"
+        )
+    own, clusters = check_weights(scenario.doc_weights, "doc_weights"), _clusters(labels, key, scenario)
+    docs = labels.get(scenario.doc, pd.Series("", labels.index))
+    weights = docs.map(lambda name: own.get(name, 1.0)).to_numpy(float)
+    counts = int(reworded.sum())
+    return Pairs(tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, counts, origins)
+
+
+def _key(sides: Sequence[pd.DataFrame]) -> str:
+    """Return the column that identifies questions: the texts, if ids of one question differ between the sides."""
+    if not (shared := [name for name in QUESTIONS if all(name in side for side in sides)]):
+        raise RagnbError(
+            "it is unclear which rows belong to one question; give both a column sample_id (or question), or name "
+            "theirs: on='…'"
+        )
+    if len(shared) == 1:
+        return shared[0]
+    whole = [side.dropna(subset=shared).drop_duplicates(shared[0]) for side in sides]
+    new, old = (side.set_index(shared[0])["question"] for side in whole)
+    same = int(new.eq(old.reindex(new.index)).sum())
+    texts = [set(side["question"].dropna()) for side in sides]
+    return "question" if len(texts[0] & texts[1]) > 2 * same else "sample_id"
+
+
+def _clusters(labels: pd.DataFrame, key: str, scenario: Scenario) -> tuple[npt.NDArray[np.intp], str]:
+    """Return the clusters, as `moments` defines them: the caller's, documents, else questions."""
+    batch, doc, cluster = Batch(labels), scenario.doc, scenario.cluster
+    if scenario.corpus == "complete":
+        need_documents([*labels], doc, cluster, scenario.corpus)
+        return batch.groups(doc, compose=True).codes, INSIDE
+    docs = batch.labels(doc if doc in labels else None, compose=True)
+    questions = question_of(labels.drop(columns=key), doc=doc) if cluster is None else None
+    found = question_clusters(batch, docs, questions) if cluster is None else batch.labels(cluster)
+    codes = np.where(found.codes < 0, len(found.names) + np.arange(len(labels)), found.codes)
+    unit = "cluster" if cluster is not None and found.names else "document" if docs.names else "row"
+    return codes, "question" if unit == "row" and questions else unit

@@ -12,8 +12,8 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration import read_ratings
-from ragnb.comparison.differences import Margin, Pairs, beside_people, changes, compared, paired_runs
-from ragnb.comparison.source import run_of
+from ragnb.comparison.differences import Margin, changes, compared, rated_pairs
+from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
@@ -42,36 +42,29 @@ def compare_view(
     margin, primary, by, system, **how
         As for `compare`; of `how`, ``candidate`` and ``on``.
     """
-    run = run_of(new, system=system, settings=settings or {})
-    other, pairs = paired_runs(run, baseline, settings=settings, system=system, by=by, **how)
+    run = run_of(new, system=system, settings=settings)
+    for name in metrics:
+        need_known("metric", name, [metric.name for metric in run.metrics])
+    if metrics:
+        run = replace(run, metrics=tuple(metric for metric in run.metrics if metric.name in metrics))
+    other, pairs = paired_runs(run, baseline, settings=settings, by=by, **how)
     scenario, notes = run.scenario, changes(run, other, pairs)
-    pairs = [_only(one, metrics) for one in pairs] if metrics else pairs
+    if scenario.ratings is not None:
+        ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
+        pairs = [rated_pairs(one, ratings) for one in pairs]
     by = by or (scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None)
     table = compared(pairs, scenario, margin=margin, primary=primary)
     slices = None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
-    if scenario.ratings is not None:
-        ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
-        table = beside_people(table, pairs, ratings, scenario.level)
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
-    head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
+    head = {headline(row, say): row["outcome"] for row in records(table[table["primary"]])}
     shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
     if slices is not None:
         for metric, rows in (slices[slices["primary"]] if head else slices).groupby("metric", sort=False):
             shown.append((say("compare.by", by=by, metric=metric), difference_table(rows, scenario.lang, by=by)))
     said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
-    view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
+    view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, say)])
     return view, table, slices
-
-
-def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
-    """Return the pairs with these metrics alone."""
-    have = [metric.name for metric in pairs.metrics]
-    for name in names:
-        need_known("metric", name, have)
-    kept = [have.index(name) for name in dict.fromkeys(names)]
-    parts = {name: getattr(pairs, name)[:, :, kept] for name in ("scores", "states", "noise")}
-    return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
 
 
 def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
@@ -157,13 +150,13 @@ def _why(left_out: str, say: Any) -> str:
     return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
 
 
-def _notes(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any) -> Iterator[str]:
+def _notes(table: pd.DataFrame, say: Any) -> Iterator[str]:
     """Yield what to know before believing the numbers, a sentence or two each."""
     if not table["primary"].any():
         yield say("compare.no_primary")
-    for one in pairs:
-        rows = table[table["candidate"] == one.candidate].to_dict("records")
-        yield from (f"{one.candidate}: " * (len(pairs) > 1) + text for text in _notes_of(rows, say))
+    several = table["candidate"].nunique() > 1
+    for name, rows in table.groupby("candidate", sort=False):
+        yield from (f"{name}: " * several + text for text in _notes_of(records(rows), say))
 
 
 def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
@@ -174,27 +167,23 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         worst = ", ".join(f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING))
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
-    for row in [row for row in decisive if pd.notna(row["all_value"])]:
-        whole = difference(row, say, "all_{}")
-        asked = count(row["n_common"] + row["n_left_out"])
+    for row in (row for row in decisive if pd.notna(row["all_value"])):
+        asked, whole = count(row["n_common"] + row["n_left_out"]), difference(row, say, "all_{}")
         yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
-    small = [row for row in rows if row["below_noise"]]
+    small = (row for row in rows if row["below_noise"])
     noisy = [f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})" for row in small]
     if noisy:
         yield say("compare.noise", metrics=", ".join(noisy))
-    for row in rows:
-        if row.get("supported") is False and row["outcome"] in ("better", "worse"):
-            human, n = difference(row, say, "human_{}"), count(row["n_human"])
-            yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
+    for row in (row for row in rows if row.get("supported") is False and row["outcome"] in ("better", "worse")):
+        human, n = difference(row, say, "human_{}"), count(row["n_human"])
+        yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
     for row in decisive:
-        if row["outcome"] == "same":
-            yield say("compare.within", metric=row["metric"], margin=f"{row['margin']:g}")
-        elif row["outcome"] == "undecided":
-            more = row["questions_needed"] - row["n_common"]
-            key = "no_interval" if np.isnan(row["low"]) else "no_difference" if np.isnan(more) else "needed"
-            words = {"metric": row["metric"], "value": change(row, say), "n": count(row["n_common"])}
-            words["detectable"] = change(row, say, "detectable").lstrip("+")
-            yield say(f"compare.{key}", more=count(more), **words)
+        more = row["questions_needed"] - row["n_common"]
+        key = "no_interval" if np.isnan(row["low"]) else "no_difference" if np.isnan(more) else "needed"
+        words = {"metric": row["metric"], "value": change(row, say), "margin": f"{row['margin']:g}"}
+        words |= {"n": count(row["n_common"]), "detectable": change(row, say, "detectable").lstrip("+")}
+        if row["outcome"] in ("same", "undecided"):
+            yield say(f"compare.{'within' if row['outcome'] == 'same' else key}", more=count(more), **words)
 
 
 @dataclass(frozen=True)
@@ -224,7 +213,7 @@ class View:
         say = texts.load(self.lang)
         lines = tuple(Mark(_TONES[one], text) for text, one in self.head.items()) or (say("compare.no_word"),)
         parts: list[tuple[str, Block]] = [(self.title, Text(lines, "lead")), *self.tables]
-        parts += [(say("compare.notes"), Text(tuple(self.notes), "list"))] if self.notes else []
+        parts += [(say("compare.notes"), Text(tuple(self.notes), "list"))] * bool(self.notes)
         named = enumerate(parts)
         return [Section(f"part-{k}", one, one, blocks=(block,), lang=self.lang) for k, (one, block) in named]
 

@@ -19,8 +19,8 @@ import pandas as pd
 
 from ragnb import diagnostics, schema, weights
 from ragnb.calibration import CalibrationCard
-from ragnb.comparison.differences import Pairs, beside_baseline, paired_runs
-from ragnb.comparison.source import Run, systems_of
+from ragnb.comparison.differences import beside_baseline
+from ragnb.comparison.source import Pairs, Run, paired_runs, systems_of
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole
@@ -346,7 +346,7 @@ def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
 
 def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | None:
     """Return the questions of the one candidate and its baseline, else of two systems; None for any others."""
-    run = Run(scenario.name, scenario, frame, tuple(metrics), systems_of(frame, "system"))
+    run = Run(scenario.name, scenario, frame, tuple(metrics))
     others = [name for name in run.systems if name != (scenario.candidate or run.systems[0])]
     if (scenario.baseline or (others if len(others) == 1 else None)) is None:
         return None

@@ -24,7 +24,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.comparison import WeightMap
-from ragnb.comparison.differences import Pairs
+from ragnb.comparison.source import Pairs
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
