@@ -14,7 +14,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -136,9 +136,9 @@ class Document:
         with self.open() as stream:
             return stream.read()
 
-    def text(self) -> str:
+    def text(self, data: bytes | None = None) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
-        data = self.data()
+        data = self.data() if data is None else data
         with suppress(UnicodeError):
             # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
             if not self.is_utf8 and b"\0" not in data and re.search("[^\0-\u07ff]", data.decode("utf-8")):
@@ -377,15 +377,22 @@ def _begins_record(text: str, start: int) -> bool:
 
 def _separated(separators: str, document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a file separated by the first of these, or by another that its first line tells of."""
-    text = document.text()
-    if line := _SEPARATOR_LINE.match(text):  # Excel writes such a line, and does not show it
-        text, separators = text[line.end(1) :], line[1]
-    head = re.sub(r'"[^"]*"', "", text[:_HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
-    separator = max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
-    if quick := _quick(document, text, separator, report):
+    data = document.data()
+    separator = _separator(data[:_HEAD].decode("utf-8-sig", "replace"), separators)
+    format = "tsv" if separator == "\t" else "csv"
+    if len(data) > _LARGE and document.is_utf8 and (quick := _quick(document, data, separator, report, format)):
         return quick
-    rows = _rows(document, text, separator, report)
-    return _laid(document, rows, "tsv" if separator == "\t" else "csv", report)
+    text = document.text(data)
+    line = _SEPARATOR_LINE.match(text)  # Excel writes such a line, and does not show it
+    text = text[line.end(1) :] if line else text
+    separator = line[1] if line else _separator(text, separators)
+    format = "tsv" if separator == "\t" else "csv"
+    return _laid(document, _rows(document, text, separator, report), format, report)
+
+
+def _separator(text: str, separators: str) -> str:
+    head = re.sub(r'"[^"]*"', "", text[:_HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
+    return max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
 
 
 def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[tuple[int, Any]]:
@@ -420,49 +427,46 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
     return rows
 
 
-def quick_cells(text: str, separator: str) -> pl.DataFrame | None:
+def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
     """Return the cells as Polars parses them, rows without names; None where csv might find other cells.
 
-    Every character of the text must be accounted for, with quotes around just those cells that need them.
+    Every byte must be accounted for, with quotes around just those cells that need them.
 
     Examples
     --------
-    >>> quick_cells('a,b\\n"x, y",1\\n', ",").rows(), quick_cells('a,b\\n5" disk,1\\n', ",")
+    >>> quick_cells(b'a,b\\n"x, y",1\\n', ",").rows(), quick_cells(b'a,b\\n5" disk,1\\n', ",")
     ([('a', 'b'), ('x, y', '1')], None)
     """
     try:
-        frame = pl.read_csv(text.encode(), has_header=False, separator=separator, infer_schema=False)
-    except (pl.exceptions.PolarsError, UnicodeError):
+        frame = pl.read_csv(data, has_header=False, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError:
         return None
     every = pl.all()
     quoted = every.str.contains(rf'["\r\n{re.escape(separator)}]') | (every == "")
-    parts = [every.str.len_chars(), every.str.count_matches('"'), quoted, every.str.count_matches("\r")]
-    chars, quotes, around, returns = (int(frame.select(pl.sum_horizontal(p.sum())).item() or 0) for p in parts)
-    ends = len(frame) - (not text.endswith("\n")) + text.count("\r") - returns
-    whole = chars + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(text)
-    lone = frame.width == 1 or text.count("\r") > text.count("\r\n")  # blank lines are no rows to csv
-    return None if lone or not whole or text.count('"') != 2 * (quotes + around) else frame.fill_null("")
+    parts = [every.str.len_bytes(), *(every.str.count_matches(c, literal=True) for c in '"\r'), quoted]
+    counts = frame.select(pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)).row(0)
+    size, quotes, returns, around = (n or 0 for n in counts)
+    ends = len(frame) - (not data.endswith(b"\n")) + data.count(b"\r") - returns
+    whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
+    lone = frame.width == 1 or data.count(b"\r") > data.count(b"\r\n")  # blank lines are no rows to csv
+    odd = lone or not whole or b"\0" in data or data.count(b'"') != 2 * (quotes + around)
+    return None if odd else frame.fill_null("")
 
 
-def _quick(document: Document, text: str, separator: str, report: Lossy) -> Raw | None:
+def _quick(document: Document, data: bytes, separator: str, report: Lossy, format: str) -> Raw | None:
     """Return the columns of a large text, ten times as fast as `_laid`; None where that has more to look at."""
-    frame = quick_cells(text, separator) if len(text) > _LARGE else None
+    frame = quick_cells(data.removeprefix(b"\xef\xbb\xbf"), separator)
     if frame is None or len(frame) < 2:
         return None
     names, body = [name.strip() for name in frame.row(0)], frame[1:]
-    bare = [i for i, name in enumerate(names) if _UNNAMED.fullmatch(name)]
-    numbers = all(body.to_series(i).str.contains(r"^\s*[-+]?\d*(\.0)?\s*$").all() for i in bare)
     blank = pl.all_horizontal(pl.all().str.strip_chars().is_in(["", "...", "…"]))
-    odd = {"...", GUARD_COLUMN} & {*names} or body.select(blank.any()).item() or _is_mean([*body.row(-1)])
-    if odd or not numbers:
+    first, last = [*body.row(0)], [*body.row(-1)]
+    if body.select(blank.any()).item() or _is_mean(last) or _index_names(names, first):
         return None
-    refuse_twice([name for i, name in enumerate(names) if i not in bare], place(document.path, 1))
-    for i in bare:
-        report.add("left_out", "", f"unnamed index, column {i + 1}", len(body))
-    before = pl.sum_horizontal(pl.all().str.count_matches("\n")).cum_sum().shift(1, fill_value=0)
+    before = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cum_sum().shift(1, fill_value=0)
     lines = frame.select(before + pl.int_range(1, len(frame) + 1)).to_series()[1:].to_list()
-    columns = {name: text_series(body.to_series(i)) for i, name in enumerate(names) if i not in bare}
-    return Raw(columns, "tsv" if separator == "\t" else "csv", str(document.path), lines, typed=False)
+    columns = _named(document, names, map(text_series, body.iter_columns()), report)
+    return Raw(columns, format, str(document.path), lines, typed=False)
 
 
 def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -520,30 +524,37 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
         header = [index.get(i, name) for i, name in enumerate(header)]
         report.add("left_out", None, "second header row", 1)
         del filled[0]
-    named = [name for name in header if not _UNNAMED.fullmatch(name)]
-    if not named:
-        raise RagnbError(f"{place(document.path, 1)}the first line names no column")
-    refuse_twice(named, place(document.path, 1))
-    guarded = GUARD_COLUMN in named
-    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(filled) * guarded)
-    columns: dict[str, Values] = {}
-    for i, (name, *cells) in enumerate(zip_longest(header, *(row for _, row in filled), fillvalue="")):
-        if guarded:
-            name, cells = name.removeprefix("'"), [cell.removeprefix("'") for cell in cells]
-        if i < width and not _UNNAMED.fullmatch(name):
-            columns[name] = cells
-        elif i < width and all(re.fullmatch(r"[-+]?\d*(\.0)?", cell.strip()) for cell in cells):
-            report.add("left_out", "", f"unnamed index, column {i + 1}", len(cells))
-        elif i < width:
-            columns[f"column_{i + 1}"] = cells
-            report.add("kept", f"column_{i + 1}", "a column without a name", len(cells))
-    columns.pop(GUARD_COLUMN, None)
+    cells = zip_longest(*([""] * width, *(row for _, row in filled)), fillvalue="")
+    columns = _named(document, header, ([*column[1:]] for column in cells), report)
     odd = [(line, row) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
     uneven = RagnbError(
         f"{place(document.path, odd[0][0])}found {len(odd[0][1])} cells, expected {width}; "
         "a cell with a comma in it needs quotes around it"
     ) if odd else None
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False)
+
+
+def _named(document: Document, header: list[str], columns: Iterable[Values], report: Lossy) -> dict[str, Values]:
+    """Return columns of texts under their names; guards against formulas and indexes without a name are left out."""
+    named = [name for name in header if not _UNNAMED.fullmatch(name)]
+    if not named:
+        raise RagnbError(f"{place(document.path, 1)}the first line names no column")
+    refuse_twice(named, place(document.path, 1))
+    guarded = GUARD_COLUMN in named
+    made: dict[str, Values] = {}
+    for i, (name, cells) in enumerate(zip(header, columns, strict=False), 1):
+        if guarded:
+            name, cells = name.removeprefix("'"), [cell.removeprefix("'") for cell in cells]
+        if name == GUARD_COLUMN:
+            report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(cells))
+        elif not _UNNAMED.fullmatch(name):
+            made[name] = cells
+        elif all(re.fullmatch(r"[-+]?\d*(\.0)?", cell.strip()) for cell in cells):
+            report.add("left_out", "", f"unnamed index, column {i}", len(cells))
+        else:
+            made[f"column_{i}"] = cells
+            report.add("kept", f"column_{i}", "a column without a name", len(cells))
+    return made
 
 
 def _is_mean(row: list[str]) -> bool:
