@@ -79,12 +79,15 @@ def parse_list(text: str) -> list[Any] | None:
 
 def _plain_texts(text: str) -> list[str] | None:
     """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
-    escaped = "\\" in text
-    if "\n" in text or "\r" in text or "\0" in text:
+    quote, escaped = text[1:2], "\\" in text
+    if not text.startswith(("['", '["')) or "\n" in text or "\r" in text or "\0" in text:
         return None
-    if escaped and (text.startswith('["') or _ODD_ESCAPE.search(text.replace("\\\\", ""))):
+    items = text[2:-2].split(f"{quote}, {quote}")
+    if not escaped and text.endswith(f"{quote}]") and text.count(quote) == 2 * len(items):
+        return items
+    if escaped and (quote == '"' or _ODD_ESCAPE.search(text.replace("\\\\", ""))):
         return None
-    items: list[str] = []
+    items = []
     start, last = 1, len(text) - 1
     while (quote := text[start]) == "'" or quote == '"':
         end = text.find(quote, start + 1)
@@ -233,18 +236,21 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     What objects hold beside their text goes to two columns of lists, one entry a passage: the documents that they
     name, and the other fields.
     """
-    cells = [_passages(value) for value in raw.columns[name]]
-    raw.columns[name] = [texts for texts, _, _ in cells]
-    report.add("unparsed", name, "kept as one text", sum(not understood for _, _, understood in cells))
-    if not any(any(objects) for _, objects, _ in cells):
-        return
+    cells = list(raw.columns[name])
+    lists = [_plain_texts(cell) if type(cell) is str else None for cell in cells]
+    others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
+    for i, (texts, _, _) in others.items():
+        lists[i] = texts
+    raw.columns[name] = lists
+    report.add("unparsed", name, "kept as one text", sum(not understood for *_, understood in others.values()))
+    rows = {i: list(zip(texts or (), objects, strict=False)) for i, (texts, objects, _) in others.items()}
     side = name.removesuffix("_contexts")
-    pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
     for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
-        made = [[fields and beside(fields, text) for text, fields in row] for row in pairs]
-        if any(map(any, made)) and other not in raw.columns:
-            raw.columns[other] = [row if any(row) else None for row in made]
-            report.add("made", other, f"what objects in {name} hold beside their text", len(made))
+        made = {i: [fields and beside(fields, text) for text, fields in row] for i, row in rows.items()}
+        held = {i: row for i, row in made.items() if any(row)}
+        if held and other not in raw.columns:
+            raw.columns[other] = [held.get(i) for i in range(len(lists))]
+            report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
 
 
 def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:

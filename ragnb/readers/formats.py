@@ -446,9 +446,10 @@ def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
     parts = [every.str.len_bytes(), *(every.str.count_matches(c, literal=True) for c in '"\r'), quoted]
     counts = frame.select(pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)).row(0)
     size, quotes, returns, around = (n or 0 for n in counts)
-    ends = len(frame) - (not data.endswith(b"\n")) + data.count(b"\r") - returns
+    bare = data.count(b"\r")
+    ends = len(frame) - (not data.endswith(b"\n")) + bare - returns
     whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
-    lone = frame.width == 1 or data.count(b"\r") > data.count(b"\r\n")  # blank lines are no rows to csv
+    lone = frame.width == 1 or (bare and bare > data.count(b"\r\n"))  # blank lines are no rows to csv
     odd = lone or not whole or b"\0" in data or data.count(b'"') != 2 * (quotes + around)
     return None if odd else frame.fill_null("")
 

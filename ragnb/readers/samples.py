@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
@@ -173,8 +174,9 @@ def _read(
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    cells = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in texts})
-    bare = int(cells.isna().all(axis=1).sum())
+    given = [raw.columns[name] for name in texts]
+    empty = [cells.isna() if isinstance(cells, pd.Series) else list(map(absent, cells)) for cells in given]
+    bare = int(np.all(empty, axis=0).sum()) if empty else 0
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
         raw.need("question")
