@@ -138,42 +138,33 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
     >>> as_texts([{"chunk_text": "One passage.", "id": 7}]), as_texts({"id": 7})
     ((['One passage.'], True), (['{"id": 7}'], False))
     """
-    texts, _, understood = _passages(value)
-    return texts, understood
+    passages, understood = _passages(value)
+    return passages and [text for text, _ in passages], understood
 
 
-Objects = list[Mapping[str, Any] | None]
-
-
-def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
-    """Return the texts of a cell, the objects that contain them if any, and whether all were parsed.
+def _passages(value: Any) -> tuple[Any, bool]:
+    """Return the passages of a cell as pairs of `_passage`, None where it is missing, and whether all were parsed.
 
     What is not understood stays as text or JSON.
     """
     if isinstance(value, str):
         text = value.strip()
         if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
-            return None, [], True
+            return None, True
         items = parse_list(text) if text.startswith("[") else _object(text)
-        if items is None:
+        if items is None or None in map(_passage, items):
             printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
-            return [value], [], not text.startswith("[") and not printed
+            return [(value, None)], not text.startswith("[") and not printed
     elif absent(value):
-        return None, [], True
+        return None, True
     else:
         value = value.tolist() if isinstance(value, np.ndarray) else value
         items = list(value) if isinstance(value, list | tuple) else [value]
-    if set(map(type, items)) <= {str}:
-        return items, [], True
-    passages = [_passage(item) for item in items]
-    if None in passages and isinstance(value, str):
-        return [value], [], False
-    given = [
-        passage or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for passage, item in zip(passages, items, strict=True)
-        if not absent(item)
-    ]
-    return [text for text, _ in given], [fields for _, fields in given], None not in passages
+    passages = [
+        _passage(item) or (json.dumps(item, ensure_ascii=False, default=str), None)
+        for item in items if not absent(item)
+    ]  # fmt: skip
+    return passages, None not in map(_passage, items)
 
 
 def _object(text: str) -> list[Any] | None:
@@ -190,8 +181,7 @@ def passage_text(item: Any) -> str | None:
     >>> passage_text({"id": 7, "content": "One passage."}), passage_text({"id": 7, "score": 0.5})
     ('One passage.', None)
     """
-    found = _passage(item)
-    return None if found is None else found[0]
+    return (_passage(item) or (None,))[0]
 
 
 def _passage(item: Any) -> Any:
@@ -237,20 +227,25 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     name, and the other fields.
     """
     cells = list(raw.columns[name])
-    lists = [_plain_texts(cell) if type(cell) is str else None for cell in cells]
+    lists = [_at_once(cell) for cell in cells]
     others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
-    for i, (texts, _, _) in others.items():
-        lists[i] = texts
+    for i, (passages, _) in others.items():
+        lists[i] = passages and [text for text, _ in passages]
     raw.columns[name] = lists
-    report.add("unparsed", name, "kept as one text", sum(not understood for *_, understood in others.values()))
-    rows = {i: list(zip(texts or (), objects, strict=False)) for i, (texts, objects, _) in others.items()}
+    report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in others.values()))
     side = name.removesuffix("_contexts")
     for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
-        made = {i: [fields and beside(fields, text) for text, fields in row] for i, row in rows.items()}
-        held = {i: row for i, row in made.items() if any(row)}
-        if held and other not in raw.columns:
-            raw.columns[other] = [held.get(i) for i in range(len(lists))]
+        rows = {i: [f and beside(f, text) for text, f in passages or ()] for i, (passages, _) in others.items()}
+        if any(map(any, rows.values())) and other not in raw.columns:
+            raw.columns[other] = [rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))]
             report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
+
+
+def _at_once(cell: Any) -> list[str] | None:
+    """Return a list of texts, also one in a text that needs no parser; None for any other cell."""
+    if isinstance(cell, str):
+        return _plain_texts(cell)
+    return cell if isinstance(cell, list) and {*map(type, cell)} <= {str} else None
 
 
 def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -281,7 +281,7 @@ def record_blocks(
         try:
             record, why, marked = _record(line)
         except _Twice:
-            raise _second_of_two(document, str(line, "utf-8"), number) from None
+            raise _second_of_two(document, (line or b"").decode(), number) from None
         if record is not None and line is not None:
             numbers.append(number)
             records.append(record)
@@ -460,7 +460,7 @@ def _quick(document: Document, data: bytes, separator: str, report: Lossy, forma
     if frame is None or len(frame) < 2:
         return None
     names, body = [name.strip() for name in frame.row(0)], frame[1:]
-    blank = pl.all_horizontal(pl.all().str.strip_chars().is_in(["", "...", "…"]))
+    blank = ~pl.any_horizontal(pl.all().str.contains(r"[^\s.…]"))
     first, last = [*body.row(0)], [*body.row(-1)]
     if body.select(blank.any()).item() or _is_mean(last) or _index_names(names, first):
         return None
@@ -536,7 +536,7 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
 
 
 def _named(document: Document, header: list[str], columns: Iterable[Values], report: Lossy) -> dict[str, Values]:
-    """Return columns of texts under their names; guards against formulas and indexes without a name are left out."""
+    """Return columns of texts under their names, without guards against formulas and indexes without a name."""
     named = [name for name in header if not _UNNAMED.fullmatch(name)]
     if not named:
         raise RagnbError(f"{place(document.path, 1)}the first line names no column")

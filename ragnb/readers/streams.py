@@ -25,7 +25,7 @@ from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, 
 from ragnb.readers.executors import on_spark
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
-from ragnb.readers.layouts import LAYOUTS, spread_results
+from ragnb.readers.layouts import sniff, spread_results
 from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
@@ -166,7 +166,7 @@ def stream_scores(
     if stream.rows <= ROWS and stream.close is bool and not query:
         return None
     table = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
-    if any(LAYOUTS[tool].sniff({*table.kinds}) for tool in ("haystack", "trulens")):
+    if any(sniff(tool, {*table.kinds}) for tool in ("haystack", "trulens")):
         raise RagnbError(
             f"{place(table.file)}{table.rows:,} rows of a TruLens or haystack table are more than can be "
             "reshaped at once; read parts of it with rn.read_scores and write them as Parquet"
