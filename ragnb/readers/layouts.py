@@ -25,19 +25,10 @@ TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encodin
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
 _WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
-_MLFLOW_SIDES = {
-    "inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer", "request": "question",
-    "response": "answer",
-}  # fmt: skip
-_YES = {"yes": 1.0, "no": 0.0}
-_WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 _RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
-_SIDES = {"inputs", "outputs", "reference", "feedback"}
-_OF_AZURE = {"result", "score", "passed", "properties", "status", "details"}
 _BROKEN = re.compile(r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE)
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -240,10 +231,11 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
 
 def _read_mlflow(raw: Raw, report: Lossy) -> None:
     """Name the scorers' columns after them, yes is 1 and no is 0, and take texts out of inputs and outputs."""
-    raw.rename(_MLFLOW_SIDES, report, _text_of_a_side)
+    raw.rename(TOOLS["mlflow"]["sides"], report, _text_of_a_side)
     for name in [name for name in raw.columns if name.endswith(("/value", "/score"))]:
         scorer = name.removesuffix("/value").removesuffix("/score").removesuffix("/v1")
-        cells = [_YES.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
+        words = TOOLS["mlflow"]["words"]
+        cells = [words.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
         report.add("mapped", name, scorer, len(cells))
         raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")}, report)
         failed = _broken(raw.columns.pop(f"{scorer}/error_message", [None] * len(cells)), cells)
@@ -371,9 +363,9 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
         for row in scores
     ]  # fmt: skip
     for name, cells in from_records(spread).items():
-        pairs = [cell or (None, None) for cell in cells]
+        pairs, grades = [cell or (None, None) for cell in cells], TOOLS["inspect"]["grades"]
         failed = _broken(raw.cells("error"), cells)  # NaN without an error was not to be scored
-        scored(raw, name, [_GRADES.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
+        scored(raw, name, [grades.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
         report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
 
 
@@ -392,7 +384,7 @@ def _completion(output: Any) -> Any:
 
 def _read_flattened(raw: Raw, report: Lossy) -> None:
     """Take prefixes off the columns of LangSmith and Azure, and the thresholds and reasons of their metrics."""
-    columns, scores, of_models = raw.columns, [], set()
+    columns, tool, scores, of_models = raw.columns, TOOLS["flattened"], [], set()
     references = [name for name in columns if name.startswith("reference.")]
     for name in list(columns):
         side, _, rest = name.partition(".")
@@ -400,19 +392,19 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
         short = evaluator if short == "output" and evaluator else short
         if name in references and (len(references) == 1 or "answer" in meanings([rest])):
             short = "ground_truth_answer"
-        if side in _SIDES and short and short not in columns:
+        if side in tool["sides"] and short and short not in columns:
             raw.rename({name: short}, report)
             scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
             of_models |= {short} if side == "outputs" else set()
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
         base, _, end = name.rpartition("_")
-        if (name.startswith("gpt_") and name[4:] in scores) or (base in scores and end in _OF_AZURE):
+        if (name.startswith("gpt_") and name[4:] in scores) or (base in scores and end in tool["ends"]):
             report.add("left_out", name, "said by another column of the metric too", len(columns.pop(name, ())))
         raw.rename({f"{name}_reason": f"{name}__reason"}, report)
     for name in (name for name in scores if name in columns and not is_measure(name)):
         failed = _broken(raw.cells("error"), columns[name])
-        known = TOOLS["flattened"]["metrics"] if name in of_models else ()
+        known = tool["metrics"] if name in of_models else ()
         row: dict[str, Any] = next((row for row in known if _matches(name, row)), {})
         scored(raw, name, columns[name], failed, (), row | _limit({"threshold": cell} for cell in limits[name]))
 
@@ -443,7 +435,8 @@ def _read_annotations(raw: Raw, report: Lossy) -> None:
         raw.columns["item_id"] = [":".join(filter(None, map(as_id, pair))) for pair in spans]
         raw.drop(texts, "dataType", "scores that are not numbers", report, need=True)
     columns = raw.columns
-    columns["rater_kind"] = kinds = [_WHO.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
+    who = TOOLS["phoenix"]["annotators"]
+    columns["rater_kind"] = kinds = [who.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
     names = columns.pop("user_id", [None] * len(raw))
     columns["rater"] = [as_id(name) or kind for name, kind in zip(names, kinds, strict=True)]
 
