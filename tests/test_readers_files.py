@@ -673,7 +673,7 @@ def test_cells_that_polars_parses_are_those_of_csv_or_none(rows, end, quoting, d
     if damage is not None:
         at, put = damage[0] % max(len(text), 1), damage[1]
         text = text[:at] + put + text[at + 1 :]
-    found = formats.quick_cells(text, ",")
+    found = formats.quick_cells(text.encode(), ",")
     if found is not None:
         assert list(map(list, found.rows())) == list(csv.reader(io.StringIO(text, newline=""), strict=True))
 

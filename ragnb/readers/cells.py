@@ -79,12 +79,15 @@ def parse_list(text: str) -> list[Any] | None:
 
 def _plain_texts(text: str) -> list[str] | None:
     """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
-    escaped = "\\" in text
-    if "\n" in text or "\r" in text or "\0" in text:
+    quote, escaped = text[1:2], "\\" in text
+    if not text.startswith(("['", '["')) or "\n" in text or "\r" in text or "\0" in text:
         return None
-    if escaped and (text.startswith('["') or _ODD_ESCAPE.search(text.replace("\\\\", ""))):
+    items = text[2:-2].split(f"{quote}, {quote}")
+    if not escaped and text.endswith(f"{quote}]") and text.count(quote) == 2 * len(items):
+        return items
+    if escaped and (quote == '"' or _ODD_ESCAPE.search(text.replace("\\\\", ""))):
         return None
-    items: list[str] = []
+    items = []
     start, last = 1, len(text) - 1
     while (quote := text[start]) == "'" or quote == '"':
         end = text.find(quote, start + 1)
@@ -135,42 +138,33 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
     >>> as_texts([{"chunk_text": "One passage.", "id": 7}]), as_texts({"id": 7})
     ((['One passage.'], True), (['{"id": 7}'], False))
     """
-    texts, _, understood = _passages(value)
-    return texts, understood
+    passages, understood = _passages(value)
+    return passages and [text for text, _ in passages], understood
 
 
-Objects = list[Mapping[str, Any] | None]
-
-
-def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
-    """Return the texts of a cell, the objects that contain them if any, and whether all were parsed.
+def _passages(value: Any) -> tuple[Any, bool]:
+    """Return the passages of a cell as pairs of `_passage`, None where it is missing, and whether all were parsed.
 
     What is not understood stays as text or JSON.
     """
     if isinstance(value, str):
         text = value.strip()
         if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
-            return None, [], True
+            return None, True
         items = parse_list(text) if text.startswith("[") else _object(text)
-        if items is None:
+        if items is None or None in map(_passage, items):
             printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
-            return [value], [], not text.startswith("[") and not printed
+            return [(value, None)], not text.startswith("[") and not printed
     elif absent(value):
-        return None, [], True
+        return None, True
     else:
         value = value.tolist() if isinstance(value, np.ndarray) else value
         items = list(value) if isinstance(value, list | tuple) else [value]
-    if set(map(type, items)) <= {str}:
-        return items, [], True
-    passages = [_passage(item) for item in items]
-    if None in passages and isinstance(value, str):
-        return [value], [], False
-    given = [
-        passage or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for passage, item in zip(passages, items, strict=True)
-        if not absent(item)
-    ]
-    return [text for text, _ in given], [fields for _, fields in given], None not in passages
+    passages = [
+        _passage(item) or (json.dumps(item, ensure_ascii=False, default=str), None)
+        for item in items if not absent(item)
+    ]  # fmt: skip
+    return passages, None not in map(_passage, items)
 
 
 def _object(text: str) -> list[Any] | None:
@@ -187,8 +181,7 @@ def passage_text(item: Any) -> str | None:
     >>> passage_text({"id": 7, "content": "One passage."}), passage_text({"id": 7, "score": 0.5})
     ('One passage.', None)
     """
-    found = _passage(item)
-    return None if found is None else found[0]
+    return (_passage(item) or (None,))[0]
 
 
 def _passage(item: Any) -> Any:
@@ -233,18 +226,26 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     What objects hold beside their text goes to two columns of lists, one entry a passage: the documents that they
     name, and the other fields.
     """
-    cells = [_passages(value) for value in raw.columns[name]]
-    raw.columns[name] = [texts for texts, _, _ in cells]
-    report.add("unparsed", name, "kept as one text", sum(not understood for _, _, understood in cells))
-    if not any(any(objects) for _, objects, _ in cells):
-        return
+    cells = list(raw.columns[name])
+    lists = [_at_once(cell) for cell in cells]
+    others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
+    for i, (passages, _) in others.items():
+        lists[i] = passages and [text for text, _ in passages]
+    raw.columns[name] = lists
+    report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in others.values()))
     side = name.removesuffix("_contexts")
-    pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
     for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
-        made = [[fields and beside(fields, text) for text, fields in row] for row in pairs]
-        if any(map(any, made)) and other not in raw.columns:
-            raw.columns[other] = [row if any(row) else None for row in made]
-            report.add("made", other, f"what objects in {name} hold beside their text", len(made))
+        rows = {i: [f and beside(f, text) for text, f in passages or ()] for i, (passages, _) in others.items()}
+        if any(map(any, rows.values())) and other not in raw.columns:
+            raw.columns[other] = [rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))]
+            report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
+
+
+def _at_once(cell: Any) -> list[str] | None:
+    """Return a list of texts, also one in a text that needs no parser; None for any other cell."""
+    if isinstance(cell, str):
+        return _plain_texts(cell)
+    return cell if isinstance(cell, list) and {*map(type, cell)} <= {str} else None
 
 
 def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:

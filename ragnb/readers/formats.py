@@ -1,10 +1,6 @@
 """Files on disk: found, unpacked, decoded, and each format of them parsed to a raw table.
 
-Of JSON lines a bad line loses only itself. `jsonl_frames` scans blocks of them into Polars frames, which is
-quicker than to make Python objects of the lines, with every type as it is. The scanner loses a block to one bad
-byte, turns half a surrogate pair into NUL, and of a key given twice keeps one value: so a block that it does not
-take, or that holds the escape of a surrogate, is read line by line and its good lines are scanned again, and the
-keys of every block are looked at.
+Of JSON lines a bad line loses only itself. Python's parser tells a key given twice, and where a line is no JSON.
 """
 
 from __future__ import annotations
@@ -18,22 +14,21 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import dropwhile, islice, zip_longest
+from itertools import chain, count, dropwhile, islice, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
 import narwhals as nw
-from pydantic_core import from_json, to_json
 
 from ragnb.errors import RagnbError, did_you_mean, listing, place, require, unknown
 from ragnb.files import digest, matched
 from ragnb.polars import pl
 from ragnb.readers.cells import GUARD_COLUMN, NUMBER, as_id
-from ragnb.readers.frames import from_engine, in_memory, polars_series
+from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import (
     Lossy,
@@ -63,10 +58,9 @@ LISTED_LINES = 100  # by number; the rest are counted
 BLOCK = 1 << 24
 _LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
-_SPACED_COLON = re.compile(rb'"\s+:')
 _TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
-_KEYS = r'"[^"\\]*"\s*:|\\[^"\\]*"\s*:|[{}]'
 _SURROGATE = re.compile(rb"\\u[dD]")
+_REPLACED = "records with lone surrogates, replaced by U+FFFD"
 LONGEST_CELL = 1 << 27
 # The most characters that Excel keeps of a cell.
 _EXCEL_CELL = 32_767
@@ -142,9 +136,9 @@ class Document:
         with self.open() as stream:
             return stream.read()
 
-    def text(self) -> str:
+    def text(self, data: bytes | None = None) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
-        data = self.data()
+        data = self.data() if data is None else data
         with suppress(UnicodeError):
             # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
             if not self.is_utf8 and b"\0" not in data and re.search("[^\0-\u07ff]", data.decode("utf-8")):
@@ -232,67 +226,46 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     return [Document(path, encoding) for path in paths]
 
 
-# JSON lines
+# JSON
 
 
-@dataclass
-class Tally:
-    """The counts of good and bad lines of one file.
-
-    Attributes
-    ----------
-    path : Path or None
-    good : int
-        Records read.
-    bad : list of (line, reason)
-        Lines that hold no record, or more than one.
-    lost : int
-        Records that the bad lines held, as far as can be inferred.
-    replaced : int
-        Records read with lone surrogates replaced.
-    hint : str
-        The encoding that the first undecodable line may be in.
-    """
-
-    path: Path | None = None
-    good: int = 0
-    bad: list[tuple[int, str]] = field(default_factory=list)
-    lost: int = 0
-    replaced: int = 0
-    hint: str = ""
-
-    def take(self, number: int, line: bytes | None) -> dict[str, Any] | None:
-        """Count a line and return its record; None for a bad line.
-
-        Raises
-        ------
-        RagnbError
-            Where an object of the record holds a key twice.
-        """
-        record, why, replaced = _record(line)
-        if record is None or line is None:
-            n = 1 if line is None else records_in(line)
-            self.lost += n
-            self.bad.append((number, f"{n} records on one line" if n > 1 else why))
-            if line and "UTF-8" in why:
-                self.hint = self.hint or likely_encoding(line)
-            return None
-        self.refuse_repeated(number, line, record)
-        self.good += 1
-        self.replaced += replaced
-        return record
-
-    def refuse_repeated(self, number: int, line: bytes, record: Any) -> None:
-        """Refuse a record with a repeated key: parsers silently use the last value."""
-        found = repeated_key(line, record)
-        if found:
-            raise RagnbError(
-                f"{place(self.path, number, found[0])}appears twice in one record; keep one of the two"
-            )
+class _Twice(LookupError):
+    """A key that an object holds twice."""
 
 
-def _read_jsonl(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read the records; bad lines are listed in the report, or raise where `strict`.
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _Twice
+    return made
+
+
+def _parsed(text: str) -> Any:
+    """Return what JSON holds; `_Twice` is raised for a key twice in an object, of which parsers use the last."""
+    return json.loads(text, parse_constant=float, object_pairs_hook=_object)
+
+
+def _second_of_two(document: Document, text: str, line: int = 1) -> RagnbError:
+    """Return the refusal of the first key that stands again in its object, in JSON that starts on a line."""
+    open_keys: list[set[str]] = []
+    for token in _TOKEN.finditer(text):
+        if token[0] == "{":
+            open_keys.append(set())
+        elif token[0] == "}":
+            open_keys.pop()
+        elif token["key"] is not None:
+            key = json.loads(token["key"], strict=False)
+            if key in open_keys[-1]:
+                line += text.count("\n", 0, token.start())
+                break
+            open_keys[-1].add(key)
+    return RagnbError(f"{place(document.path, line, key)}appears twice in one object; keep one of the two")
+
+
+def record_blocks(
+    document: Document, report: Lossy, strict: bool = False
+) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    """Yield the records of JSON lines, and the line of each, in blocks; bad lines are listed once all is read.
 
     Raises
     ------
@@ -300,38 +273,75 @@ def _read_jsonl(document: Document, report: Lossy, strict: bool) -> Raw:
         For the first bad line where `strict`; if no more lines are good than bad; for a key that a record holds
         twice.
     """
-    tally = Tally(document.path)
-    records: list[dict[str, Any]] = []
-    lines: list[int] = []
-    for number, line in (one for first, block in blocks(document) for one in lines_of(block, first)):
-        record = tally.take(number, line)
-        if record is not None:
+    bad: list[tuple[int, str]] = []
+    good = size = lost = replaced = 0
+    step = "a JSON file of another form is format='json'"
+    numbers, records = list[int](), list[dict[str, Any]]()
+    for number, line in _lines(document):
+        try:
+            record, why, marked = _record(line)
+        except _Twice:
+            raise _second_of_two(document, (line or b"").decode(), number) from None
+        if record is not None and line is not None:
+            numbers.append(number)
             records.append(record)
-            lines.append(number)
-        elif strict:
-            break
-    judge_lines(tally, report, strict)
-    return Raw(from_records(records), "jsonl", str(document.path), lines)
-
-
-def judge_lines(tally: Tally, report: Lossy, strict: bool) -> None:
-    """Put bad lines and replaced surrogates into the report, or raise as `_read_jsonl` does."""
-    bad, good = tally.bad, tally.good
-    if bad and strict:
-        raise RagnbError(f"{place(tally.path, bad[0][0])}{bad[0][1]}, expected one JSON object")
+            good, size, replaced = good + 1, size + len(line), replaced + marked
+            if size > BLOCK:
+                yield numbers, records
+                numbers, records, size = [], [], 0
+            continue
+        if strict:
+            raise RagnbError(f"{place(document.path, number)}{why}, expected one JSON object")
+        held = 1 if line is None else records_in(line)
+        lost += held
+        if line is not None and "UTF-8" in why and "encoding" not in step:
+            step = likely_encoding(line)
+        bad.append((number, f"{held} records on one line" if held > 1 else why))
+    yield numbers, records
     if not good and not bad:
-        raise RagnbError(f"{place(tally.path)}the file is empty")
+        raise RagnbError(f"{place(document.path)}the file is empty")
     if len(bad) >= good:
         number, why = bad[0]
-        step = tally.hint or "a JSON file of another form is format='json'"
         raise RagnbError(
-            f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines contain no record; {step}"
+            f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + good} lines contain no record; {step}"
         )
     for number, why in bad[:LISTED_LINES]:
         report.add("bad_line", None, f"line {number}: {why}")
     report.add("bad_line", None, "further bad lines", len(bad[LISTED_LINES:]))
-    report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", tally.replaced)
-    report.expect(good + tally.lost, tally.replaced + tally.lost)
+    report.add("unparsed", None, _REPLACED, replaced)
+    report.expect(good + lost, replaced + lost)
+
+
+def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the numbers and lines that hold something; None for a line over the limit."""
+    text = None if document.is_utf8 else io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
+    with document.open() if text is None else text as stream:
+        for number in count(1):
+            line = rest = stream.readline(LONGEST_LINE + 1)
+            if not line:
+                return
+            while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+                rest = stream.readline(LONGEST_LINE + 1)
+            if stripped := (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).strip():
+                yield number, stripped if len(line.removesuffix(b"\n")) <= LONGEST_LINE else None
+
+
+def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, bool]:
+    """Return the object of a line, or why there is none, and whether lone surrogates in it were replaced."""
+    if line is None:
+        return None, f"longer than {LONGEST_LINE >> 20} MB", False
+    try:
+        found = _parsed(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return None, f"byte {error.start} is not UTF-8", False
+    except json.JSONDecodeError as error:
+        return None, f"no JSON at character {error.pos + 1} ({error.msg})", False
+    except (ValueError, RecursionError) as error:
+        return None, f"no JSON that can be read ({str(error)[:80]})", False
+    if not isinstance(found, dict):
+        return None, f"found {type(found).__name__}", False
+    value = clean_text(found) if _SURROGATE.search(line) else found
+    return value, "", value != found
 
 
 def records_in(line: bytes) -> int:
@@ -362,160 +372,27 @@ def _begins_record(text: str, start: int) -> bool:
     return False
 
 
-def repeated_key(text: bytes, value: Any) -> tuple[str, int] | None:
-    """Return the first key that an object holds twice, and the character where it stands again; None for none.
-
-    Parameters
-    ----------
-    text : bytes
-        JSON in UTF-8.
-    value
-        What a parser made of it, the last one of equal keys taken.
-
-    Examples
-    --------
-    >>> repeated_key(b'{"a": 1, "b": {"a": 2}}', {"a": 1, "b": {"a": 2}}) is None
-    True
-    >>> repeated_key(b'{"a": 1, "a": 2}', {"a": 2})
-    ('a', 9)
-    """
-    named = text.count(b'":')
-    if b" :" in text or b"\t" in text or b"\r" in text or b"\n" in text:
-        named += sum(1 for _ in _SPACED_COLON.finditer(text))
-    # Every key has such a colon; texts may hold more of them, so that only equal counts prove anything.
-    with suppress(RecursionError):
-        if named == (_key_count(value) if isinstance(value, dict | list) else 0):
-            return None
-    return _second_of_two(text.decode("utf-8", "replace"))
-
-
-def _key_count(value: Any) -> int:
-    n = 0
-    if type(value) is dict:
-        n, value = len(value), value.values()
-    for item in value:
-        if type(item) is dict or type(item) is list:
-            n += _key_count(item)
-    return n
-
-
-def _second_of_two(text: str) -> tuple[str, int] | None:
-    """Return the first key that stands again in its object, and where, in what is JSON."""
-    open_keys: list[set[str]] = []
-    for token in _TOKEN.finditer(text):
-        if token[0] == "{":
-            open_keys.append(set())
-        elif token[0] == "}":
-            open_keys.pop()
-        elif token["key"] is not None:
-            key = json.loads(token["key"], strict=False)
-            if key in open_keys[-1]:
-                return key, token.start()
-            open_keys[-1].add(key)
-    return None
-
-
-def blocks(document: Document) -> Iterator[tuple[int, bytes]]:
-    """Yield pieces of whole lines, each with the number of its first line; a line over the limit is cut short."""
-    line = 1
-    text = None if document.is_utf8 else io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
-    with document.open() if text is None else text as stream:
-        while block := stream.read(BLOCK):
-            rest = stream.readline(LONGEST_LINE + 2)
-            while rest[LONGEST_LINE:] and not rest.endswith(b"\n") and (more := stream.readline(LONGEST_LINE)):
-                rest = rest[: LONGEST_LINE + 1] + more[-1:]
-            block = (block.removeprefix(b"\xef\xbb\xbf") if line == 1 else block) + rest
-            yield line, block
-            line += block.count(b"\n")
-
-
-def lines_of(block: bytes, first: int = 1) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the numbers and lines that hold something; None for a line over the limit."""
-    for number, line in enumerate(block.split(b"\n"), first):
-        if stripped := line.strip():
-            yield number, stripped if len(line) <= LONGEST_LINE else None
-
-
-def jsonl_frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
-    """Yield the records block by block as Polars frames; bad lines are listed once all is read.
-
-    Each key's type is inferred from all its values in a block; values of several types are text.
-    """
-    tally = Tally(document.path)
-    for first, block in blocks(document):
-        plain = not _SURROGATE.search(block) and all(len(line) <= LONGEST_LINE for line in block.split(b"\n"))
-        frame = _scanned(block) if plain else None
-        if frame is not None:
-            _refuse_repeated(block, first, tally)
-            tally.good += len(frame)
-        else:
-            taken = [tally.take(number, line) for number, line in lines_of(block, first)]
-            records = [record for record in taken if record is not None]
-            mode: Any = "constants" if b"Infinity" in block else "null"  # which the scanner does not take
-            frame = _scanned(b"\n".join(to_json(record, inf_nan_mode=mode) for record in records))
-            if frame is None:
-                frame = pl.DataFrame([polars_series(name, cells) for name, cells in from_records(records).items()])
-        if len(frame):
-            yield frame
-    judge_lines(tally, report, False)
-
-
-def _scanned(block: bytes) -> pl.DataFrame | None:
-    """Return the records by the scanner; None where it does not take them."""
-    with suppress(pl.exceptions.PolarsError, ValueError):
-        return pl.read_ndjson(block, infer_schema_length=None)
-    return None
-
-
-def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:
-    """Refuse a record of a block with a repeated key.
-
-    Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
-    """
-    lines = block.split(b"\n")
-    texts = pl.Series("keys", lines).cast(pl.String, strict=False).to_frame().lazy()
-    kinds = texts.select(pl.col("keys").str.extract_all(_KEYS)).with_row_index("at")
-    kinds = kinds.group_by(pl.col("keys").list.join("")).agg(pl.col("at").min())
-    for at in sorted(kinds.collect(engine="streaming")["at"].to_list()):
-        if (record := _record(lines[at].strip())[0]) is not None:
-            tally.refuse_repeated(first + at, lines[at], record)
-
-
-def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, bool]:
-    """Return the object of a line, or why there is none, and whether lone surrogates in it were replaced."""
-    if line is None:
-        return None, f"longer than {LONGEST_LINE >> 20} MB", False
-    replaced = False
-    try:
-        value = from_json(line)
-    except ValueError:
-        try:  # again, for lone surrogates and deep nesting
-            parsed = json.loads(line.decode("utf-8"), parse_constant=float)
-            value = clean_text(parsed)
-            replaced = value != parsed
-        except UnicodeDecodeError as error:
-            return None, f"byte {error.start} is not UTF-8", False
-        except json.JSONDecodeError as error:
-            return None, f"no JSON at character {error.pos + 1} ({error.msg})", False
-        except (ValueError, RecursionError) as error:
-            return None, f"no JSON that can be read ({str(error)[:80]})", False
-    return (value, "", replaced) if isinstance(value, dict) else (None, f"found {type(value).__name__}", False)
-
-
 # The other formats
 
 
 def _separated(separators: str, document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a file separated by the first of these, or by another that its first line tells of."""
-    text = document.text()
-    if line := _SEPARATOR_LINE.match(text):  # Excel writes such a line, and does not show it
-        text, separators = text[line.end(1) :], line[1]
-    head = re.sub(r'"[^"]*"', "", text[:_HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
-    separator = max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
-    if quick := _quick(document, text, separator, report):
+    data = document.data()
+    separator = _separator(data[:_HEAD].decode("utf-8-sig", "replace"), separators)
+    format = "tsv" if separator == "\t" else "csv"
+    if len(data) > _LARGE and document.is_utf8 and (quick := _quick(document, data, separator, report, format)):
         return quick
-    rows = _rows(document, text, separator, report)
-    return _laid(document, rows, "tsv" if separator == "\t" else "csv", report)
+    text = document.text(data)
+    line = _SEPARATOR_LINE.match(text)  # Excel writes such a line, and does not show it
+    text = text[line.end(1) :] if line else text
+    separator = line[1] if line else _separator(text, separators)
+    format = "tsv" if separator == "\t" else "csv"
+    return _laid(document, _rows(document, text, separator, report), format, report)
+
+
+def _separator(text: str, separators: str) -> str:
+    head = re.sub(r'"[^"]*"', "", text[:_HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
+    return max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
 
 
 def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[tuple[int, Any]]:
@@ -550,49 +427,47 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
     return rows
 
 
-def quick_cells(text: str, separator: str) -> pl.DataFrame | None:
+def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
     """Return the cells as Polars parses them, rows without names; None where csv might find other cells.
 
-    Every character of the text must be accounted for, with quotes around just those cells that need them.
+    Every byte must be accounted for, with quotes around just those cells that need them.
 
     Examples
     --------
-    >>> quick_cells('a,b\\n"x, y",1\\n', ",").rows(), quick_cells('a,b\\n5" disk,1\\n', ",")
+    >>> quick_cells(b'a,b\\n"x, y",1\\n', ",").rows(), quick_cells(b'a,b\\n5" disk,1\\n', ",")
     ([('a', 'b'), ('x, y', '1')], None)
     """
     try:
-        frame = pl.read_csv(text.encode(), has_header=False, separator=separator, infer_schema=False)
-    except (pl.exceptions.PolarsError, UnicodeError):
+        frame = pl.read_csv(data, has_header=False, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError:
         return None
     every = pl.all()
     quoted = every.str.contains(rf'["\r\n{re.escape(separator)}]') | (every == "")
-    parts = [every.str.len_chars(), every.str.count_matches('"'), quoted, every.str.count_matches("\r")]
-    chars, quotes, around, returns = (int(frame.select(pl.sum_horizontal(p.sum())).item() or 0) for p in parts)
-    ends = len(frame) - (not text.endswith("\n")) + text.count("\r") - returns
-    whole = chars + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(text)
-    lone = frame.width == 1 or text.count("\r") > text.count("\r\n")  # blank lines are no rows to csv
-    return None if lone or not whole or text.count('"') != 2 * (quotes + around) else frame.fill_null("")
+    parts = [every.str.len_bytes(), *(every.str.count_matches(c, literal=True) for c in '"\r'), quoted]
+    counts = frame.select(pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)).row(0)
+    size, quotes, returns, around = (n or 0 for n in counts)
+    bare = data.count(b"\r")
+    ends = len(frame) - (not data.endswith(b"\n")) + bare - returns
+    whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
+    lone = frame.width == 1 or (bare and bare > data.count(b"\r\n"))  # blank lines are no rows to csv
+    odd = lone or not whole or b"\0" in data or data.count(b'"') != 2 * (quotes + around)
+    return None if odd else frame.fill_null("")
 
 
-def _quick(document: Document, text: str, separator: str, report: Lossy) -> Raw | None:
+def _quick(document: Document, data: bytes, separator: str, report: Lossy, format: str) -> Raw | None:
     """Return the columns of a large text, ten times as fast as `_laid`; None where that has more to look at."""
-    frame = quick_cells(text, separator) if len(text) > _LARGE else None
+    frame = quick_cells(data.removeprefix(b"\xef\xbb\xbf"), separator)
     if frame is None or len(frame) < 2:
         return None
     names, body = [name.strip() for name in frame.row(0)], frame[1:]
-    bare = [i for i, name in enumerate(names) if _UNNAMED.fullmatch(name)]
-    numbers = all(body.to_series(i).str.contains(r"^\s*[-+]?\d*(\.0)?\s*$").all() for i in bare)
-    blank = pl.all_horizontal(pl.all().str.strip_chars().is_in(["", "...", "…"]))
-    odd = {"...", GUARD_COLUMN} & {*names} or body.select(blank.any()).item() or _is_mean([*body.row(-1)])
-    if odd or not numbers:
+    blank = ~pl.any_horizontal(pl.all().str.contains(r"[^\s.…]"))
+    first, last = [*body.row(0)], [*body.row(-1)]
+    if body.select(blank.any()).item() or _is_mean(last) or _index_names(names, first):
         return None
-    refuse_twice([name for i, name in enumerate(names) if i not in bare], place(document.path, 1))
-    for i in bare:
-        report.add("left_out", "", f"unnamed index, column {i + 1}", len(body))
-    before = pl.sum_horizontal(pl.all().str.count_matches("\n")).cum_sum().shift(1, fill_value=0)
+    before = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cum_sum().shift(1, fill_value=0)
     lines = frame.select(before + pl.int_range(1, len(frame) + 1)).to_series()[1:].to_list()
-    columns = {name: text_series(body.to_series(i)) for i, name in enumerate(names) if i not in bare}
-    return Raw(columns, "tsv" if separator == "\t" else "csv", str(document.path), lines, typed=False)
+    columns = _named(document, names, map(text_series, body.iter_columns()), report)
+    return Raw(columns, format, str(document.path), lines, typed=False)
 
 
 def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -650,30 +525,37 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
         header = [index.get(i, name) for i, name in enumerate(header)]
         report.add("left_out", None, "second header row", 1)
         del filled[0]
-    named = [name for name in header if not _UNNAMED.fullmatch(name)]
-    if not named:
-        raise RagnbError(f"{place(document.path, 1)}the first line names no column")
-    refuse_twice(named, place(document.path, 1))
-    guarded = GUARD_COLUMN in named
-    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(filled) * guarded)
-    columns: dict[str, Values] = {}
-    for i, (name, *cells) in enumerate(zip_longest(header, *(row for _, row in filled), fillvalue="")):
-        if guarded:
-            name, cells = name.removeprefix("'"), [cell.removeprefix("'") for cell in cells]
-        if i < width and not _UNNAMED.fullmatch(name):
-            columns[name] = cells
-        elif i < width and all(re.fullmatch(r"[-+]?\d*(\.0)?", cell.strip()) for cell in cells):
-            report.add("left_out", "", f"unnamed index, column {i + 1}", len(cells))
-        elif i < width:
-            columns[f"column_{i + 1}"] = cells
-            report.add("kept", f"column_{i + 1}", "a column without a name", len(cells))
-    columns.pop(GUARD_COLUMN, None)
+    cells = zip_longest(*([""] * width, *(row for _, row in filled)), fillvalue="")
+    columns = _named(document, header, ([*column[1:]] for column in cells), report)
     odd = [(line, row) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
     uneven = RagnbError(
         f"{place(document.path, odd[0][0])}found {len(odd[0][1])} cells, expected {width}; "
         "a cell with a comma in it needs quotes around it"
     ) if odd else None
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False)
+
+
+def _named(document: Document, header: list[str], columns: Iterable[Values], report: Lossy) -> dict[str, Values]:
+    """Return columns of texts under their names, without guards against formulas and indexes without a name."""
+    named = [name for name in header if not _UNNAMED.fullmatch(name)]
+    if not named:
+        raise RagnbError(f"{place(document.path, 1)}the first line names no column")
+    refuse_twice(named, place(document.path, 1))
+    guarded = GUARD_COLUMN in named
+    made: dict[str, Values] = {}
+    for i, (name, cells) in enumerate(zip(header, columns, strict=False), 1):
+        if guarded:
+            name, cells = name.removeprefix("'"), [cell.removeprefix("'") for cell in cells]
+        if name == GUARD_COLUMN:
+            report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(cells))
+        elif not _UNNAMED.fullmatch(name):
+            made[name] = cells
+        elif all(re.fullmatch(r"[-+]?\d*(\.0)?", cell.strip()) for cell in cells):
+            report.add("left_out", "", f"unnamed index, column {i}", len(cells))
+        else:
+            made[f"column_{i}"] = cells
+            report.add("kept", f"column_{i}", "a column without a name", len(cells))
+    return made
 
 
 def _is_mean(row: list[str]) -> bool:
@@ -696,7 +578,9 @@ def _read_lines(document: Document, report: Lossy, strict: bool) -> Raw:
     with suppress(RagnbError), document.open() as stream:
         if stream.read(1 << 10).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
             return _read_json(document, report, strict)
-    return _read_jsonl(document, report, strict)
+    blocks = list(record_blocks(document, report, strict))
+    lines, records = (list(chain.from_iterable(parts)) for parts in zip(*blocks, strict=True))
+    return Raw(from_records(records), "jsonl", str(document.path), lines)
 
 
 def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -705,23 +589,22 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     if not text.strip():
         raise RagnbError(f"{place(document.path)}the file is empty")
     try:
-        value = json.loads(text, parse_constant=float)
+        value = _parsed(text)
+    except _Twice:
+        raise _second_of_two(document, text) from None
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
-            return _read_jsonl(document, report, strict)
+            return _read_lines(document, report, strict)
         raise RagnbError(
             f"{place(document.path, error.lineno)}is not valid JSON ({error.msg}); JSON Lines is format='jsonl'"
         ) from error
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error
-    if found := repeated_key(text.encode("utf-8", "surrogatepass"), value):
-        line = text.count("\n", 0, found[1]) + 1
-        raise RagnbError(f"{place(document.path, line, found[0])}appears twice in one object; keep one of the two")
     cleaned = clean_text(value) if r"\ud" in text.lower() else value
     columns = _columns_of(document, cleaned, report)
     rows = list(zip(*columns.values(), strict=True))
     replaced = 0 if cleaned == value else sum("\ufffd" in str(row) for row in rows)
-    report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", replaced)
+    report.add("unparsed", None, _REPLACED, replaced)
     report.expect(len(rows), replaced)
     return Raw(columns, "json", str(document.path))
 

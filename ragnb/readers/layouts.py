@@ -1,6 +1,6 @@
 """Table layouts of tools: one row of ``layouts.toml`` per tool, converted to one row per sample.
 
-A layout knows a tool's columns (`sniff`), calls them by our `names`, and lays the cells out anew (`read`); through
+A layout knows a tool's columns (`known_by`), calls them by our `names`, and may lay the cells out anew; through
 `scored` it hands over what it knows of its metrics: range, direction, threshold, and which cells are failures.
 """
 
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -26,47 +25,28 @@ TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encodin
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
 _WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
-_MLFLOW_SIDES = {
-    "inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer", "request": "question",
-    "response": "answer",
-}  # fmt: skip
-_YES = {"yes": 1.0, "no": 0.0}
-_WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 _RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
-_SIDES = {"inputs", "outputs", "reference", "feedback"}
-_OF_AZURE = {"result", "score", "passed", "properties", "status", "details"}
 _BROKEN = re.compile(r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE)
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A tool's layout: how its tables are recognised and converted to one row per sample.
+def sniff(tool: str, columns: Set[str]) -> bool:
+    """Return whether columns are those of a tool's tables.
 
     Examples
     --------
-    >>> LAYOUTS["ragas"].sniff({"user_input", "response"}), LAYOUTS["ragas"].sniff({"question", "answer"})
+    >>> sniff("ragas", {"user_input", "response"}), sniff("ragas", {"question", "answer"})
     (True, False)
-    >>> LAYOUTS["deepeval"].sniff({"input", "context", "retrieval_context"})
+    >>> sniff("deepeval", {"input", "context", "retrieval_context"})
     True
-    >>> LAYOUTS["long"].sniff({"sample_id", "metric", "score"}), LAYOUTS["long"].sniff({"metric", "score"})
+    >>> sniff("long", {"sample_id", "metric", "score"}), sniff("long", {"metric", "score"})
     (True, False)
     """
-
-    name: str
-    known_by: Sequence[Sequence[str]]
-    names: Mapping[str, str] = field(default_factory=dict)
-    metrics: Sequence[Mapping[str, Any]] = ()
-    read: Callable[[Raw, Lossy], None] | None = None
-    fits: Callable[[Set[str]], bool] = bool
-
-    def sniff(self, columns: Set[str]) -> bool:
-        """Whether columns are this tool's."""
-        rows = (all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in self.known_by)
-        return self.fits(columns) and any(rows)
+    rows = TOOLS[tool]["known_by"]
+    known = any(all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in rows)
+    return known and _FITS.get(tool, bool)(columns)
 
 
 def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
@@ -79,12 +59,12 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
         )
     if "..." in columns:
         report.add("left_out", "...", "columns that a printed table elides", len(raw.columns.pop("...")))
-    layout = next((LAYOUTS[tool] for tool in tools if LAYOUTS[tool].sniff(columns)), Layout("table", ()))
-    raw.rename(layout.names, report)
-    if layout.read:
+    layout = next((tool for tool in tools if sniff(tool, columns)), "table")
+    raw.rename(TOOLS.get(layout, {}).get("names", {}), report)
+    if layout in _READ:
         raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
-        layout.read(raw, report)
-    return layout.name
+        _READ[layout](raw, report)
+    return layout
 
 
 def check_samples(raw: Raw) -> None:
@@ -144,7 +124,7 @@ def _beside(raw: Raw, name: str, status: Iterable[Any], reasons: Iterable[Any]) 
 
 def declare_scales(raw: Raw, layout: str) -> None:
     """Declare the scales of the columns that a layout knows by the names of its metrics."""
-    for row in LAYOUTS[layout].metrics if layout in LAYOUTS else ():
+    for row in TOOLS.get(layout, {}).get("metrics", ()):
         for name in raw.columns:
             if name not in raw.scales and _matches(name, row):
                 raw.scales[name] = {key: row.get(key, default) for key, default in _UNIT.items()}
@@ -251,20 +231,25 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
 
 def _read_mlflow(raw: Raw, report: Lossy) -> None:
     """Name the scorers' columns after them, yes is 1 and no is 0, and take texts out of inputs and outputs."""
-    raw.rename(_MLFLOW_SIDES, report, _text_of_a_side)
+    raw.rename(TOOLS["mlflow"]["sides"], report, _text_of_a_side)
     for name in [name for name in raw.columns if name.endswith(("/value", "/score"))]:
         scorer = name.removesuffix("/value").removesuffix("/score").removesuffix("/v1")
-        cells = [_YES.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
+        words = TOOLS["mlflow"]["words"]
+        cells = [words.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
         report.add("mapped", name, scorer, len(cells))
         raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")}, report)
-        errors = raw.columns.pop(f"{scorer}/error_message", [None] * len(cells))
-        failed = [not _empty(error) and _empty(cell) for error, cell in zip(errors, cells, strict=True)]
+        failed = _broken(raw.columns.pop(f"{scorer}/error_message", [None] * len(cells)), cells)
         scored(raw, scorer, cells, failed)
-        report.add("mapped", f"{scorer}/error_message", f"{scorer}__status", len(errors) * any(failed))
+        report.add("mapped", f"{scorer}/error_message", f"{scorer}__status", len(cells) * any(failed))
 
 
 def _empty(cell: Any) -> bool:
     return absent(cell) or cell == ""
+
+
+def _broken(errors: Iterable[Any], cells: Iterable[Any]) -> list[bool]:
+    """Return which scores are failures: those that are not there beside an error."""
+    return [_empty(cell) and not _empty(error) for error, cell in zip(errors, cells, strict=True)]
 
 
 def _text_of_a_side(cell: Any, canonical: str) -> Any:
@@ -292,9 +277,9 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
     report.add("mapped", name, "a column a metric; thresholds become gates, verdicts are left out", len(cells))
     for metric, found in from_records({str(m.get("name")): m for m in reversed(row)} for row in lists).items():
         results: list[Any] = [result or {} for result in found]
-        failed = [bool(m.get("error")) and absent(m.get("score")) for m in results]
+        scores, errors = ([m.get(key) for m in results] for key in ("score", "error"))
         reasons = [m.get("error") or m.get("reason") for m in results]
-        scored(raw, metric, [m.get("score") for m in results], failed, reasons, _limit(results))
+        scored(raw, metric, scores, _broken(errors, scores), reasons, _limit(results))
 
 
 def _limit(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -316,10 +301,8 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
     answers = [cell.get("output") if isinstance(cell, dict) else cell for cell in answers]
     columns |= {n: cells for n, cells in (("system", systems), ("answer", answers)) if n in columns}
     # A file without failureReason tells by an error beside no answer.
-    lost = [
-        str(code) in ("2", "2.0") or (absent(code) and _empty(answer) and not _empty(error))
-        for code, answer, error in zip(raw.cells("failureReason"), answers, errors, strict=True)
-    ]
+    codes = zip(raw.cells("failureReason"), _broken(errors, answers), strict=True)
+    lost = [str(code) in ("2", "2.0") or (absent(code) and broken) for code, broken in codes]
     columns.pop("id", None)
     metrics = ["score"] if "score" in columns else []
     for name in ("vars", "namedScores"):
@@ -380,10 +363,9 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
         for row in scores
     ]  # fmt: skip
     for name, cells in from_records(spread).items():
-        pairs = [cell or (None, None) for cell in cells]
-        errors = zip(raw.cells("error"), cells, strict=True)  # NaN without an error was not to be scored
-        failed = [cell is None and not _empty(error) for error, cell in errors]
-        scored(raw, name, [_GRADES.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
+        pairs, grades = [cell or (None, None) for cell in cells], TOOLS["inspect"]["grades"]
+        failed = _broken(raw.cells("error"), cells)  # NaN without an error was not to be scored
+        scored(raw, name, [grades.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
         report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
 
 
@@ -402,7 +384,7 @@ def _completion(output: Any) -> Any:
 
 def _read_flattened(raw: Raw, report: Lossy) -> None:
     """Take prefixes off the columns of LangSmith and Azure, and the thresholds and reasons of their metrics."""
-    columns, scores, of_models = raw.columns, [], set()
+    columns, tool, scores, of_models = raw.columns, TOOLS["flattened"], [], set()
     references = [name for name in columns if name.startswith("reference.")]
     for name in list(columns):
         side, _, rest = name.partition(".")
@@ -410,20 +392,19 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
         short = evaluator if short == "output" and evaluator else short
         if name in references and (len(references) == 1 or "answer" in meanings([rest])):
             short = "ground_truth_answer"
-        if side in _SIDES and short and short not in columns:
+        if side in tool["sides"] and short and short not in columns:
             raw.rename({name: short}, report)
             scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
             of_models |= {short} if side == "outputs" else set()
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
         base, _, end = name.rpartition("_")
-        if (name.startswith("gpt_") and name[4:] in scores) or (base in scores and end in _OF_AZURE):
+        if (name.startswith("gpt_") and name[4:] in scores) or (base in scores and end in tool["ends"]):
             report.add("left_out", name, "said by another column of the metric too", len(columns.pop(name, ())))
         raw.rename({f"{name}_reason": f"{name}__reason"}, report)
     for name in (name for name in scores if name in columns and not is_measure(name)):
-        pairs = zip(raw.cells("error"), columns[name], strict=True)
-        failed = [not _empty(error) and _empty(cell) for error, cell in pairs]
-        known = TOOLS["flattened"]["metrics"] if name in of_models else ()
+        failed = _broken(raw.cells("error"), columns[name])
+        known = tool["metrics"] if name in of_models else ()
         row: dict[str, Any] = next((row for row in known if _matches(name, row)), {})
         scored(raw, name, columns[name], failed, (), row | _limit({"threshold": cell} for cell in limits[name]))
 
@@ -454,7 +435,8 @@ def _read_annotations(raw: Raw, report: Lossy) -> None:
         raw.columns["item_id"] = [":".join(filter(None, map(as_id, pair))) for pair in spans]
         raw.drop(texts, "dataType", "scores that are not numbers", report, need=True)
     columns = raw.columns
-    columns["rater_kind"] = kinds = [_WHO.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
+    who = TOOLS["phoenix"]["annotators"]
+    columns["rater_kind"] = kinds = [who.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
     names = columns.pop("user_id", [None] * len(raw))
     columns["rater"] = [as_id(name) or kind for name, kind in zip(names, kinds, strict=True)]
 
@@ -489,30 +471,26 @@ def _read_long(raw: Raw, report: Lossy) -> None:
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns
     keys = [n for n in columns if {*meanings([n])} & _LONG_KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)]
-    metrics = clean_text(list(map(str, columns[name])))
-    # In ASCII, as pandas holds no lone surrogates.
-    texts = pd.DataFrame({n: [ascii(str(cell)) for cell in cells] for n, cells in columns.items()})
-    samples = texts.groupby(keys, sort=False).ngroup()
-    again = pd.DataFrame({"sample": samples, "metric": metrics}).duplicated()
-    if again.any():
-        i = int(again.argmax())
-        raise RagnbError(
-            f"{raw.where(i)}a second {metrics[i]!r} of one sample ({listing(keys)} are the same); name the column "
-            "that distinguishes the rows: columns={'…': 'system'} or columns={'…': 'repeat'}"
-        )
-    firsts = samples.drop_duplicates().index.tolist()
+    rows: dict[tuple[str, ...], dict[str, int]] = {}
+    for i, (metric, *key) in enumerate(zip(*(map(str, columns[n]) for n in (name, *keys)), strict=True)):
+        own = rows.setdefault(tuple(key), {})
+        if own.setdefault(clean_text(metric), i) != i:
+            raise RagnbError(
+                f"{raw.where(i)}a second {metric!r} of one sample ({listing(keys)} are the same); name the column "
+                "that distinguishes the rows: columns={'…': 'system'} or columns={'…': 'repeat'}"
+            )
+    samples = list(rows.values())
+    firsts = [next(iter(own.values())) for own in samples]
     wide: dict[str, Values] = {n: [columns[n][i] for i in firsts] for n in keys}
     for other in (n for n in columns if n not in (*keys, name, score, reason)):
-        if texts[other].groupby(samples).nunique().max() == 1:
+        if all(len({str(columns[other][i]) for i in own.values()}) == 1 for own in samples):
             wide[other] = [columns[other][i] for i in firsts]
         else:
-            report.add("left_out", other, "differs between the metrics of a sample", len(samples))
-    row = {key: i for i, key in enumerate(zip(metrics, samples, strict=True))}
-    for metric in dict.fromkeys(metrics[i] for i in samples.argsort(kind="stable")):
+            report.add("left_out", other, "differs between the metrics of a sample", len(raw))
+    for metric in dict.fromkeys(metric for own in samples for metric in own):
         for source, made in ((score, metric), (reason, f"{metric}__reason")):
             if source:
-                at = [row.get((metric, n)) for n in range(len(firsts))]
-                wide[made] = [None if i is None else columns[source][i] for i in at]
+                wide[made] = [columns[source][own[metric]] if metric in own else None for own in samples]
     report.add("mapped", name, "one row a metric, turned to one row a sample", len(raw))
     raw.keep(firsts)
     raw.columns = wide
@@ -525,7 +503,3 @@ _READ = {
     "promptfoo_csv": _read_promptfoo_csv,
 }  # fmt: skip
 _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": _is_long}
-# The layouts of tools, in the order in which they are looked for.
-LAYOUTS = {
-    name: Layout(name, **row, read=_READ.get(name), fits=_FITS.get(name, bool)) for name, row in TOOLS.items()
-}

@@ -19,7 +19,7 @@ from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
-from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, text_series
 from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
@@ -169,12 +169,13 @@ def _read(
     tell_repeats(raw, report)
     if "sample_id" not in raw.columns or all(as_id(cell) is None for cell in raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
-        raw.columns = {"sample_id": made_ids(raw), **raw.columns}
+        raw.columns = {"sample_id": text_series(made_ids(raw)), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    cells = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in texts})
-    bare = int(cells.isna().all(axis=1).sum())
+    given = [raw.columns[name] for name in texts]
+    empty = [list(cells.isna() if isinstance(cells, pd.Series) else map(absent, cells)) for cells in given]
+    bare = sum(map(all, zip(*empty, strict=True)))
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
         raw.need("question")

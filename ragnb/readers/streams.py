@@ -23,11 +23,11 @@ from ragnb.files import digest
 from ragnb.polars import pl
 from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, declared, near_ends, to_frame
 from ragnb.readers.executors import on_spark
-from ragnb.readers.formats import Document, find_documents, format_of, jsonl_frames
-from ragnb.readers.frames import canonical
-from ragnb.readers.layouts import LAYOUTS
+from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
+from ragnb.readers.frames import canonical, polars_series
+from ragnb.readers.layouts import sniff, spread_results
 from ragnb.readers.names import name_columns, name_system, tell_repeats
-from ragnb.readers.raw import Lossy, Raw, agree
+from ragnb.readers.raw import Lossy, Raw, agree, from_records
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
@@ -166,7 +166,7 @@ def stream_scores(
     if stream.rows <= ROWS and stream.close is bool and not query:
         return None
     table = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
-    if any(LAYOUTS[tool].sniff({*table.kinds}) for tool in ("haystack", "trulens")):
+    if any(sniff(tool, {*table.kinds}) for tool in ("haystack", "trulens")):
         raise RagnbError(
             f"{place(table.file)}{table.rows:,} rows of a TruLens or haystack table are more than can be "
             "reshaped at once; read parts of it with rn.read_scores and write them as Parquet"
@@ -248,14 +248,13 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     columns: list[list[str]] = []
     for document in documents:
         own, names = Lossy(), dict[str, None]()
-        for frame in map(_spread, jsonl_frames(document, own)):
-            # What else is nested is written as text, but for lists of texts.
-            nested = [n for n, kind in frame.schema.items() if kind.is_nested() and kind != pl.List(pl.String)]
-            texts = {name: [as_text(cell) for cell in frame[name].to_list()] for name in nested}
-            frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, cells in texts.items())
-            names |= dict.fromkeys(frame.columns)
+        for _, records in record_blocks(document, own):
+            raw = Raw(from_records(records), "jsonl")
+            spread_results(raw, Lossy())
+            names |= dict.fromkeys(raw.columns)
             parts.append(folder / f"{len(parts):06}.parquet")
-            frame.write_parquet(parts[-1], compression="lz4")
+            cells = (polars_series(name, list(map(_flat, cells))) for name, cells in raw.columns.items())
+            pl.DataFrame(list(cells)).write_parquet(parts[-1], compression="lz4")
         report.of_file(document.path.name, own)
         columns.append([*names])
         agree(str(documents[0].path), columns[0], str(document.path), columns[-1], "jsonl")
@@ -266,6 +265,12 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
         where = place(documents[0].path.parent)
         raise RagnbError(f"{where}a key has values of incompatible types ({error})") from error
     return frames
+
+
+def _flat(cell: Any) -> Any:
+    """Return a nested cell as text, but for a list of texts."""
+    texts = isinstance(cell, list) and {*map(type, cell)} <= {str}
+    return as_text(cell) if isinstance(cell, dict | list) and not texts else cell
 
 
 def _spread(frame: Any) -> Any:
