@@ -34,15 +34,19 @@ LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have
 TEXTS = ("analysis", "reason", "suggestion")
 _FILE = Path(__file__).with_name("verdict.toml")
 _RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
-_WORDS = {name: frozenset(map(str.strip, words.split(","))) for name, words in _RULES["words"].items()}
 _DEPTH = 12  # no verdict is nested deeper
 _PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
 _CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
 
 def _has(name: str, text: str, words: str = "") -> bool:
-    """Return whether a text matches a pattern."""
+    """Return whether a pattern is found in a text."""
     return pattern(name, words).search(text) is not None
+
+
+def _fits(name: str, text: str, words: str = "") -> bool:
+    """Return whether the whole of a text is a pattern."""
+    return pattern(name, words).fullmatch(text) is not None
 
 
 def _rules_out(table: str, sentence: str, words: str = "") -> bool:
@@ -57,6 +61,12 @@ class Unreadable(RagnbError):
     def __init__(self, parse_status: str, why: str) -> None:
         super().__init__(why)
         self.parse_status = parse_status
+
+
+def _refuse(when: object, parse_status: str, why: str) -> None:
+    """Refuse a reply where something holds, with the reason in a word and in a sentence."""
+    if when:
+        raise Unreadable(parse_status, why)
 
 
 @dataclass(frozen=True)
@@ -136,8 +146,7 @@ def parse_verdict(
     """
     rubric, mark = rubric or Rubric(), ""
     try:
-        if not text.strip():
-            raise Unreadable("empty", "the reply is empty")
+        _refuse(not text.strip(), "empty", "the reply is empty")
         body = without_thoughts(text).strip()
         mark, tail, body = ", cut" * (len(body) > LONGEST), body[LONGEST:], body[:LONGEST]
         return _Reading(rubric, tag, material).verdict(text, unwrapped(body), tail, mark)
@@ -177,44 +186,41 @@ class _Reading:
 
     def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
         """Return the object with the request's tag (then True), else the judge's only one with scores."""
-        candidates = self._candidates(body, found)
-        if any(one.value is None and one.how == "truncated" for one in found):
-            raise Unreadable("truncated", "the reply ends in the middle of its JSON")
-        key = pattern("key_of_a_score", self.words)
-        for one, following in pairwise([*found, Found((), len(body), len(body), "end")]):
-            if one.value is None and key.search(body, one.start, following.start):
-                raise Unreadable("no_json", "the reply's JSON cannot be read")
-        if not candidates and "{" not in body and "｛" not in body:
-            raise Unreadable("no_json", "the reply holds no JSON object")
-        if not candidates:
-            raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
+        candidates, key = self._candidates(body, found), pattern("key_of_a_score", self.words)
+        ends = [*(one.start for one in found), len(body)][1:]
+        broken = [(one, end) for one, end in zip(found, ends, strict=True) if one.value is None]
+        truncated = any(one.how == "truncated" for one, _ in broken)
+        _refuse(truncated, "truncated", "the reply ends in the middle of its JSON")
+        unread = any(key.search(body, one.start, end) for one, end in broken)
+        _refuse(unread, "no_json", "the reply's JSON cannot be read")
+        _refuse(not (candidates or re.search("[{｛]", body)), "no_json", "the reply holds no JSON object")
+        _refuse(not candidates, "missing_field", "the reply holds no object with the fields that were asked for")
         tagged = [c for c in candidates if any(str(i).strip() == self.tag for _, i in _members_of(c.value))]
-        known, regions = [*self._known()], _quoted_regions(body)
-        regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
-        own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
-        own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
-        if len(tagged or own) > 1:
-            raise Unreadable("several", f"the reply holds {len(tagged or own)} objects with scores")
+        known, quotations = [*self._known()], [mark.span() for mark in pattern("quotations").finditer(body)]
+        own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in quotations)]
+        own = [c for c in own if c.how != "elided" and not _has("marked", f"{rest[: c.start]}\0{rest[c.end :]}")]
+        own = [c for c in own if not self._is_of_material(c, body, known)]
+        _refuse(len(tagged or own) > 1, "several", f"the reply holds {len(tagged or own)} objects with scores")
         if tagged:
             return tagged[0], True
         chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        if not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))):
-            raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
-        tags = [str(value).strip() for key, value in _members_of(chosen.value) if plain(key) in _WORDS["tag"]]
-        if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
-            raise Unreadable("quoted", "the object has another tag than the one that was asked for")
+        quoted = not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before)))
+        _refuse(quoted, "quoted", "the only object with scores is a quotation or an example, or unannounced")
+        tags = [str(value).strip() for key, value in _members_of(chosen.value) if _fits("tag_key", plain(key))]
+        other = self.tag and not all(_fits("blank_form", tag) for tag in tags)
+        _refuse(other, "quoted", "the object has another tag than the one that was asked for")
         return chosen, False
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
-        lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
-        begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
-        return len(lines) == len(self.rubric.dimensions) and all(begun)
+        lines = [re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.strip(" \t\r\n`").split("\n")]
+        lines = [line for line in lines if line]
+        return len(lines) == len(self.rubric.dimensions) and all(map(self.mention.match, lines))
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
-        rows, given, blank = list[Found](), list[dict[str, Any]](), pattern("blank_form")
+        rows, given = list[Found](), list[dict[str, Any]]()
         for one in found:
             for item in one.value if isinstance(one.value, list) else [one.value]:
                 if scores := {name: value for kind, name, value in self._members(item) if kind == "score"}:
@@ -226,34 +232,30 @@ class _Reading:
             how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
             return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
-        filled = [any(not (isinstance(v, str) and blank.fullmatch(v)) for v in row.values()) for row in given]
+        filled = [any(not _fits("blank_form", str(value)) for value in scores.values()) for scores in given]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
-    def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, set[float]]]) -> bool:
+    def _is_of_material(self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]) -> bool:
         """Return whether an object occurs in the material, literally or by value."""
         written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
-        meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
+        meant = own and any(own <= scores for scores in known)
         return bool(meant) or any(written in _squashed(text) for text in self.material)
 
-    def _known(self) -> Iterator[dict[str, set[float]]]:
-        """Return the scores in the material, by object and by text: an object in it may be truncated."""
+    def _known(self) -> Iterator[set[tuple[str, float]]]:
+        """Yield the scores in the material, by object and by text: an object in it may be truncated."""
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
             if any(name in bare for name in self.names):
-                known: dict[str, set[float]] = {name: set() for name in self.names.values()}
-                for name, value, _ in self._mentions(bare):
-                    known[name].add(value)
-                yield known
+                yield {(name, value) for name, value, _ in self._mentions(bare)}
                 for one in (*find_objects(unwrapped(text)), *find_objects(bare)):
                     yield from map(self._meant, [one.value, *_objects(one.value)])
 
-    def _meant(self, value: Any) -> dict[str, set[float]]:
+    def _meant(self, value: Any) -> set[tuple[str, float]]:
         """Return the scores of an object, in whatever form."""
-        meant = dict[str, set[float]]()
+        meant = set[tuple[str, float]]()
         for kind, name, item in self._members(value):
-            if kind == "score":
-                with suppress(Unreadable):
-                    meant[name] = {self._number(name, item)}
+            with suppress(Unreadable):
+                meant |= {(name, self._number(name, item))} if kind == "score" else set()
         return meant
 
     # Content
@@ -262,112 +264,81 @@ class _Reading:
         """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
         scale, suffixed = pattern("scale_of").fullmatch(word), pattern("suffixed").fullmatch(word)
-        if word in self.names:
-            return self.names[word], None
-        if scale and scale[1] in self.names:
-            return self.names[scale[1]], ""
-        if suffixed and (base := plain(suffixed[1])) in self.names:
-            return self.names[base], suffixed[2] or suffixed[3]
-        return None, None
+        readings = [(word, None), *([(scale[1], "")] if scale else [])]
+        readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])] if suffixed else []
+        return next(((self.names[base], stated) for base, stated in readings if base in self.names), (None, None))
 
-    def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
-        """Return each score, scale and remark against it, at the top or in objects of scores."""
+    def _members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
+        """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
         if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
             value = inner[0].value if len(inner := find_objects(value)) == 1 else None
-        if isinstance(value, list) and depth < 6:
+        if not isinstance(value, Object | list) or depth > 6:
+            return
+        if isinstance(value, list):
             for item in value:
-                yield from self._members(item, depth + 1)
-        if not isinstance(value, Object) or depth > 6:
+                yield from self._members(item, of, depth + 1)
             return
         words = [(_word(key), key, item) for key, item in value]
-        names = [item for word, _, item in words if word in _WORDS["name"] and isinstance(item, str)]
+        names = [item for word, _, item in words if _fits("name_key", word) and isinstance(item, str)]
         named, _ = self._dimension(names[0]) if len(names) == 1 else (None, None)
-        if named and any(pattern("value_key").fullmatch(word) for word, _, _ in words):
-            yield "score", named, value
-            return
+        if named and any(_fits("value_key", word) for word, _, _ in words):
+            of = named
         for word, key, item in words:
-            content, (name, scale) = _plain_word(item), self._dimension(key)
+            name, scale = (None, None) if of else self._dimension(key)
+            kind = ("scale" if scale == "" else "score") if name else self._kind(of, word, item)
             if scale:
                 yield "scale", str(name), scale
-            if name:
-                yield "scale" if scale == "" else "score", name, item
-            elif word in _WORDS["scale"] or _has("most", word):
-                yield "scale", word, item
-            elif word in _WORDS["verdict_only_if"] and content in ("false", "no", "none"):
-                yield "remark", key, item
-            elif word in _WORDS["states"] and isinstance(item, str) and content[:1] not in ("{", "["):
-                if not pattern("harmless_state").fullmatch(content):
-                    yield "remark", key, item
-            elif word in _WORDS["inside"] or word.removesuffix("s") in _WORDS["inside"]:
-                yield from self._members(item, depth + 1)
-            elif not self._is_beside(word) and content.strip("0[]()") not in ("", "false", "no", "none", "null"):
-                yield "remark", key, item
+            if kind == "score" and isinstance(item, Object):
+                yield from self._members(item, name or of, depth + 1)
+            elif kind == "inside":
+                yield from self._members(item, "", depth + 1)
+            elif kind:
+                yield kind, name or (of if kind == "score" else word), item
 
-    def _is_beside(self, word: str) -> bool:
-        """Return whether a key is a known companion of scores; any other may retract them."""
-        known = _WORDS["beside"] | _WORDS["verdict_only_if"] | _WORDS["tag"] | _WORDS["name"]
-        parts = [word] if word in known else re.sub(self.words, " ", word).split()
-        return all(part in known or part.removesuffix("s") in known for part in parts)
+    def _kind(self, of: str, word: str, item: Any) -> str:
+        """Return what a member is, by the first row of a table that fits its key and content."""
+        rows, content = _RULES["keys"]["of_one_score" if of else "of_scores"], "" if item is None else str(item)
+        content = "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
+        fit = (kind for kind, key, text in rows if _fits(key, word, self.words) and _fits(text, content))
+        return str(next(fit))
 
     def _scores(self, value: Any) -> dict[str, float]:
         """Return the one score of each dimension; a remark against them and another scale are refused."""
-        given: dict[str, list[Any]] = {d.name: [] for d in self.rubric.dimensions}
+        given = {d.name: list[Any]() for d in self.rubric.dimensions}
         for kind, name, item in self._members(value):
-            if kind == "remark":
-                raise Unreadable("retracted", f"the object says {name}: {str(item)[:40]}")
+            _refuse(kind == "remark", "retracted", f"the object says {name}: {str(item)[:40]}")
+            _refuse(kind == "strange", "not_a_number", f"{name[:40]!r} ({str(item)[:40]}) is beside a score")
             if kind == "scale":
                 self._same_scale(name, item)
             else:
                 given[name].append(item)
-        if missing := [name for name, values in given.items() if not values]:
-            raise Unreadable("missing_field", f"the reply has no {', '.join(missing)}")
-        return {name: self._score(name, values) for name, values in given.items()}
-
-    def _score(self, name: str, values: Sequence[Any]) -> float:
-        """Return the one number that all values of a dimension are."""
-        if not (numbers := {self._number(name, value) for value in values}):
-            raise Unreadable("not_a_number", f"{name} is an object without a score")
-        if len(numbers) > 1:
-            raise Unreadable("conflicting", f"{name} has two values")
-        return numbers.pop()
+        missing = [name for name, values in given.items() if not values]
+        _refuse(missing, "missing_field", f"the reply has no {', '.join(missing)}")
+        read = {name: {self._number(name, value) for value in values} for name, values in given.items()}
+        for name, numbers in read.items():
+            _refuse(len(numbers) > 1, "conflicting", f"{name} has two values")
+        return {name: numbers.pop() for name, numbers in read.items()}
 
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
-        low, high = self.rubric.low, self.rubric.high
-        stated = _flat(value)
+        low, high, stated = self.rubric.low, self.rubric.high, str(value)
         numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
-        if not numbers or not numbers <= {low, high} or (high not in numbers and name not in _WORDS["least"]):
-            why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
-            raise Unreadable("other_scale", why)
+        other = not numbers or not numbers <= {low, high} or (high not in numbers and not _fits("least", name))
+        why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
+        _refuse(other, "other_scale", why)
 
     def _number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""
-        if isinstance(value, Object):
-            return self._score(name, self._values_inside(name, value))
         number = pattern("number").fullmatch(_bare(value)) if isinstance(value, str) else None
         if number is None or _has("hedged", number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
         low, high, score = self.rubric.low, self.rubric.high, float(number[1])
-        if float(number[2] or number[3] or high) != high:
-            raise Unreadable("other_scale", f"{name} is {value[:40]!r}; the scale is {low:g} to {high:g}")
-        if not low <= score <= high:
-            raise Unreadable("out_of_range", f"{name} is {number[1][:20]}; the scale is {low:g} to {high:g}")
-        if not self.rubric.decimals and score != int(score):
-            raise Unreadable("fraction", f"{name} is {number[1]}; the scale has whole numbers")
+        scale, other = f"the scale is {low:g} to {high:g}", float(number[2] or number[3] or high) != high
+        _refuse(other, "other_scale", f"{name} is {value[:40]!r}; {scale}")
+        _refuse(not low <= score <= high, "out_of_range", f"{name} is {number[1][:20]}; {scale}")
+        fraction = not self.rubric.decimals and score != int(score)
+        _refuse(fraction, "fraction", f"{name} is {number[1]}; the scale has whole numbers")
         return score
-
-    def _values_inside(self, name: str, value: Object) -> list[Any]:
-        """Return the score in an object such as ``{"score": 8, "max": 10}``."""
-        values = list[Any]()
-        for key, item in value:
-            word, content = _word(key), _plain_word(item)
-            if word in _WORDS["scale_of_one"]:
-                self._same_scale(word, item)
-            elif pattern("value_key").fullmatch(word):
-                values.append(item)
-            elif not self._is_beside(word) and not pattern("unit").fullmatch(f"{word} {content}"):
-                raise Unreadable("not_a_number", f"{name} has {word[:40]!r} ({content[:40]}) beside its score")
-        return values
 
     # Context
 
@@ -388,42 +359,42 @@ class _Reading:
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
         for key, value in _members_of(chosen, without="beside"):
-            name, scale = self._dimension(key)
-            if name and isinstance(value, str):
-                number = pattern("number").fullmatch(_bare(value))
-                if scale != "" and number and float(number[1]) != scores[name]:
-                    raise Unreadable("conflicting", f"{name} has two values")
-            elif isinstance(value, str):
-                text, note = _folded(value), _word(key) in _WORDS["notes"]
-                if self._other_value(text, scores, "own_mention" if note else "mention"):
-                    raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
+            (name, scale), text = self._dimension(key), _folded(value) if isinstance(value, str) else ""
+            if name:
+                number = pattern("number").fullmatch(_bare(text))
+                other = scale != "" and number and float(number[1]) != scores[name]
+                _refuse(other, "conflicting", f"{name} has two values")
+            else:
+                note = _fits("note_key", _word(key))
+                other = self._other_value(text, scores, "own_mention" if note else "mention")
+                _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
-                if of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores)):
-                    raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
+                another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
+                _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
         """Refuse if the text around the object retracts it or gives another value or scale."""
-        values = [value for _, value in _members_of(chosen)]
+        values, around = [value for _, value in _members_of(chosen)], f"{before}\n\n{after}"
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
         own = "\n".join(item for item in items if type(item) is str).casefold()
-        for row in pattern("listed").findall(f"{before}\n\n{after}"):
-            if not {*map(float, row)} <= {*scores.values()}:
-                raise Unreadable("conflicting", f"the reply also has the scores {', '.join(row)}")
-        for text in (before, after, pattern("told_of_material").sub(" ", own) if tagged else own):
-            if other := self._other_scale(text):
-                raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
-        if name := self._other_value(before, scores) or self._other_value(after, scores):
-            raise Unreadable("conflicting", f"{name} has more in the reply than one number")
-        after = self.mention.sub(" ", after)
+        for row in pattern("listed").findall(around):
+            other = not {*map(float, row)} <= {*scores.values()}
+            _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
+        for text in (around, pattern("told_of_material").sub(" ", own) if tagged else own):
+            scale = self._other_scale(text)
+            _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
+        name = self._other_value(around, scores)
+        _refuse(name, "conflicting", f"{name} has more in the reply than one number")
+        sentences = _sentences(self.mention.sub(" ", after))
         if tagged:
-            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in _sentences(after))
+            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in sentences)
         else:
-            named = pattern("dimension", self.words).search(after)
-            back = bool(named) or not all(_rules_out("harmless", part) for part in _sentences(after))
-        if back or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
-            raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
+            named = _has("dimension", self.mention.sub(" ", after), self.words)
+            back = named or not all(_rules_out("harmless", part) for part in sentences)
+        back = back or _has("refused", around) or _has("no_numbers", own)
+        _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 
     def _other_scale(self, text: str) -> str | None:
         """Return the words by which a text names another scale."""
@@ -445,26 +416,6 @@ class _Reading:
         numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
         other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
         return other and _has("of_a_verdict", sentence)
-
-
-def _is_marked(before: str, after: str) -> bool:
-    """Return whether the characters next to an object make it a quotation: ``>``, quotes, strikethrough."""
-    if _has("line_of_a_quotation", before[before.rfind("\n") + 1 :]):
-        return True
-    struck = before.rstrip().endswith("~~") and after.lstrip().startswith("~~")
-    return struck or (_has("quote_opens", before[-20:]) and pattern("quote_closes").match(after) is not None)
-
-
-def _quoted_regions(text: str) -> list[tuple[int, int]]:
-    """Return from where to where a text is marked as a quotation, an example, struck out or a comment."""
-    regions, opened = list[tuple[int, int]](), list[tuple[str, int]]()
-    for mark in pattern("quotations").finditer(text):
-        name = (mark[2] or "!").lower()
-        if not mark[1] and mark[0] != "-->":
-            opened.append((name, mark.start()))
-        elif opened and opened[-1][0] == name:
-            regions.append((opened.pop()[1], mark.end()))
-    return regions + [(start, len(text)) for _, start in opened]
 
 
 def _is_quoted(before: str) -> bool:
@@ -495,8 +446,8 @@ def _is_announced(sentence: str) -> bool:
         words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
         if pattern("form_alone").match(clause):
             return False
-        if words and words <= _WORDS["core"] | _WORDS["filler"]:
-            return not words.isdisjoint(_WORDS["core"])
+        if words and all(_fits("filler", word) or _fits("core", word) for word in words):
+            return any(_fits("core", word) for word in words)
     return False
 
 
@@ -533,10 +484,6 @@ def _word(key: str) -> str:
     return re.sub(r"[\s_\-]+", " ", plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key)))
 
 
-def _plain_word(value: Any) -> str:
-    return "" if value is None else str(value).strip().casefold()
-
-
 def _bare(value: str) -> str:
     """Return a number as it is read: full-width digits are digits, and emphasis is none of it."""
     text = value.strip().translate(_SIGNS).casefold()
@@ -562,13 +509,6 @@ def _folded(text: str) -> str:
         return text.lower()
     folds = (unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower() for sign in text)
     return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
-
-
-def _flat(value: Any) -> str:
-    """Return a stated scale as one text."""
-    if isinstance(value, Object):
-        return " ".join(_flat(item) for _, item in value)
-    return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
 
 
 # The objects in a reply
@@ -672,10 +612,9 @@ def find_objects(text: str) -> list[Found]:
                 value, end = _DECODER.raw_decode(text, place)
                 found.append(Found(value, place, end, "strict"))
             except (ValueError, RecursionError):
-                reader = _Reader(text, place)
-                found.append(reader.read())
-                # Where one is broken, another may begin within it, but for what is too deep anyway.
-                end = place + 1 if found[-1].value is None and not reader.deep else found[-1].end
+                found.append(_Reader(text, place).read())
+                # Where one is broken, another may begin within it.
+                end = place + 1 if found[-1].value is None else found[-1].end
     return found or _members_alone(text)
 
 
@@ -698,7 +637,7 @@ class _Reader:
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
-        self.mended = self.elided = self.deep = False
+        self.mended = self.elided = False
 
     def read(self) -> Found:
         """Read the object or list that begins here."""
@@ -726,7 +665,6 @@ class _Reader:
     def _value(self, depth: int, bare_ends: str) -> Any:
         sign = self._sign()
         if depth > _DEPTH:
-            self.deep = True
             raise _Broken
         if sign in ("{", "["):
             return self._inside(depth + 1, "}" if sign == "{" else "]")
