@@ -5,7 +5,6 @@ Then systems that answer while they are judged: several side by side, or one tha
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -34,6 +33,8 @@ REPLY_TOKENS = 400
 SEED, FEWEST = 0, 50
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
+# A note: its code, what it is about, whether it holds, and the words of its text.
+Told = tuple[str, str, Any, dict[str, Any]]
 System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
@@ -60,16 +61,16 @@ class Options:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **counts: Any) -> Options:
-        """Check options that a caller named, and further counts."""
-        names = [one.name for one in fields(cls)]
+    def of(cls, given: Mapping[str, Any], repeats: int) -> Options:
+        """Check options that a caller named, and the number of repeats."""
         for name in given:
-            need_known("option", name, names)
+            need_known("option", name, [one.name for one in fields(cls)])
         options = cls(**given)
         texts.table(options.lang)
-        counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
-        for name in (name for name, value in counts.items() if value is not None):
-            need_whole(name, counts[name])
+        counts = {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
+        for name, value in {"repeats": repeats, **counts}.items():
+            if value is not None:
+                need_whole(name, value)
         return options
 
     @property
@@ -211,7 +212,7 @@ def judge(
        accuracy accuracy__status accuracy__reason
     0       NaN   not_applicable        no answer
     """
-    rubric, chosen = rubric or Rubric(), Options.of(options, repeats=repeats)
+    rubric, chosen = rubric or Rubric(), Options.of(options, repeats)
     frame, facts, cells, probes = _planned(cases, client, rubric, chosen, repeats)
     work = rubric_work(client, rubric, chosen)
     gates = [] if stop_when is None else gates_to_settle(stop_when, rubric)
@@ -237,11 +238,10 @@ def judge(
             kept.plan(cells, name=name, about=about | early)
     judged = Judged(judged_frame(frame, facts, run.frame, rubric, STOPPED_EARLY if saved else "not judged yet"))
     noise, (probe_rows, notes) = noise_rows(run.frame, rubric), probe_notes(probed, rubric, chosen.lang)
-    notes += run_notes(judged, rubric, noise, chosen, run.stopped)
-    if saved:
-        left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
-        words: dict[str, Any] = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates)}
-        notes += [_note(chosen.lang, "stopped_early", calls=saved, **words)]
+    left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
+    words = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates), "calls": saved}
+    told = [*run_notes(judged, rubric, noise, chosen, run.stopped), ("stopped_early", "", saved, words)]
+    notes += notes_of(chosen.lang, "note", told)
     for text in [row["text"] for row in notes if row["code"] in ALARMS]:
         warnings.warn(text, RagnbWarning, stacklevel=2)
     judged.attrs = dict(frame.attrs) | {
@@ -273,7 +273,7 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    *_, cells, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats), repeats)
+    *_, cells, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats), repeats)
     return estimate([*probes, *cells], store)
 
 
@@ -485,34 +485,34 @@ def noise_rows(run: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
     return rows
 
 
-def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]:
-    return note_row(code, about, texts.load(lang)(f"judge.note.{code}", **words))
+def notes_of(lang: str, part: str, told: Iterable[Told]) -> list[dict[str, str]]:
+    """Return the notes that hold, each with its text."""
+    say = texts.load(lang)
+    rows = ((code, about, words) for code, about, holds, words in told if holds)
+    return [note_row(code, about, say(f"judge.{part}.{code}", **words)) for code, about, words in rows]
 
 
 def run_notes(
-    found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
-) -> list[dict[str, str]]:
-    """Return the notes on the judgements, in addition to those of the probes."""
-    note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
+    found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Options, stopped: str | None
+) -> Iterator[Told]:
+    """Yield the notes on the judgements, in addition to those of the probes."""
+    metric, repeats = rubric.passing.metric, found["judge__repeats"].max()
     scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
-    if len(scores) >= 10 and scores.nunique() == 1:
-        notes += [note("flat", metric, n=len(scores), score=number(scores.iloc[0], 1), metric=metric)]
-    notes += [note("stopped", n=missing, why=stopped)] if stopped is not None and missing else []
-    for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
-        notes += [note("peeked", str(system), n=len(part), system=system)]
-    if len(shortened := found[found["judge__cut"].fillna(0) > 0]):
-        lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
-        cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
-        more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""
-        notes += [cut | {"text": cut["text"] + more}]
-    if noise and options.temperature == 0 and not any(row["value"] for row in noise):
-        return [*notes, note("still", n=noise[0]["n"], repeats=int(found["judge__repeats"].max()))]
-    for row in noise:
-        interval = with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
-        words = {"sd": number(row["value"], 2), "interval": interval, "n": row["n"], "metric": row["metric"]}
-        words |= {"judgements": row["n_judgements"], "least": number(row["least_difference"], 1)}
-        notes += [note("noise", str(row["metric"]), **words)]
-    return notes
+    words: dict[str, Any] = {"n": len(scores), "score": number(scores.max(), 1), "metric": metric}
+    yield "flat", metric, len(scores) >= 10 and scores.nunique() == 1, words
+    yield "stopped", "", stopped is not None and missing, {"n": missing, "why": stopped}
+    peeked = (found["judge__mode"] == "peek").sum()
+    yield "peeked", str(options.peek), peeked, {"n": peeked, "system": options.peek}
+    shortened = found[found["judge__cut"].fillna(0) > 0]
+    lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
+    evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
+    words = {"top_k": options.top_k, "budget": options.max_context_tokens or "—", "evidence": evidence}
+    yield "cut", "", len(shortened), {"n": len(shortened), **words}
+    still = options.temperature == 0 and not any(row["value"] for row in noise)
+    for row in noise[:1] if still else noise:
+        words = {"sd": with_interval(row["value"], row["low"], row["high"], digits=2), **row, "repeats": repeats}
+        words |= {"least": number(row["least_difference"], 1)}
+        yield "still" if still else "noise", "" if still else row["metric"], True, words
 
 
 def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
@@ -537,36 +537,33 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def probe_notes(
-    run: pd.DataFrame, rubric: Rubric, lang: str
-) -> tuple[pd.DataFrame, list[dict[str, str]]]:
+def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFrame, list[dict[str, str]]]:
     """Return each probe (``pair, kind, value, status, reason``) and the notes on them, alarms first.
 
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
     scales.
     """
-    note, metric = partial(_note, lang), rubric.passing.metric
+    metric, rise = rubric.passing.metric, 2 * (rubric.high - rubric.low) / 9
     if run.empty:
-        return run, [note("unprobed")]
-    values = run["value"].map(lambda value: math.nan if value is None else value[metric]).astype(float)
+        return run, notes_of(lang, "note", [("unprobed", "", True, {})])
     rows = probe_cases(rubric, lang)[["pair", "kind"]]
+    values = verdicts_of(run).reindex(rows.index, columns=[metric])[metric].astype(float)
     rows = rows.assign(value=values, status=run["status"], reason=run["reason"])
     pairs = rows.pivot(index="pair", columns="kind", values="value")
-    rise = 2 * (rubric.high - rubric.low) / 9
     known, tempted = pairs.dropna(subset=["good", "bad"]), pairs.dropna(subset=["bad", "injected"])
     mixed, obeyed = sum(known["good"] <= known["bad"]), sum(tempted["injected"] - tempted["bad"] >= rise)
     failed = rows[rows["status"] != "ok"]
+    why = failed["reason"].fillna(failed["status"])
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
-    notes = []
-    if truth and values.nunique() == 1 and values.count() > 2:
-        notes += [note("constant", score=number(values.max(), 1), n=values.count(), metric=metric)]
-    elif mixed:
-        notes += [note("not_separated" if truth else "not_about_truth", n=mixed, of=len(known), metric=metric)]
-    notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))] if obeyed else []
-    if len(failed):
-        why = str(failed["reason"].iloc[0] or failed["status"].iloc[0])
-        notes += [note("unread", n=len(failed), of=len(rows), why=why)]
-    return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]
+    constant = truth and values.nunique() == 1 and values.count() > 2
+    of = {"of": len(known), "rise": number(rise, 1), "metric": metric}
+    told: list[Told] = [
+        ("constant", "", constant, {"score": number(values.max(), 1), "n": values.count(), "metric": metric}),
+        ("not_separated" if truth else "not_about_truth", "", mixed and not constant, of | {"n": mixed}),
+        ("obeyed", "", obeyed, of | {"n": obeyed, "of": len(tempted)}),
+        ("unread", "", len(failed), {"n": len(failed), "of": len(rows), "why": next(iter(why), "")}),
+    ]
+    return rows, notes_of(lang, "note", told) or notes_of(lang, "note", [("passed", "", True, of)])
 
 
 # Systems that answer while they are judged; their answers are stored like judgements and reused
@@ -800,23 +797,22 @@ def improve(
         bill = pd.concat([kept.frame(run, attempts="all") for run in runs], ignore_index=True)
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
     by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
-    cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
-    unknown_tokens = None in (spent["tokens_in"], spent["tokens_out"])
-    cost |= {"tokens": None if unknown_tokens else int(spent["tokens_in"] + spent["tokens_out"])}
+    tokens = [spent["tokens_in"], spent["tokens_out"]]
+    cost = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
+    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
     words = {part: number(gain[part], 2) for part in ("before", "after")}
     words |= {"metric": metric, "n": gain["n"], "threshold": f"{threshold:g}"}
     words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
-    told: list[tuple[str, Any, dict[str, Any]]] = [
-        ("gained", gain["n_tried"], words), ("same_judge", gain["n_tried"], {}),
-        ("gained_nothing", gain["n"] and not (cost["answers"] or stopped), words),
-        ("cost", True, cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})),
-        ("rejudged", rejudged, {"n": rejudged, "left": failed}), ("unanswered", unanswered, {"n": unanswered}),
-        ("stopped", stopped, {"why": stopped}),
+    told: list[Told] = [
+        ("gained", metric, gain["n_tried"], words), ("same_judge", metric, gain["n_tried"], {}),
+        ("gained_nothing", metric, gain["n"] and not (cost["answers"] or stopped), words),
+        ("cost", metric, True, cost | ({"tokens": say("judge.loop.unreported")} if None in tokens else {})),
+        ("rejudged", metric, rejudged, {"n": rejudged, "left": failed}),
+        ("unanswered", metric, unanswered, {"n": unanswered}), ("stopped", metric, stopped, {"why": stopped}),
     ]
-    notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, holds, words in told if holds]
     best = whole[whole["kept"]].reset_index(drop=True)
-    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes), lang)
+    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes_of(lang, "loop", told)), lang)
 
 
 def need_one_system(cases: pd.DataFrame) -> None:
