@@ -270,7 +270,7 @@ class _Reading:
 
     def _members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
-        if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
+        if isinstance(value, str) and depth and value.lstrip()[:1] in ("{", "｛", "["):
             value = inner[0].value if len(inner := find_objects(value)) == 1 else None
         if not isinstance(value, Object | list) or depth > 6:
             return
@@ -378,7 +378,7 @@ class _Reading:
         """Refuse if the text around the object retracts it or gives another value or scale."""
         values, around = [value for _, value in _members_of(chosen)], f"{before}\n\n{after}"
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        own = "\n".join(item for item in items if type(item) is str).casefold()
+        own = "\n".join(item for item in items if isinstance(item, str)).casefold()
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}
             _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
@@ -468,7 +468,7 @@ def _objects(value: Any, without: str = "") -> Iterator[Object]:
     """Yield an object and all objects within it, but for those under keys that fit a pattern."""
     if isinstance(value, Object):
         yield value
-    for member in value if type(value) in (Object, list) else ():
+    for member in value if isinstance(value, Object | list) else ():
         key, item = member if isinstance(value, Object) else ("", member)
         if not (without and _has(without, _word(key))):
             yield from _objects(item, without)
@@ -514,10 +514,6 @@ def _folded(text: str) -> str:
 # The objects in a reply
 
 
-class Raw(str):
-    """A number, a constant or a word without quotes, as the reply has it."""
-
-
 class Object(tuple[tuple[str, Any], ...]):
     """The members of an object in their order, those with the same key too."""
 
@@ -533,10 +529,6 @@ class Found(NamedTuple):
     start: int
     end: int
     how: str
-
-
-class _Broken(Exception):
-    """Input that cannot be parsed."""
 
 
 def without_thoughts(text: str) -> str:
@@ -612,7 +604,7 @@ def find_objects(text: str) -> list[Found]:
                 value, end = _DECODER.raw_decode(text, place)
                 found.append(Found(value, place, end, "strict"))
             except (ValueError, RecursionError):
-                found.append(_Reader(text, place).read())
+                found.append(_read_leniently(text, place))
                 # Where one is broken, another may begin within it.
                 end = place + 1 if found[-1].value is None else found[-1].end
     return found or _members_alone(text)
@@ -623,110 +615,58 @@ def _members_alone(text: str) -> list[Found]:
     if not pattern("lines_alone").match(body := _unfenced(text).strip()):
         return []
     body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
-    value, _, end, _ = _Reader("{" + body + "\n}", 0).read()
+    value, _, end, _ = _read_leniently("{" + body + "\n}", 0)
     return [Found(value, 0, len(text), "repaired")] if value and end == len(body) + 3 else []
 
 
 _DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=Object, parse_int=Raw, parse_float=Raw, parse_constant=Raw
+    strict=False, object_pairs_hook=Object, parse_int=str, parse_float=str, parse_constant=str
 )
 
 
-class _Reader:
-    """Reads a value as a person would: whatever its quotes, colons and commas; no sign of a value is changed."""
+def _read_leniently(text: str, start: int) -> Found:
+    """Read the object or list that begins here as a person would: whatever its quotes, colons and commas.
 
-    def __init__(self, text: str, place: int) -> None:
-        self.text, self.place = text, place
-        self.mended = self.elided = False
-
-    def read(self) -> Found:
-        """Read the object or list that begins here."""
-        start = self.place
-        try:
-            value = self._value(0, "bare_ends")
-        except _Broken:
-            return Found(None, start, self.place, "truncated" if self.place >= len(self.text) else "no_json")
-        how = "elided" if self.elided else "repaired" if self.mended else "folded"
-        return Found(value, start, self.place, how)
-
-    def _take(self, name: str) -> re.Match[str] | None:
-        """Skip what a pattern matches here."""
-        found = pattern(name).match(self.text, self.place)
-        self.place = found.end() if found else self.place
-        return found
-
-    def _skip(self) -> None:
-        while self._take("blank") and self._take("comment"):
-            self.mended = True
-
-    def _sign(self) -> str:
-        return self.text[self.place : self.place + 1].translate(_PUNCTUATION)
-
-    def _value(self, depth: int, bare_ends: str) -> Any:
-        sign = self._sign()
-        if depth > _DEPTH:
-            raise _Broken
-        if sign in ("{", "["):
-            return self._inside(depth + 1, "}" if sign == "{" else "]")
-        if sign in _CLOSERS:
-            return self._string()
-        end = pattern(bare_ends).search(self.text, self.place)
-        start, self.place = self.place, end.start() if end else len(self.text)
-        word = self.text[start : self.place].strip()
-        self.mended = self.mended or not pattern("plain_value").fullmatch(word)
-        return None if word == "null" else Raw(word)
-
-    def _inside(self, depth: int, closer: str) -> Any:
-        """Return the members of an object, or the items of a list."""
-        keys, values = list[str](), list[Any]()
-        self.place += 1
-        self._skip()
-        while self._sign() != closer:
-            if self._take("ellipsis"):
-                self.elided = True
-                self._skip()
-            else:
-                if closer == "}":
-                    keys.append(self._key())
-                values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
-            self._separate(closer)
-        self.place += 1
-        return Object(zip(keys, values, strict=True)) if closer == "}" else values
-
-    def _separate(self, closer: str) -> None:
-        """Go to the next member, or to the bracket that closes."""
-        start = self.place
-        self._skip()
-        apart = start < self.place
-        if commas := self._take("commas"):
-            self.mended = self.mended or not (pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer)
-        elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
-            self.mended = True
-            if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
-                raise _Broken
-
-    def _key(self) -> str:
-        if self._sign() in _CLOSERS:
-            key = self._string()
-        elif bare := self._take("bare_key"):
-            key, self.mended = bare[1], True
-        else:
-            raise _Broken
-        self._skip()
-        if not self._take("colon"):
-            raise _Broken
-        self._skip()
-        return key
-
-    def _string(self) -> str:
-        sign, start = self.text[self.place], self.place + 1
-        self.mended = self.mended or sign in "'`"
-        ends = _string_ends(self.text, _CLOSERS[sign])
-        end = ends[bisect_right(ends, self.place)]
-        self.place = end + 1
-        if end == len(self.text):
-            raise _Broken
-        return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, self.text[start:end], flags=re.DOTALL)
+    It is written anew as JSON, a word without quotes as a string; no sign of a value is changed.
+    """
+    written, closers, place, how = list[str](), list[str](), start, "folded"
+    while closers or not written:
+        last = written[-1] if written else "["
+        part = "value_part" if last == ":" else "member_part" if closers[-1:] == ["}"] else "entry_part"
+        token = pattern(part).match(text, place)
+        if token is None or len(closers) > _DEPTH:
+            return Found(None, start, place, "no_json" if text[place : place + 99].strip() else "truncated")
+        kind, place = str(token.lastgroup), token.end()
+        word, sign = token[kind], token[kind].translate(_PUNCTUATION)
+        slip = kind in ("comment", "key") or word in ("'", "`")
+        if kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":"):
+            written, slip = [*written, ","], True
+        if kind in ("commas", "close") and last == ":":
+            written, slip = [*written, "null"], True
+        if kind == "close" and last == ",":
+            written, slip = written[:-1], True
+        if kind == "quote":
+            ends = _string_ends(text, _CLOSERS[word])
+            end = ends[bisect_right(ends, place - 1)]
+            word, place = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL), end + 1
+        elif kind == "bare":
+            ending = pattern("bare_ends").search(text, place)
+            end = ending.start() if ending else len(text)
+            word, place = text[place:end].strip(), end
+            slip = slip or not _fits("plain_value", word)
+        elif kind == "commas":
+            slip = not _fits("one_comma", word)
+        elif kind == "open":
+            closers.append(_CLOSERS[sign])
+        elif kind == "close":
+            closers.pop()
+        shown = {"open": sign, "close": sign, "colon": ":", "commas": ",", "comment": "", "ellipsis": ""}
+        piece = "null" if (kind, word) == ("bare", "null") else shown.get(kind, json.dumps(word))
+        written += [piece] if piece else []
+        how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
+    with suppress(ValueError):
+        return Found(_DECODER.decode("".join(written)), start, place, how)
+    return Found(None, start, place, "no_json")
 
 
 @lru_cache(maxsize=16)
