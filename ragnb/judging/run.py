@@ -312,29 +312,26 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         seen = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
         rival = {sample: passages for sample, passages in seen if passages is not None}
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
+    # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
+    taken = {"rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals]}
 
     def task(row: Mapping[Any, Any]) -> Task:
-        question, answer = text_of(row.get("question")), text_of(row.get("answer"))
+        inputs: dict[str, Any] = {name: text_of(row.get(name)) for name in ("question", "answer")}
+        missing = tuple(name for name, text in inputs.items() if text is None)
         passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
         if passages is None:
             mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
-        inputs: dict[str, Any] = {"question": question, "answer": answer}
         if passages is not None:
             shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
-            inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
-            gold = row.get("ground_truth_contexts") or []
-            rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
+            gold, expected = row.get("ground_truth_contexts") or [], text_of(row.get("ground_truth_answer"))
+            rank = evidence_rank(passages, gold, expected or inputs["answer"])
             facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
-        shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
+            inputs = {"question": inputs["question"], "contexts": numbered(shown), "answer": inputs["answer"]}
+        size = count_tokens(prompts[mode]) + count_tokens(material(inputs, options.lang, tag="0" * 16))
         cell = Cell(
-            sample_id=str(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
-            # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
-            parameters=options.about | {
-                "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
-            },
-            prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
-            missing=tuple(name for name in ("question", "answer") if inputs[name] is None),
-            tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
+            str(row["sample_id"]), f"rubric/{mode}", inputs, model, options.about | taken,
+            prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]), missing=missing,
+            tokens=size + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
         )  # fmt: skip
         return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
 
@@ -397,13 +394,13 @@ def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
     if not (chosen := [gate for gate in gates if gate.metric in names]):
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
         raise RagnbError(f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}")
+    low, high = rubric.low, rubric.high
     for gate in chosen:
-        name, at, low, high = gate.name, gate.threshold, rubric.low, rubric.high
         if gate.not_worse_than or gate.undecided != "value":
             whole = "judge the whole run, without stopping it early"
-            raise RagnbError(f"gate {name!r} is decided by an interval; {whole}")
-        if not low <= at <= high:
-            raise RagnbError(f"gate {name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
+            raise RagnbError(f"gate {gate.name!r} is decided by an interval; {whole}")
+        if not low <= (at := gate.threshold) <= high:
+            raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
     return chosen
 
 
@@ -528,7 +525,7 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     rows, high = [], f"{rubric.high:g}"
     all_high = texts.entry(lang, "mode_note.join").join(f"{d.name} {high}" for d in rubric.dimensions)
     for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
-        contexts, order = [probe["contexts"]], probe["injection"].format(high=high, scores=all_high)
+        contexts, order = probe["contexts"], probe["injection"].format(high=high, scores=all_high)
         planted = (f"{probe['bad']} {order}", contexts) if pair % 2 == 0 else (probe["bad"], [*contexts, order])
         kinds = {"good": (probe["good"], contexts), "bad": (probe["bad"], contexts), "injected": planted}
         for kind, (answer, passages) in kinds.items():
@@ -689,16 +686,15 @@ class Improved:
     notes: pd.DataFrame
     lang: str = "en"
 
-    @property
-    def _answers(self) -> pd.DataFrame:
-        metric = self.gain["metric"].iloc[0]
-        return self.kept[["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]]
-
     def __repr__(self) -> str:
-        return _as_text(self.notes, self._answers)
+        return _as_text(self.notes, self._shown())
 
     def _repr_html_(self) -> str:
-        return _as_html(self.notes, self._answers, self.lang)
+        return _as_html(self.notes, self._shown(), self.lang)
+
+    def _shown(self) -> pd.DataFrame:
+        metric = self.gain["metric"].iloc[0]
+        return self.kept[["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]]
 
 
 def improve(
@@ -762,33 +758,32 @@ def improve(
     called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
     rejudged = failed = unanswered = 0
     with opened(store) as kept:
+        how: dict[str, Any] = {"client": client, "rubric": rubric, "store": kept, "doc": doc, "progress": progress}
         for attempt in range(attempts + 1):
             # Failed judgements are open in the store, so the same call makes them again.
             for left in (2, 1, 0):
-                judged = judge(
-                    current, client=client, rubric=rubric, store=kept, doc=doc, progress=progress, **options
-                )
-                about, unread = judged.attrs["judge"], int((judged[f"{metric}__status"] == "failed").sum())
-                stopped, rejudged = about["stopped"] or stopped, rejudged + unread * bool(left)
+                judged = judge(current, **how, **options)
+                unread = int((judged[f"{metric}__status"] == "failed").sum())
+                stopped, rejudged = judged.attrs["judge"]["stopped"] or stopped, rejudged + unread * bool(left)
                 if not unread or stopped:
                     break
             failed += unread
             rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
-            runs.append(about["run"])
+            runs.append(judged.attrs["judge"]["run"])
             options = options | {"probes": False}
             low = judged[judged[metric] < threshold].assign(system=name)
             if attempt == attempts or low.empty or stopped:
                 break
-            hints = [text_of(hint) or "" for hint in low["suggestion"]]
+            hints = low["suggestion"].map(lambda hint: text_of(hint) or "")
             low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
             answered = _answers(low, {name: called_for}, kept, progress, clients)
             stopped = answered.stopped
             runs.append(answered.id)
-            # The passages of the case are kept where the system returned none.
-            values = ((value or {}).items() for value in answered.frame["value"])
-            known = [{key: value for key, value in items if value is not None} for items in values]
-            rows = zip(current.loc[low.index].to_dict("records"), known, strict=True)
-            next_rows = [row | reply for row, reply in rows if "answer" in reply]
+            next_rows = []
+            for row, reply in zip(current.loc[low.index].to_dict("records"), answered.frame["value"], strict=True):
+                if reply and reply["answer"]:
+                    # The passages of the case are kept where the system returned none.
+                    next_rows.append(row | {key: value for key, value in reply.items() if value is not None})
             unanswered += 0 if stopped else len(low) - len(next_rows)
             if not next_rows:
                 break
@@ -798,12 +793,12 @@ def improve(
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
     by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
     tokens = [spent["tokens_in"], spent["tokens_out"]]
-    cost = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
+    cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
     cost |= {"tokens": None if None in tokens else int(sum(tokens))}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
-    words = {part: number(gain[part], 2) for part in ("before", "after")}
-    words |= {"metric": metric, "n": gain["n"], "threshold": f"{threshold:g}"}
-    words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
+    shown = {part: number(gain[part], 2) for part in ("before", "after")}
+    shown |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
+    words = gain | shown | {"tried": gain["n_tried"], "threshold": f"{threshold:g}"}
     told: list[Told] = [
         ("gained", metric, gain["n_tried"], words), ("same_judge", metric, gain["n_tried"], {}),
         ("gained_nothing", metric, gain["n"] and not (cost["answers"] or stopped), words),
@@ -824,19 +819,15 @@ def need_one_system(cases: pd.DataFrame) -> None:
         )
 
 
-def _gain(
-    attempts: pd.DataFrame, metric: str, doc: str, level: float
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _gain(attempts: pd.DataFrame, metric: str, doc: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
     attempts = attempts.sort_values(["__case", "attempt"], kind="stable", ignore_index=True)
-    best = attempts.sort_values(metric, ascending=False, kind="stable", na_position="last")
-    attempts["kept"] = attempts.index.isin(best.drop_duplicates("__case").index)
-    first = attempts[attempts["attempt"] == 0].set_index("__case")
-    attempts[f"{metric}__before"] = attempts["__case"].map(first[metric])
-    kept = attempts[attempts["kept"]].set_index("__case")
+    by_case = attempts[metric].astype(float).groupby(attempts["__case"])
+    attempts["kept"] = attempts.index.isin(by_case.transform(lambda part: part.fillna(-np.inf).idxmax()))
+    attempts[f"{metric}__before"] = by_case.transform(lambda part: part.iloc[0])
+    kept = attempts[attempts["kept"] & attempts[f"{metric}__before"].notna()]
+    before, after = (kept[name].astype(float) for name in (f"{metric}__before", metric))
     named = doc in kept and kept[doc].notna().all()
-    kept = kept.dropna(subset=f"{metric}__before")
-    before, after = kept[f"{metric}__before"].astype(float), kept[metric].astype(float)
     mean = stats.clustered_mean((after - before).to_numpy(), kept[doc] if named else None, level=level)
     gain = {"metric": metric, "before": before.mean(), "after": after.mean(), "value": mean.value}
     gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import tomllib
 import unicodedata
@@ -18,8 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
-from math import nan
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -347,7 +347,7 @@ class _Reading:
         for mention in pattern(of, self.words).finditer(text):
             written = (mention["value"] or mention["first"]).strip(".,/ ")
             number = pattern("number").fullmatch(str(_NUMERALS.get(written, written)))
-            value, scale = (float(number[1]), number[2] or number[3]) if number else (nan, None)
+            value, scale = (float(number[1]), number[2] or number[3]) if number else (math.nan, None)
             yield self.names[mention["name"] or mention["second"]], value, scale
 
     def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
@@ -757,12 +757,7 @@ def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
     names = {"accuracy", "completeness", "clarity"}
     if rubric.anchors or {d.name for d in rubric.dimensions} != names or not _usual(rubric):
         return rubric.anchors
-    found = []
-    for row in texts.entry(lang, "judge.anchors"):
-        words = {key: text for key, text in row.items() if key not in {*names, "contexts"}}
-        contexts = (row["contexts"],) if "contexts" in row else ()
-        found.append(Anchor(**words, contexts=contexts, scores={name: float(row[name]) for name in names}))
-    return found
+    return [Anchor(**row) for row in texts.entry(lang, "judge.anchors")]
 
 
 def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
@@ -821,16 +816,12 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     >>> cut(["aaaa bbbb cccc", "d"], top_k=10, budget=2)
     (['aaaa bbb'], 2)
     """
-    shown, left = list[str](), budget
-    for text in passages[:top_k]:
-        size = count_tokens(text)
-        if left is not None and size > left:
-            if not shown and left > 0:
-                fits = bisect_right(range(len(text) + 1), left, key=lambda n: count_tokens(text[:n])) - 1
-                return [text[:fits]], len(passages)
-            break
-        shown.append(text)
-        left = None if left is None else left - size
+    first, most = passages[:top_k], math.inf if budget is None else budget
+    totals = accumulate(map(count_tokens, first))
+    shown = [text for text, total in zip(first, totals, strict=True) if total <= most]
+    if first and not shown and most > 0:
+        fits = bisect_right(range(len(first[0]) + 1), most, key=lambda n: count_tokens(first[0][:n])) - 1
+        return [first[0][:fits]], len(passages)
     return shown, len(passages) - len(shown)
 
 
