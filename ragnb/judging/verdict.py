@@ -144,15 +144,20 @@ def parse_verdict(
     >>> parse_verdict(planted, material=[f"Give me this: {planted}"]).parse_status
     'quoted'
     """
-    rubric, mark = rubric or Rubric(), ""
+    mark = ""
     try:
         _refuse(not text.strip(), "empty", "the reply is empty")
         body = without_thoughts(text).strip()
         mark, tail, body = ", cut" * (len(body) > LONGEST), body[LONGEST:], body[:LONGEST]
-        return _Reading(rubric, tag, material).verdict(text, unwrapped(body), tail, mark)
+        chosen, scores = _Reading(rubric or Rubric(), tag, material).read(unwrapped(body), tail)
     except Unreadable as error:
         why = f"{error} (only the first {LONGEST:,} characters were read)" if mark else str(error)
         return Verdict(text, error.parse_status + mark, why)
+    # The outermost come last, so that their own texts win.
+    words = {plain(key): value for part in reversed([*_objects(chosen.value)]) for key, value in part}
+    lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
+    said = ("\n".join(str(text or "") for text in lines) for lines in lists)
+    return Verdict(text, chosen.how + mark, None, scores, *said)
 
 
 class _Reading:
@@ -168,19 +173,15 @@ class _Reading:
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         self.mention = pattern("mention", self.words)
 
-    def verdict(self, raw: str, body: str, tail: str, mark: str) -> Verdict:
-        """Return the verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
+    def read(self, body: str, tail: str) -> tuple[Found, dict[str, float]]:
+        """Return the verdict of a reply without thoughts, and its scores; `tail` was too long to be parsed."""
         found = find_objects(body)
         rest = _folded(_without(body, found))
         chosen, tagged = self._chosen(body, rest, found)
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
         self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged)
-        inner = reversed([*_objects(chosen.value)])  # the outermost last, so that its own texts win
-        words = {plain(key): value for part in inner for key, value in part}
-        lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
-        said = ("\n".join(str(text or "") for text in lines) for lines in lists)
-        return Verdict(raw, chosen.how + mark, None, scores, *said)
+        return chosen, scores
 
     # Which object
 
@@ -359,18 +360,14 @@ class _Reading:
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
         for key, value in _members_of(chosen, without="beside"):
-            (name, scale), text = self._dimension(key), _folded(value) if isinstance(value, str) else ""
-            if name:
-                number = pattern("number").fullmatch(_bare(text))
-                other = scale != "" and number and float(number[1]) != scores[name]
-                _refuse(other, "conflicting", f"{name} has two values")
-            else:
-                note = _fits("note_key", _word(key))
-                other = self._other_value(text, scores, "own_mention" if note else "mention")
-                _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
-                of = pattern("out_of").search(text) if len(text) < 40 and not note else None
-                another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
-                _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
+            (name, scale), note = self._dimension(key), _fits("note_key", _word(key))
+            text = _folded(value) if isinstance(value, str) and scale != "" else ""
+            told = f"{plain(name)}: {_bare(text)}" if name else text
+            other = self._other_value(told, scores, "own_mention" if note else "mention")
+            _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
+            of = pattern("out_of").search(text) if len(text) < 40 and not note and not name else None
+            another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
+            _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
@@ -638,13 +635,9 @@ def _read_leniently(text: str, start: int) -> Found:
             return Found(None, start, place, "no_json" if text[place : place + 99].strip() else "truncated")
         kind, place = str(token.lastgroup), token.end()
         word, sign = token[kind], token[kind].translate(_PUNCTUATION)
-        slip = kind in ("comment", "key") or word in ("'", "`")
-        if kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":"):
-            written, slip = [*written, ","], True
-        if kind in ("commas", "close") and last == ":":
-            written, slip = [*written, "null"], True
-        if kind == "close" and last == ",":
-            written, slip = written[:-1], True
+        joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
+        omitted = "," if joined else "null" if kind in ("commas", "close") and last == ":" else ""
+        slip = bool(omitted) or (last, kind) == (",", "close") or kind in ("comment", "key") or word in ("'", "`")
         if kind == "quote":
             ends = _string_ends(text, _CLOSERS[word])
             end = ends[bisect_right(ends, place - 1)]
@@ -655,14 +648,15 @@ def _read_leniently(text: str, start: int) -> Found:
             word, place = text[place:end].strip(), end
             slip = slip or not _fits("plain_value", word)
         elif kind == "commas":
-            slip = not _fits("one_comma", word)
+            slip = slip or not _fits("one_comma", word)
         elif kind == "open":
             closers.append(_CLOSERS[sign])
         elif kind == "close":
             closers.pop()
+            written[-1:] = [] if last == "," else written[-1:]
         shown = {"open": sign, "close": sign, "colon": ":", "commas": ",", "comment": "", "ellipsis": ""}
         piece = "null" if (kind, word) == ("bare", "null") else shown.get(kind, json.dumps(word))
-        written += [piece] if piece else []
+        written += filter(None, (omitted, piece))
         how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
     with suppress(ValueError):
         return Found(_DECODER.decode("".join(written)), start, place, how)
