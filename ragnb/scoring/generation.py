@@ -69,14 +69,12 @@ def passages_of(
     else:
         found = _of_table(documents, encoding, columns or {})
     rows = [(name, text.strip()) for name, text in found if text.strip()]
-    if not rows:
+    table = pd.DataFrame(rows, columns=["doc_name", "text"])
+    if table.empty:
         raise RagnbError(f"{documents if isinstance(documents, str | Path) else 'the frame'}: holds no text")
-    seen = Counter[str]()
-    table = []
-    for name, text in rows:
-        seen[name] += 1
-        table.append((name, f"{name}#{seen[name]}", text))
-    return pd.DataFrame(table, columns=["doc_name", "unit", "text"])
+    nth = table.groupby("doc_name").cumcount() + 1
+    table.insert(1, "unit", [f"{name}#{n}" for name, n in zip(table["doc_name"], nth, strict=True)])
+    return table
 
 
 def _of_folder(folder: Path, encoding: str) -> Iterator[tuple[str, str]]:

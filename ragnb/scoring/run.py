@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.errors import RagnbError, did_you_mean, need_known
 from ragnb.readers import read_cases
 from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
@@ -108,8 +108,8 @@ class Plan:
             self.left_out = [name for name in names if SCORERS[name].embeds and self.embeddings is None]
         if len({*names}) < len(names):
             raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
-        if strange := next((name for name in names if name not in SCORERS), None):
-            raise unknown("metric", strange, list(SCORERS))
+        for name in names:
+            need_known("metric", name, list(SCORERS))
         self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
         for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
             if any(scorer.calls) and self.llm is None:
@@ -136,17 +136,16 @@ class Plan:
         calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
         parts = [text for part in inputs.values() for text in ([part] if isinstance(part, str) else part)]
         tokens = calls * _PER_CALL + (calls + scorer.embeds) * sum(count_tokens(str(text)) for text in parts)
-        model, vectors = "ragas" if scorer.by == "ragas" else _WORDING, _name_of(self.embeddings)
+        model, parameters = "ragas" if scorer.by == "ragas" else _WORDING, dict[str, Any]()
+        vectors = {"embeddings": _name_of(self.embeddings)} if scorer.embeds else {}
         if any(scorer.calls) and self.llm is not None:
-            model = self.llm.profile.model
+            model, parameters = self.llm.profile.model, self.parameters
         elif scorer.embeds:
-            model = vectors
-        parameters = self.parameters if any(scorer.calls) else {}
-        parameters = parameters | ({"tool": ragas.installed()} if scorer.by == "ragas" else {})
+            model = vectors["embeddings"]
+        tool = {"tool": ragas.installed()} if scorer.by == "ragas" else {}
         return Cell(
-            sample_id=row["sample_id"], what=scorer.name, inputs=inputs, model=model,
-            parameters=parameters | ({"embeddings": vectors} if scorer.embeds else {}),
-            prompt=texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
+            row["sample_id"], scorer.name, inputs, model, parameters | tool | vectors,
+            texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
             missing=missing, calls=calls + scorer.embeds, tokens=tokens if calls else 0,
             cluster=doc if isinstance(doc, str) else None,
         )  # fmt: skip
@@ -423,20 +422,18 @@ def answer_cases(
     async def work(cell: Cell) -> Outcome:
         question = cell.inputs["question"]
         passages = None if retrieve is None else await called("retrieve", retrieve, question)
-        if passages is not None and not isinstance(passages, str | bytes | dict):
-            passages = list(passages)
-        if passages is not None and not (isinstance(passages, list) and all(isinstance(p, str) for p in passages)):
+        passages = passages if passages is None or isinstance(passages, str | bytes | dict) else list(passages)
+        if not (passages is None or (isinstance(passages, list) and all(isinstance(p, str) for p in passages))):
             raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
             raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
         return Outcome.of({"retrieved_contexts": passages, "answer": answer})
 
-    asked = [isinstance(text, str) and bool(text.strip()) for text in frame["question"]]
-    own, lacks = {"version": version} if version else {}, ("question",)
+    own, lacking = {"version": version} if version else {}, missing_fields(frame, ["question"])
     cells = [
-        Cell(name, "answer", {"question": text} | own if there else {}, system, missing=() if there else lacks)
-        for name, text, there in zip(frame["sample_id"], frame["question"], asked, strict=True)
+        Cell(name, "answer", {"question": text} | own, system, missing=missing)
+        for name, text, missing in zip(frame["sample_id"], frame["question"], lacking, strict=True)
     ]
     with opened(store) as kept:
         how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
@@ -453,10 +450,8 @@ def answer_cases(
 
 
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a plain function in a thread, or await a coroutine function; what it raises is a failed call."""
+    """Call a function in a thread, and await what it returns if need be; what it raises is a failed call."""
     try:
-        if inspect.iscoroutinefunction(function):
-            return await function(*args)
         found = await asyncio.to_thread(function, *args)
         return await found if inspect.isawaitable(found) else found
     except (CallFailed, Stop):
