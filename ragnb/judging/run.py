@@ -625,8 +625,8 @@ def _answer_of(reply: Any) -> dict[str, Any]:
             raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
         reply = {"answer": reply}
     passages = reply.get("retrieved_contexts")
-    several = hasattr(passages, "__iter__") and not isinstance(passages, str | Mapping)
-    contexts, _ = as_texts(list(passages) if several else passages)
+    several = isinstance(passages, Iterable) and not isinstance(passages, str | Mapping)
+    contexts, _ = as_texts([*passages] if several else passages)
     return {"answer": text_of(reply.get("answer")), "retrieved_contexts": contexts}
 
 

@@ -8,7 +8,7 @@ import inspect
 import math
 import sys
 import tomllib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -150,33 +150,30 @@ class Plan:
             cluster=doc if isinstance(doc, str) else None,
         )  # fmt: skip
 
-    def work(self) -> Callable[[Cell], Awaitable[Outcome]]:
-        """Return what one cell takes: with no passage what follows from that, else whoever computes the metric."""
-        asker = None if self.llm is None else Asker(self.llm, self.parameters)
-        embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
+    async def work(self, cell: Cell) -> Outcome:
+        """Compute a metric of one case; one that is finished without a value is not retried, and is no failure."""
+        try:
+            value, note = await self._value(SCORERS[cell.what], cell.inputs)
+        except Nothing as why:
+            return Outcome.of({"missing": str(why)})
+        return Outcome("ok", value, note)
 
-        async def work(cell: Cell) -> Outcome:
-            scorer, inputs = SCORERS[cell.what], cell.inputs
-            if scorer.follows(inputs):
-                if isinstance(scorer.nothing, str):
-                    return _missing(scorer.nothing)
-                return Outcome("ok", scorer.nothing, "nothing was retrieved")
-            if scorer.by == "wording":
-                value, note = by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
-                return _missing("the answer holds none: 0/0") if math.isnan(value) else Outcome("ok", value, note)
-            try:
-                if scorer.by == "ours" and asker is not None:
-                    value = await relevance(asker, inputs["question"], inputs["retrieved_contexts"], self.lang)
-                else:
-                    judge = asker if any(scorer.calls) else None
-                    value = await ragas.collected(scorer.made_of, inputs, judge, embed if scorer.embeds else None)
-            except Nothing as why:
-                return _missing(str(why))
-            low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
-            score, note = in_range(value, low=low, cosine=bool(scorer.embeds))
-            return Outcome.failed(note or "") if score is None else Outcome("ok", score, note)
-
-        return work
+    async def _value(self, scorer: Scorer, inputs: Mapping[str, Any]) -> tuple[float, str | None]:
+        """Return with no passage what follows from that, else what computes the metric makes of the case."""
+        if scorer.follows(inputs):
+            if not isinstance(scorer.nothing, float):
+                raise Nothing(scorer.nothing)
+            return scorer.nothing, "nothing was retrieved"
+        if scorer.by == "wording":
+            return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
+        judge = Asker(self.llm, self.parameters) if self.llm and any(scorer.calls) else None
+        if scorer.by == "ours" and judge:
+            value = await relevance(judge, inputs["question"], inputs["retrieved_contexts"], self.lang)
+        else:
+            embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
+            value = await ragas.collected(scorer.made_of, inputs, judge, embed if scorer.embeds else None)
+        low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
+        return in_range(value, low=low, cosine=bool(scorer.embeds))
 
     async def _embed(self, given: Sequence[str]) -> list[list[float]]:
         """Return vectors by the caller's function."""
@@ -193,8 +190,8 @@ def _name_of(embeddings: Client | Local | None) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float | None, str | None]:
-    """Return a value of [low, 1] rounded to hide floating-point noise, and its reason.
+def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float, str | None]:
+    """Return a value of [low, 1] rounded to hide floating-point noise, and its reason; any other is a failed call.
 
     Examples
     --------
@@ -204,8 +201,9 @@ def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[f
     rounded = round(value, 12)  # 8 digits of 1/3 would put a mean just below its threshold
     if cosine and rounded < low:
         return low, f"a cosine of {rounded:.2g} counts as {low:g}"
-    fits = math.isfinite(value) and low <= rounded <= 1
-    return (rounded, None) if fits else (None, f"{value:g} is outside {low:g}..1")
+    if not low <= rounded <= 1:
+        raise CallFailed(f"{value:g} is outside {low:g}..1")
+    return rounded, None
 
 
 def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str | None]:
@@ -218,12 +216,9 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
     """
     found = getattr(lexical, name)(answer, contexts)
     value, absent = found if isinstance(found, tuple) else (found, [])
+    if math.isnan(value):
+        raise Nothing("the answer holds none: 0/0")
     return value, f"not in the passages: {', '.join(absent)}" if absent else None
-
-
-def _missing(why: str) -> Outcome:
-    """A finished score without a value: it is not retried, and is not a failure."""
-    return Outcome.of({"missing": why})
 
 
 def evaluate(
@@ -305,7 +300,7 @@ def evaluate(
         about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         clients = [*dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))]
         how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress, "label": "evaluate"}
-        return _scores(plan, run_cells(plan.cells(), plan.work(), kept, name=name, **how))
+        return _scores(plan, run_cells(plan.cells(), plan.work, kept, name=name, **how))
 
 
 def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate:
