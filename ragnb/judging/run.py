@@ -6,7 +6,7 @@ Then systems that answer while they are judged: several side by side, or one tha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -58,19 +58,19 @@ class Options:
     temperature: float | None = 0.0
     tries: int = 2
     probes: bool = True
+    repeats: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], repeats: int) -> Options:
-        """Check options that a caller named, and the number of repeats."""
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Check options that a caller named."""
         for name in given:
             need_known("option", name, [one.name for one in fields(cls)])
         options = cls(**given)
         texts.table(options.lang)
-        counts = {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
-        for name, value in {"repeats": repeats, **counts}.items():
-            if value is not None:
-                need_whole(name, value)
+        for name in ("repeats", "tries", "top_k", "max_context_tokens"):
+            if (count := getattr(options, name)) is not None:
+                need_whole(name, count)
         return options
 
     @property
@@ -212,40 +212,39 @@ def judge(
        accuracy accuracy__status accuracy__reason
     0       NaN   not_applicable        no answer
     """
-    rubric, chosen = rubric or Rubric(), Options.of(options, repeats)
-    frame, facts, cells, probes = _planned(cases, client, rubric, chosen, repeats)
-    work = rubric_work(client, rubric, chosen)
-    gates = [] if stop_when is None else gates_to_settle(stop_when, rubric)
-    about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
-    about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
+    plan = Plan(cases, client, rubric, options | {"repeats": repeats})
+    gates = [] if stop_when is None else gates_to_settle(stop_when, plan.rubric)
+    about = {"model": client.profile.model, "options": plan.options.about, "repeats": repeats}
+    about |= {"rubric": plan.rubric.model_dump(mode="json"), "systems": systems_of(plan.frame)}
     about |= {"order": {"balanced_by": doc, "seed": SEED}}
     how: dict[str, Any] = {"clients": [client], "progress": progress}
+    weighed = {"doc": doc, "doc_weights": doc_weights}
 
-    def settled(asked: Flags, shown: Flags) -> bool:
-        so_far = judged_frame(frame, facts, kept.frame(planned), rubric)
-        return are_settled(so_far, asked, shown, gates, rubric, {"doc": doc, "doc_weights": doc_weights})
+    def settled(shown: Flags) -> bool:
+        return plan.are_settled(plan.scores(kept.frame(planned)), shown, gates, weighed)
 
     with opened(store) as kept:
         asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
-        probed = run_cells(probes, work, kept, **asked_first).frame if probes else pd.DataFrame()
-        planned = kept.plan(cells, name=name, about=about)
-        rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
-        run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, label="judge", **how)
+        probed = run_cells(plan.probes, plan.work, kept, **asked_first).frame if plan.probes else pd.DataFrame()
+        planned = kept.plan(plan.cells, name=name, about=about)
+        rounds = plan.rounds(doc, settled if gates else None)
+        run = run_cells(plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how)
         spent = spent_on(kept.frame(run.id, attempts="all"))
         saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
-            kept.plan(cells, name=name, about=about | early)
-    judged = Judged(judged_frame(frame, facts, run.frame, rubric, STOPPED_EARLY if saved else "not judged yet"))
-    noise, (probe_rows, notes) = noise_rows(run.frame, rubric), probe_notes(probed, rubric, chosen.lang)
-    left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
+            kept.plan(plan.cells, name=name, about=about | early)
+    judged = Judged(plan.scores(run.frame, STOPPED_EARLY if saved else "not judged yet"))
+    lang, noise = plan.options.lang, plan.noise(run.frame)
+    probe_rows, notes = probe_notes(probed, plan.rubric, lang)
+    left = judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
     words = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates), "calls": saved}
-    told = [*run_notes(judged, rubric, noise, chosen, run.stopped), ("stopped_early", "", saved, words)]
-    notes += notes_of(chosen.lang, "note", told)
+    told = [*plan.notes(judged, noise, run.stopped), ("stopped_early", "", saved, words)]
+    notes += notes_of(lang, "note", told)
     for text in [row["text"] for row in notes if row["code"] in ALARMS]:
         warnings.warn(text, RagnbWarning, stacklevel=2)
-    judged.attrs = dict(frame.attrs) | {
-        "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
+    judged.attrs = dict(plan.frame.attrs) | {
+        "judge": {"run": run.id, "model": client.profile.model, "lang": lang, "stopped": run.stopped}
         | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
     }
     return judged
@@ -273,23 +272,8 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    *_, cells, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats), repeats)
-    return estimate([*probes, *cells], store)
-
-
-def _planned(
-    cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
-) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
-    """Return the cases, the facts about their passages, their cells with all repeats, and those of the probes."""
-    frame, model = read_cases(cases), client.profile.model
-    made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
-    if there := [column for column in made if column in frame.columns]:
-        raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
-    plain = replace(options, peek=None, top_k=10, max_context_tokens=None)
-    probes = tasks_of(probe_cases(rubric, options.lang), model, rubric, plain) if options.probes else []
-    tasks = tasks_of(frame, model, rubric, options)
-    cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
-    return frame, [facts for _, facts in tasks], cells, [cell for cell, _ in probes]
+    plan = Plan(cases, client, rubric, options | {"repeats": repeats})
+    return estimate([*plan.probes, *plan.cells], store)
 
 
 def text_of(value: Any) -> str | None:
@@ -297,95 +281,171 @@ def text_of(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:
-    """Return one task a row, in the order of the frame.
+class Plan:
+    """The answers to judge: their cells with all repeats, the facts about their passages, and the probes.
 
-    Raises
-    ------
-    RagnbError
-        For a `peek` that is no system of the frame.
+    Parameters
+    ----------
+    cases, client, rubric, options
+        As for `judge`.
     """
-    rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
-    if options.peek is not None:
-        systems = sorted({str(name) for name in frame.get("system", ())})
-        need_known("peek", options.peek, systems, "Name a system of the cases.")
-        seen = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
-        rival = {sample: passages for sample, passages in seen if passages is not None}
-    prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
-    # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
-    taken = {"rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals]}
 
-    def task(row: Mapping[Any, Any]) -> Task:
-        inputs: dict[str, Any] = {name: text_of(row.get(name)) for name in ("question", "answer")}
-        missing = tuple(name for name, text in inputs.items() if text is None)
-        passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
-        if passages is None:
-            mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
-        if passages is not None:
-            shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
-            gold, expected = row.get("ground_truth_contexts") or [], text_of(row.get("ground_truth_answer"))
-            rank = evidence_rank(passages, gold, expected or inputs["answer"])
-            facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
-            inputs = {"question": inputs["question"], "contexts": numbered(shown), "answer": inputs["answer"]}
-        size = count_tokens(prompts[mode]) + count_tokens(material(inputs, options.lang, tag="0" * 16))
-        cell = Cell(
-            str(row["sample_id"]), f"rubric/{mode}", inputs, model, options.about | taken,
-            prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]), missing=missing,
-            tokens=size + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
-        )  # fmt: skip
-        return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
+    def __init__(self, cases: Any, client: Client, rubric: Rubric | None, options: Mapping[str, Any]) -> None:
+        self.rubric, self.options, self.frame = rubric or Rubric(), Options.of(options), read_cases(cases)
+        self.names = [d.name for d in self.rubric.dimensions]
+        made = [*self.names, "weighted_score", "is_passing", *TEXTS]
+        if there := [column for column in made if column in self.frame.columns]:
+            raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
+        text, number = {"type": "string"}, {"type": "number" if self.rubric.decimals else "integer"}
+        parts = dict.fromkeys(["tag", "analysis", *self.names, "reason", "suggestion"], text)
+        parts |= dict.fromkeys(self.names, number)
+        schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+        tries, lang = self.options.tries, self.options.lang
+        self.asker = Asker(client, self.options.sent, schema=schema, tries=tries, lang=lang)
+        plain = replace(self.options, peek=None, top_k=10, max_context_tokens=None)
+        probes = self._tasks(probe_cases(self.rubric, lang), plain) if self.options.probes else []
+        self.probes, tasks = [cell for cell, _ in probes], self._tasks(self.frame, self.options)
+        self.facts = [facts for _, facts in tasks]
+        self.asked = np.array([not cell.missing for cell, _ in tasks], bool)
+        self.cells = [replace(cell, repeat=n) for cell, _ in tasks for n in range(self.options.repeats)]
 
-    return [task(row) for row in rows]
+    def _tasks(self, frame: pd.DataFrame, options: Options) -> list[Task]:
+        """Return one task a row, in the order of the frame."""
+        rows, rival, peek = frame.to_dict("records"), dict[Any, list[str] | None](), options.peek
+        if peek is not None:
+            systems = sorted({str(name) for name in frame.get("system", ())})
+            need_known("peek", peek, systems, "Name a system of the cases.")
+            rival = {row["sample_id"]: row.get("retrieved_contexts") for row in rows if row["system"] == peek}
+        prompts = {mode: system_prompt(self.rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
+        # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
+        scale = [self.rubric.low, self.rubric.high, self.rubric.decimals]
+        taken, model = {"rubric": self.names, "scale": scale}, self.asker.client.profile.model
 
+        def task(row: Mapping[Any, Any]) -> Task:
+            inputs: dict[str, Any] = {name: text_of(row.get(name)) for name in ("question", "answer")}
+            missing = tuple(name for name, text in inputs.items() if text is None)
+            passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
+            if passages is None:
+                mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
+            if passages is not None:
+                shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
+                gold, expected = row.get("ground_truth_contexts") or [], text_of(row.get("ground_truth_answer"))
+                rank = evidence_rank(passages, gold, expected or inputs["answer"])
+                facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
+                inputs = {"question": inputs["question"], "contexts": numbered(shown), "answer": inputs["answer"]}
+            size = count_tokens(prompts[mode]) + count_tokens(material(inputs, options.lang, tag="0" * 16))
+            cell = Cell(
+                str(row["sample_id"]), f"rubric/{mode}", inputs, model, options.about | taken,
+                prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]), missing=missing,
+                tokens=size + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
+            )  # fmt: skip
+            return cell, facts | {"mode": mode, "peek": peek if mode == "peek" else None}
 
-def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[Cell], Awaitable[Outcome]]:
-    """Return the work on one cell: ask, read, keep the verdict."""
-    text, number = {"type": "string"}, {"type": "number" if rubric.decimals else "integer"}
-    names = [d.name for d in rubric.dimensions]
-    parts = {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
-    schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
-    asker = Asker(client, options.sent, schema=schema, tries=options.tries, lang=options.lang)
+        return [task(row) for row in rows]
 
-    async def work(cell: Cell) -> Outcome:
+    async def work(self, cell: Cell) -> Outcome:
+        """Ask for one verdict, read and keep it."""
         tag, passages = new_tag(), [passage["text"] for passage in cell.inputs.get("contexts", ())]
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
 
         def read(reply: str) -> dict[str, Any]:
-            if (verdict := parse_verdict(reply, rubric, tag=tag, material=shown)).status == "failed":
+            if (verdict := parse_verdict(reply, self.rubric, tag=tag, material=shown)).status == "failed":
                 raise ValueError(f"{verdict.parse_status}: {verdict.why}")
             told = {name: getattr(verdict, name) for name in TEXTS}
             return {**verdict.scores, **told, "parse_status": verdict.parse_status}
 
-        prompt = system_prompt(rubric, cell.what.removeprefix("rubric/"), options.lang)
+        prompt = system_prompt(self.rubric, cell.what.removeprefix("rubric/"), self.options.lang)
         messages = [{"role": "system", "content": prompt}]
-        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag=tag)}]
-        return Outcome.of(await asker.ask(messages, read))
+        messages += [{"role": "user", "content": material(cell.inputs, self.options.lang, tag=tag)}]
+        return Outcome.of(await self.asker.ask(messages, read))
 
-    return work
+    def rounds(self, doc: str, settled: Callable[[Flags], bool] | None) -> Iterator[list[Cell]]:
+        """Yield the cells of cases in rounds: what needs no call, then questions of all documents in proportion.
 
+        Between rounds `settled` is asked, with the rows whose turn has come, and ends them.
+        """
+        asked, samples, repeats = self.asked, self.frame["sample_id"], self.options.repeats
+        codes, names = pd.factorize(samples[asked].map(str))
+        docs = self.frame.get(doc, samples.isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
+        turns = np.full(len(samples), -1)
+        turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
+        rows, n, start = np.argsort(turns, kind="stable"), len(names), -1
+        for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
+            if settled and 0 < start < end and settled(turns < start):
+                return
+            due = rows[(start <= turns[rows]) & (turns[rows] < end)]
+            yield [self.cells[row * repeats + k] for row in due for k in range(repeats)]
+            start = end
 
-# The order, and when it is enough
+    def are_settled(self, judged: pd.DataFrame, shown: Flags, gates: Iterable[Gate], how: dict[str, Any]) -> bool:
+        """Return whether the remaining rows cannot change the side of any gate of any system."""
+        status, doc, metrics = f"{self.names[0]}__status", how["doc"], self.rubric.metrics
+        if (judged.loc[self.asked & ~shown, status] != "missing").any():
+            return False  # scored in another order, which makes no fair sample
+        rows = weigh(judged, metrics=metrics, **how)
+        rows["__doc"] = pd.factorize(rows[doc].map(str))[0] if doc in rows else 0
+        rows["__done"] = rows[status].map({"ok": 1.0, "failed": 0.0})
+        rows = rows[self.asked & (rows["sample_weight"] > 0)]
+        if "answerable" in rows and not metrics[0].grades_refusals:
+            rows = rows[rows["answerable"].ne(False)]
+        checks = [(gate.metric, gate.threshold, self.rubric.high - self.rubric.low) for gate in gates]
+        checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
+        systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
+        return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
+    def scores(self, run: pd.DataFrame, pending: str = "not judged yet") -> pd.DataFrame:
+        """Join judgements to their cases, with facts about the passages; repeats are averaged."""
+        names, frame, rule = self.names, self.frame, self.rubric.passing
+        weights = np.array([d.weight for d in self.rubric.dimensions])
+        values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
+        values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
+        n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
+        told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
+        status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
+        reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
+        parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
+        known = pd.DataFrame(self.facts, dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
+        known = known.reindex(columns=_FACTS).add_prefix("judge__")
+        states = {f"{name}__{part.name}": part for name in names for part in (status, reason)}
+        scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
+        scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
+        passing = scores[rule.metric]
+        scores["is_passing"] = (passing >= rule.threshold).astype("boolean").mask(passing.isna())
+        beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
+        kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
+        beside = beside.astype(object).where(beside.notna(), None).astype(kinds)
+        return pd.concat([frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1)
 
-def rounds_of(
-    frame: pd.DataFrame, cells: Sequence[Cell], repeats: int, doc: str,
-    settled: Callable[[Flags, Flags], bool] | None,
-) -> Iterator[list[Cell]]:  # fmt: skip
-    """Yield the cells of cases in rounds: what needs no call, then questions of all documents in proportion.
+    def noise(self, run: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
+        values, rows = verdicts_of(run), []
+        values = values[values.index.duplicated(keep=False)]
+        for name in self.names if len(values) else ():
+            variance = stats.clustered_mean(values[name].astype(float).groupby(level=0).var().to_numpy())
+            value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
+            row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
+            rows.append(row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value})
+        return rows
 
-    Between rounds `settled` is asked, with the rows that need calls and those whose turn has come, and ends them.
-    """
-    asked = np.array([not cell.missing for cell in cells[::repeats]], bool)
-    codes, samples = pd.factorize(frame["sample_id"][asked].map(str))
-    docs = frame.get(doc, frame["sample_id"].isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
-    turns = np.full(len(frame), -1)
-    turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
-    rows, n, start = np.argsort(turns, kind="stable"), len(samples), -1
-    for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
-        if settled and 0 < start < end and settled(asked, turns < start):
-            return
-        yield [cells[row * repeats + k] for row in rows if start <= turns[row] < end for k in range(repeats)]
-        start = end
+    def notes(self, found: pd.DataFrame, noise: list[dict[str, Any]], stopped: str | None) -> Iterator[Told]:
+        """Yield the notes on the judgements, in addition to those of the probes."""
+        options, metric, repeats = self.options, self.rubric.passing.metric, found["judge__repeats"].max()
+        scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
+        words: dict[str, Any] = {"n": len(scores), "score": number(scores.max(), 1), "metric": metric}
+        yield "flat", metric, len(scores) >= 10 and scores.nunique() == 1, words
+        yield "stopped", "", stopped is not None and missing, {"n": missing, "why": stopped}
+        peeked = (found["judge__mode"] == "peek").sum()
+        yield "peeked", str(options.peek), peeked, {"n": peeked, "system": options.peek}
+        shortened = found[found["judge__cut"].fillna(0) > 0]
+        lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
+        evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
+        words = {"top_k": options.top_k, "budget": options.max_context_tokens or "—", "evidence": evidence}
+        yield "cut", "", len(shortened), {"n": len(shortened), **words}
+        still = options.temperature == 0 and not any(row["value"] for row in noise)
+        for row in noise[:1] if still else noise:
+            deviation = with_interval(row["value"], row["low"], row["high"], digits=2)
+            words = {**row, "sd": deviation, "least": number(row["least_difference"], 1), "repeats": repeats}
+            yield "still" if still else "noise", "" if still else row["metric"], True, words
 
 
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
@@ -402,25 +462,6 @@ def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
         if not low <= (at := gate.threshold) <= high:
             raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
     return chosen
-
-
-def are_settled(
-    judged: pd.DataFrame, asked: Flags, shown: Flags, gates: Iterable[Gate], rubric: Rubric, how: dict[str, Any]
-) -> bool:
-    """Return whether the remaining rows cannot change the side of any gate of any system."""
-    status, doc = f"{rubric.dimensions[0].name}__status", how["doc"]
-    if (judged.loc[asked & ~shown, status] != "missing").any():
-        return False  # scored in another order, which makes no fair sample
-    rows = weigh(judged, metrics=rubric.metrics, **how)
-    rows["__doc"] = pd.factorize(rows[doc].map(str))[0] if doc in rows else 0
-    rows["__done"] = rows[status].map({"ok": 1.0, "failed": 0.0})
-    rows = rows[asked & (rows["sample_weight"] > 0)]
-    if "answerable" in rows and not rubric.metrics[0].grades_refusals:
-        rows = rows[rows["answerable"].ne(False)]
-    checks = [(gate.metric, gate.threshold, rubric.high - rubric.low) for gate in gates]
-    checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
-    systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
-    return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
 
 def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -> bool:
@@ -444,72 +485,11 @@ def verdicts_of(run: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(run["value"][ok].tolist(), index=places[ok])
 
 
-def judged_frame(
-    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], run: pd.DataFrame, rubric: Rubric,
-    pending: str = "not judged yet",
-) -> pd.DataFrame:  # fmt: skip
-    """Join judgements to their cases, with facts about the passages; repeats are averaged."""
-    names, weights = [d.name for d in rubric.dimensions], np.array([d.weight for d in rubric.dimensions])
-    values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
-    values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
-    n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
-    told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
-    status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
-    reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
-    parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
-    known = pd.DataFrame([*facts], dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
-    known = known.reindex(columns=_FACTS).add_prefix("judge__")
-    states = {f"{name}__{part}": col for name in names for part, col in (("status", status), ("reason", reason))}
-    scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
-    scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
-    passing = scores[rubric.passing.metric]
-    scores["is_passing"] = (passing >= rubric.passing.threshold).astype("boolean").mask(passing.isna())
-    beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
-    kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
-    beside = beside.astype(object).where(beside.notna(), None).astype(kinds)
-    return pd.concat([frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1)
-
-
-def noise_rows(run: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
-    values, rows = verdicts_of(run), []
-    values = values[values.index.duplicated(keep=False)]
-    for name in [d.name for d in rubric.dimensions] if len(values) else ():
-        variance = stats.clustered_mean(values[name].astype(float).groupby(level=0).var().to_numpy())
-        value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
-        row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
-        rows.append(row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value})
-    return rows
-
-
 def notes_of(lang: str, part: str, told: Iterable[Told]) -> list[dict[str, str]]:
     """Return the notes that hold, each with its text."""
     say = texts.load(lang)
     rows = ((code, about, words) for code, about, holds, words in told if holds)
     return [note_row(code, about, say(f"judge.{part}.{code}", **words)) for code, about, words in rows]
-
-
-def run_notes(
-    found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Options, stopped: str | None
-) -> Iterator[Told]:
-    """Yield the notes on the judgements, in addition to those of the probes."""
-    metric, repeats = rubric.passing.metric, found["judge__repeats"].max()
-    scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
-    words: dict[str, Any] = {"n": len(scores), "score": number(scores.max(), 1), "metric": metric}
-    yield "flat", metric, len(scores) >= 10 and scores.nunique() == 1, words
-    yield "stopped", "", stopped is not None and missing, {"n": missing, "why": stopped}
-    peeked = (found["judge__mode"] == "peek").sum()
-    yield "peeked", str(options.peek), peeked, {"n": peeked, "system": options.peek}
-    shortened = found[found["judge__cut"].fillna(0) > 0]
-    lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
-    evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
-    words = {"top_k": options.top_k, "budget": options.max_context_tokens or "—", "evidence": evidence}
-    yield "cut", "", len(shortened), {"n": len(shortened), **words}
-    still = options.temperature == 0 and not any(row["value"] for row in noise)
-    for row in noise[:1] if still else noise:
-        words = {"sd": with_interval(row["value"], row["low"], row["high"], digits=2), **row, "repeats": repeats}
-        words |= {"least": number(row["least_difference"], 1)}
-        yield "still" if still else "noise", "" if still else row["metric"], True, words
 
 
 def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
