@@ -6,7 +6,7 @@ Then systems that answer while they are judged: several side by side, or one tha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -592,7 +592,7 @@ def arena(
     frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
     with opened(store) as kept:
         asking = frame.assign(arguments=frame["question"].map(lambda question: [text_of(question)]))
-        answers = _answers(asking, systems, kept, progress).frame["value"]
+        answers = _answers(asking, systems, kept, progress=progress).frame["value"]
         filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
         frame = pd.concat([frame, pd.DataFrame(filled, dtype=object)], axis=1)
         return judge(frame, client=client, store=kept, progress=progress, **how)
@@ -610,15 +610,12 @@ def _answer_of(reply: Any) -> dict[str, Any]:
     return {"answer": text_of(reply.get("answer")), "retrieved_contexts": contexts}
 
 
-def _answers(
-    asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None,
-    clients: Sequence[Client] = (),
-) -> Run:  # fmt: skip
-    """Call the system of each row, which may use `clients`, for answers that are not in the store."""
+def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, **how: Any) -> Run:
+    """Call the system of each row, which may use the clients in `how`, for answers that are not in the store."""
     cells = [
         Cell(
             str(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
-            calls=len(clients), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
+            calls=len(how.get("clients", ())), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
             missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
         )
         for row in asked.to_dict("records")
@@ -627,7 +624,7 @@ def _answers(
     async def work(cell: Cell) -> Outcome:
         return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
 
-    return run_cells(cells, work, store, name="answers", label="answer", clients=clients, progress=progress)
+    return run_cells(cells, work, store, name="answers", label="answer", **how)
 
 
 async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
@@ -756,7 +753,7 @@ def improve(
                 break
             hints = low["suggestion"].map(lambda hint: text_of(hint) or "")
             low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
-            answered = _answers(low, {name: called_for}, kept, progress, clients)
+            answered = _answers(low, {name: called_for}, kept, clients=clients, progress=progress)
             stopped = answered.stopped
             runs.append(answered.id)
             next_rows = []

@@ -677,6 +677,7 @@ def _unescaped(found: re.Match[str]) -> str:
     return found[1]
 
 
+@lru_cache(maxsize=1024)
 def plain(text: str) -> str:
     """Return a key or a name as it is compared: folded, without invisible signs and marks around it.
 
