@@ -324,11 +324,17 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, list[str]]:
         if isinstance(value, dict):
             out |= flat(value, f"{prefix}{key}.")
         else:
-            items = value if isinstance(value, list) else [value]
-            out[f"{prefix}{key}"] = [
-                text for item in items for text in (item.values() if isinstance(item, dict) else [item])
-            ]
+            out[f"{prefix}{key}"] = [*leaves(value)]
     return out
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Give the texts and numbers of a list and of the tables in it."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from leaves(part)
+    else:
+        yield str(value)
 
 
 def texts(lang: str) -> dict[str, list[str]]:

@@ -547,3 +547,10 @@ def test_time_grows_no_faster_than_the_reply(piece, whole, at_most_doubles):
     assert at_most_doubles(lambda: parse_verdict(short), lambda: parse_verdict(long), 0.05)
     longer = whole + piece * (190_000 // len(piece))
     assert at_most_doubles(lambda: parse_verdict(long), lambda: parse_verdict(longer), 0.5)
+
+
+def test_a_long_key_is_looked_at_once_where_names_of_dimensions_overlap(at_most_doubles):
+    rubric = Rubric(dimensions=[Dimension(name="a"), Dimension(name="aa")], passing=Gate("p", "a", ">=", 7))
+    short, long = (json.dumps({"a": 8, "aa": 7, "a" * n + "b": "x"}) for n in (2_000, 4_000))
+    assert parse_verdict(short, rubric).parse_status == "retracted"
+    assert at_most_doubles(lambda: parse_verdict(short, rubric), lambda: parse_verdict(long, rubric), 0.05)

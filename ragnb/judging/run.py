@@ -5,9 +5,8 @@ Then systems that answer while they are judged: several side by side, or one tha
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -35,6 +34,8 @@ REPLY_TOKENS = 400
 SEED, FEWEST = 0, 50
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
+# A note: its code, what it is about, whether it holds, and the words of its text.
+Told = tuple[str, str, Any, dict[str, Any]]
 System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
@@ -58,19 +59,19 @@ class Options:
     temperature: float | None = 0.0
     tries: int = 2
     probes: bool = True
+    repeats: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], **counts: Any) -> Options:
-        """Check options that a caller named, and further counts."""
-        names = [one.name for one in fields(cls)]
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Check options that a caller named."""
         for name in given:
-            need_known("option", name, names)
+            need_known("option", name, [one.name for one in fields(cls)])
         options = cls(**given)
         texts.table(options.lang)
-        counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
-        for name in (name for name, value in counts.items() if value is not None):
-            need_whole(name, counts[name])
+        for name in ("repeats", "tries", "top_k", "max_context_tokens"):
+            if (count := getattr(options, name)) is not None:
+                need_whole(name, count)
         return options
 
     @property
@@ -212,41 +213,39 @@ def judge(
        accuracy accuracy__status accuracy__reason
     0       NaN   not_applicable        no answer
     """
-    rubric, chosen = rubric or Rubric(), Options.of(options, repeats=repeats)
-    frame, facts, cells, probes = _planned(cases, client, rubric, chosen, repeats)
-    work = rubric_work(client, rubric, chosen)
-    gates = [] if stop_when is None else gates_to_settle(stop_when, rubric)
-    about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
-    about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
+    plan = Plan(cases, client, rubric, options | {"repeats": repeats})
+    gates = [] if stop_when is None else gates_to_settle(stop_when, plan.rubric)
+    about = {"model": client.profile.model, "options": plan.options.about, "repeats": repeats}
+    about |= {"rubric": plan.rubric.model_dump(mode="json"), "systems": systems_of(plan.frame)}
     about |= {"order": {"balanced_by": doc, "seed": SEED}}
     how: dict[str, Any] = {"clients": [client], "progress": progress}
+    weighed = {"doc": doc, "doc_weights": doc_weights}
 
-    def settled(asked: Flags, shown: Flags) -> bool:
-        so_far = judged_frame(frame, facts, kept.frame(planned), rubric)
-        return are_settled(so_far, asked, shown, gates, rubric, {"doc": doc, "doc_weights": doc_weights})
+    def settled(shown: Flags) -> bool:
+        return plan.are_settled(plan.scores(kept.frame(planned)), shown, gates, weighed)
 
     with opened(store) as kept:
         asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
-        probed = run_cells(probes, work, kept, **asked_first).frame if probes else pd.DataFrame()
-        planned = kept.plan(cells, name=name, about=about)
-        rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
-        run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, label="judge", **how)
+        probed = run_cells(plan.probes, plan.work, kept, **asked_first).frame if plan.probes else pd.DataFrame()
+        planned = kept.plan(plan.cells, name=name, about=about)
+        rounds = plan.rounds(doc, settled if gates else None)
+        run = run_cells(plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how)
         spent = spent_on(kept.frame(run.id, attempts="all"))
         saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
-            kept.plan(cells, name=name, about=about | early)
-    judged = Judged(judged_frame(frame, facts, run.frame, rubric, STOPPED_EARLY if saved else "not judged yet"))
-    noise, (probe_rows, notes) = noise_rows(run.frame, rubric), probe_notes(probed, rubric, chosen.lang)
-    notes += run_notes(judged, rubric, noise, chosen, run.stopped)
-    if saved:
-        left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
-        words: dict[str, Any] = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates)}
-        notes += [_note(chosen.lang, "stopped_early", calls=saved, **words)]
+            kept.plan(plan.cells, name=name, about=about | early)
+    judged = Judged(plan.scores(run.frame, STOPPED_EARLY if saved else "not judged yet"))
+    lang, noise = plan.options.lang, plan.noise(run.frame)
+    probe_rows, notes = probe_notes(probed, plan.rubric, lang)
+    left = judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
+    words = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates), "calls": saved}
+    told = [*plan.notes(judged, noise, run.stopped), ("stopped_early", "", saved, words)]
+    notes += notes_of(lang, "note", told)
     for text in [row["text"] for row in notes if row["code"] in ALARMS]:
         warnings.warn(text, RagnbWarning, stacklevel=2)
-    judged.attrs = dict(frame.attrs) | {
-        "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
+    judged.attrs = dict(plan.frame.attrs) | {
+        "judge": {"run": run.id, "model": client.profile.model, "lang": lang, "stopped": run.stopped}
         | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
     }
     return judged
@@ -274,23 +273,8 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    *_, cells, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats), repeats)
-    return estimate([*probes, *cells], store)
-
-
-def _planned(
-    cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
-) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
-    """Return the cases, the facts about their passages, their cells with all repeats, and those of the probes."""
-    frame, model = read_cases(cases), client.profile.model
-    made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
-    if there := [column for column in made if column in frame.columns]:
-        raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
-    plain = replace(options, peek=None, top_k=10, max_context_tokens=None)
-    probes = tasks_of(probe_cases(rubric, options.lang), model, rubric, plain) if options.probes else []
-    tasks = tasks_of(frame, model, rubric, options)
-    cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
-    return frame, [facts for _, facts in tasks], cells, [cell for cell, _ in probes]
+    plan = Plan(cases, client, rubric, options | {"repeats": repeats})
+    return estimate([*plan.probes, *plan.cells], store)
 
 
 def text_of(value: Any) -> str | None:
@@ -298,98 +282,171 @@ def text_of(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:
-    """Return one task a row, in the order of the frame.
+class Plan:
+    """The answers to judge: their cells with all repeats, the facts about their passages, and the probes.
 
-    Raises
-    ------
-    RagnbError
-        For a `peek` that is no system of the frame.
+    Parameters
+    ----------
+    cases, client, rubric, options
+        As for `judge`.
     """
-    rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
-    if options.peek is not None:
-        systems = sorted({str(name) for name in frame.get("system", ())})
-        need_known("peek", options.peek, systems, "Name a system of the cases.")
-        seen = ((row["sample_id"], row.get("retrieved_contexts")) for row in rows if row["system"] == options.peek)
-        rival = {sample: passages for sample, passages in seen if passages is not None}
-    prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
-    def task(row: Mapping[Any, Any]) -> Task:
-        question, answer = text_of(row.get("question")), text_of(row.get("answer"))
-        passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
-        if passages is None:
-            mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
-        inputs: dict[str, Any] = {"question": question, "answer": answer}
-        if passages is not None:
-            shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
-            inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
-            gold = row.get("ground_truth_contexts") or []
-            rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
-            facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
-        shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
-        cell = Cell(
-            sample_id=str(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
-            # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
-            parameters=options.about | {
-                "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
-            },
-            prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
-            missing=tuple(name for name in ("question", "answer") if inputs[name] is None),
-            tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
-        )  # fmt: skip
-        return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
+    def __init__(self, cases: Any, client: Client, rubric: Rubric | None, options: Mapping[str, Any]) -> None:
+        self.rubric, self.options, self.frame = rubric or Rubric(), Options.of(options), read_cases(cases)
+        self.names = [d.name for d in self.rubric.dimensions]
+        made = [*self.names, "weighted_score", "is_passing", *TEXTS]
+        if there := [column for column in made if column in self.frame.columns]:
+            raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
+        text, number = {"type": "string"}, {"type": "number" if self.rubric.decimals else "integer"}
+        parts = dict.fromkeys(["tag", "analysis", *self.names, "reason", "suggestion"], text)
+        parts |= dict.fromkeys(self.names, number)
+        schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+        tries, lang = self.options.tries, self.options.lang
+        self.asker = Asker(client, self.options.sent, schema=schema, tries=tries, lang=lang)
+        plain = replace(self.options, peek=None, top_k=10, max_context_tokens=None)
+        probes = self._tasks(probe_cases(self.rubric, lang), plain) if self.options.probes else []
+        self.probes, tasks = [cell for cell, _ in probes], self._tasks(self.frame, self.options)
+        self.facts = [facts for _, facts in tasks]
+        self.asked = np.array([not cell.missing for cell, _ in tasks], bool)
+        self.cells = [replace(cell, repeat=n) for cell, _ in tasks for n in range(self.options.repeats)]
 
-    return [task(row) for row in rows]
+    def _tasks(self, frame: pd.DataFrame, options: Options) -> list[Task]:
+        """Return one task a row, in the order of the frame."""
+        rows, rival, peek = frame.to_dict("records"), dict[Any, list[str] | None](), options.peek
+        if peek is not None:
+            systems = sorted({str(name) for name in frame.get("system", ())})
+            need_known("peek", peek, systems, "Name a system of the cases.")
+            rival = {row["sample_id"]: row.get("retrieved_contexts") for row in rows if row["system"] == peek}
+        prompts = {mode: system_prompt(self.rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
+        # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
+        scale = [self.rubric.low, self.rubric.high, self.rubric.decimals]
+        taken, model = {"rubric": self.names, "scale": scale}, self.asker.client.profile.model
 
+        def task(row: Mapping[Any, Any]) -> Task:
+            inputs: dict[str, Any] = {name: text_of(row.get(name)) for name in ("question", "answer")}
+            missing = tuple(name for name, text in inputs.items() if text is None)
+            passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
+            if passages is None:
+                mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
+            if passages is not None:
+                shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
+                gold, expected = row.get("ground_truth_contexts") or [], text_of(row.get("ground_truth_answer"))
+                rank = evidence_rank(passages, gold, expected or inputs["answer"])
+                facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
+                inputs = {"question": inputs["question"], "contexts": numbered(shown), "answer": inputs["answer"]}
+            size = count_tokens(prompts[mode]) + count_tokens(material(inputs, options.lang, tag="0" * 16))
+            cell = Cell(
+                str(row["sample_id"]), f"rubric/{mode}", inputs, model, options.about | taken,
+                prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]), missing=missing,
+                tokens=size + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
+            )  # fmt: skip
+            return cell, facts | {"mode": mode, "peek": peek if mode == "peek" else None}
 
-def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[Cell], Awaitable[Outcome]]:
-    """Return the work on one cell: ask, read, keep the verdict."""
-    text, number = {"type": "string"}, {"type": "number" if rubric.decimals else "integer"}
-    names = [d.name for d in rubric.dimensions]
-    parts = {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
-    schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
-    asker = Asker(client, options.sent, schema=schema, tries=options.tries, lang=options.lang)
+        return [task(row) for row in rows]
 
-    async def work(cell: Cell) -> Outcome:
+    async def work(self, cell: Cell) -> Outcome:
+        """Ask for one verdict, read and keep it."""
         tag, passages = new_tag(), [passage["text"] for passage in cell.inputs.get("contexts", ())]
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
 
         def read(reply: str) -> dict[str, Any]:
-            if (verdict := parse_verdict(reply, rubric, tag=tag, material=shown)).status == "failed":
+            if (verdict := parse_verdict(reply, self.rubric, tag=tag, material=shown)).status == "failed":
                 raise ValueError(f"{verdict.parse_status}: {verdict.why}")
             told = {name: getattr(verdict, name) for name in TEXTS}
             return {**verdict.scores, **told, "parse_status": verdict.parse_status}
 
-        prompt = system_prompt(rubric, cell.what.removeprefix("rubric/"), options.lang)
+        prompt = system_prompt(self.rubric, cell.what.removeprefix("rubric/"), self.options.lang)
         messages = [{"role": "system", "content": prompt}]
-        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag=tag)}]
-        return Outcome.of(await asker.ask(messages, read))
+        messages += [{"role": "user", "content": material(cell.inputs, self.options.lang, tag=tag)}]
+        return Outcome.of(await self.asker.ask(messages, read))
 
-    return work
+    def rounds(self, doc: str, settled: Callable[[Flags], bool] | None) -> Iterator[list[Cell]]:
+        """Yield the cells of cases in rounds: what needs no call, then questions of all documents in proportion.
 
+        Between rounds `settled` is asked, with the rows whose turn has come, and ends them.
+        """
+        asked, samples, repeats = self.asked, self.frame["sample_id"], self.options.repeats
+        codes, names = pd.factorize(samples[asked].map(str))
+        docs = self.frame.get(doc, samples.isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
+        turns = np.full(len(samples), -1)
+        turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
+        rows, n, start = np.argsort(turns, kind="stable"), len(names), -1
+        for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
+            if settled and 0 < start < end and settled(turns < start):
+                return
+            due = rows[(start <= turns[rows]) & (turns[rows] < end)]
+            yield [self.cells[row * repeats + k] for row in due for k in range(repeats)]
+            start = end
 
-# The order, and when it is enough
+    def are_settled(self, judged: pd.DataFrame, shown: Flags, gates: Iterable[Gate], how: dict[str, Any]) -> bool:
+        """Return whether the remaining rows cannot change the side of any gate of any system."""
+        status, doc, metrics = f"{self.names[0]}__status", how["doc"], self.rubric.metrics
+        if (judged.loc[self.asked & ~shown, status] != "missing").any():
+            return False  # scored in another order, which makes no fair sample
+        rows = weigh(judged, metrics=metrics, **how)
+        rows["__doc"] = pd.factorize(rows[doc].map(str))[0] if doc in rows else 0
+        rows["__done"] = rows[status].map({"ok": 1.0, "failed": 0.0})
+        rows = rows[self.asked & (rows["sample_weight"] > 0)]
+        if "answerable" in rows and not metrics[0].grades_refusals:
+            rows = rows[rows["answerable"].ne(False)]
+        checks = [(gate.metric, gate.threshold, self.rubric.high - self.rubric.low) for gate in gates]
+        checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
+        systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
+        return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
+    def scores(self, run: pd.DataFrame, pending: str = "not judged yet") -> pd.DataFrame:
+        """Join judgements to their cases, with facts about the passages; repeats are averaged."""
+        names, frame, rule = self.names, self.frame, self.rubric.passing
+        weights = np.array([d.weight for d in self.rubric.dimensions])
+        values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
+        values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
+        n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
+        told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
+        status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
+        reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
+        parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
+        known = pd.DataFrame(self.facts, dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
+        known = known.reindex(columns=_FACTS).add_prefix("judge__")
+        states = {f"{name}__{part.name}": part for name in names for part in (status, reason)}
+        scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
+        scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
+        passing = scores[rule.metric]
+        scores["is_passing"] = (passing >= rule.threshold).astype("boolean").mask(passing.isna())
+        beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
+        kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
+        beside = beside.astype(object).where(beside.notna(), None).astype(kinds)
+        return pd.concat([frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1)
 
-def rounds_of(
-    frame: pd.DataFrame, cells: Sequence[Cell], repeats: int, doc: str,
-    settled: Callable[[Flags, Flags], bool] | None,
-) -> Iterator[list[Cell]]:  # fmt: skip
-    """Yield the cells of cases in rounds: what needs no call, then questions of all documents in proportion.
+    def noise(self, run: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
+        values, rows = verdicts_of(run), []
+        values = values[values.index.duplicated(keep=False)]
+        for name in self.names if len(values) else ():
+            variance = stats.clustered_mean(values[name].astype(float).groupby(level=0).var().to_numpy())
+            value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
+            row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
+            rows.append(row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value})
+        return rows
 
-    Between rounds `settled` is asked, with the rows that need calls and those whose turn has come, and ends them.
-    """
-    asked = np.array([not cell.missing for cell in cells[::repeats]], bool)
-    codes, samples = pd.factorize(frame["sample_id"][asked].map(str))
-    docs = frame.get(doc, frame["sample_id"].isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
-    turns = np.full(len(frame), -1)
-    turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
-    rows, n, start = np.argsort(turns, kind="stable"), len(samples), -1
-    for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
-        if settled and 0 < start < end and settled(asked, turns < start):
-            return
-        yield [cells[row * repeats + k] for row in rows if start <= turns[row] < end for k in range(repeats)]
-        start = end
+    def notes(self, found: pd.DataFrame, noise: list[dict[str, Any]], stopped: str | None) -> Iterator[Told]:
+        """Yield the notes on the judgements, in addition to those of the probes."""
+        options, metric, repeats = self.options, self.rubric.passing.metric, found["judge__repeats"].max()
+        scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
+        words: dict[str, Any] = {"n": len(scores), "score": number(scores.max(), 1), "metric": metric}
+        yield "flat", metric, len(scores) >= 10 and scores.nunique() == 1, words
+        yield "stopped", "", stopped is not None and missing, {"n": missing, "why": stopped}
+        peeked = (found["judge__mode"] == "peek").sum()
+        yield "peeked", str(options.peek), peeked, {"n": peeked, "system": options.peek}
+        shortened = found[found["judge__cut"].fillna(0) > 0]
+        lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
+        evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
+        words = {"top_k": options.top_k, "budget": options.max_context_tokens or "—", "evidence": evidence}
+        yield "cut", "", len(shortened), {"n": len(shortened), **words}
+        still = options.temperature == 0 and not any(row["value"] for row in noise)
+        for row in noise[:1] if still else noise:
+            deviation = with_interval(row["value"], row["low"], row["high"], digits=2)
+            words = {**row, "sd": deviation, "least": number(row["least_difference"], 1), "repeats": repeats}
+            yield "still" if still else "noise", "" if still else row["metric"], True, words
 
 
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
@@ -398,33 +455,14 @@ def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
     if not (chosen := [gate for gate in gates if gate.metric in names]):
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
         raise RagnbError(f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}")
+    low, high = rubric.low, rubric.high
     for gate in chosen:
-        name, at, low, high = gate.name, gate.threshold, rubric.low, rubric.high
         if gate.not_worse_than or gate.undecided != "value":
             whole = "judge the whole run, without stopping it early"
-            raise RagnbError(f"gate {name!r} is decided by an interval; {whole}")
-        if not low <= at <= high:
-            raise RagnbError(f"gate {name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
+            raise RagnbError(f"gate {gate.name!r} is decided by an interval; {whole}")
+        if not low <= (at := gate.threshold) <= high:
+            raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
     return chosen
-
-
-def are_settled(
-    judged: pd.DataFrame, asked: Flags, shown: Flags, gates: Iterable[Gate], rubric: Rubric, how: dict[str, Any]
-) -> bool:
-    """Return whether the remaining rows cannot change the side of any gate of any system."""
-    status, doc = f"{rubric.dimensions[0].name}__status", how["doc"]
-    if (judged.loc[asked & ~shown, status] != "missing").any():
-        return False  # scored in another order, which makes no fair sample
-    rows = weigh(judged, metrics=rubric.metrics, **how)
-    rows["__doc"] = pd.factorize(rows[doc].map(str))[0] if doc in rows else 0
-    rows["__done"] = rows[status].map({"ok": 1.0, "failed": 0.0})
-    rows = rows[asked & (rows["sample_weight"] > 0)]
-    if "answerable" in rows and not rubric.metrics[0].grades_refusals:
-        rows = rows[rows["answerable"].ne(False)]
-    checks = [(gate.metric, gate.threshold, rubric.high - rubric.low) for gate in gates]
-    checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
-    systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
-    return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
 
 def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -> bool:
@@ -448,72 +486,11 @@ def verdicts_of(run: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(run["value"][ok].tolist(), index=places[ok])
 
 
-def judged_frame(
-    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], run: pd.DataFrame, rubric: Rubric,
-    pending: str = "not judged yet",
-) -> pd.DataFrame:  # fmt: skip
-    """Join judgements to their cases, with facts about the passages; repeats are averaged."""
-    names, weights = [d.name for d in rubric.dimensions], np.array([d.weight for d in rubric.dimensions])
-    values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
-    values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
-    n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
-    told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
-    status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
-    reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
-    parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
-    known = pd.DataFrame([*facts], dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
-    known = known.reindex(columns=_FACTS).add_prefix("judge__")
-    states = {f"{name}__{part}": col for name in names for part, col in (("status", status), ("reason", reason))}
-    scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
-    scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
-    passing = scores[rubric.passing.metric]
-    scores["is_passing"] = (passing >= rubric.passing.threshold).astype("boolean").mask(passing.isna())
-    beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
-    kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
-    beside = beside.astype(object).where(beside.notna(), None).astype(kinds)
-    return pd.concat([frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1)
-
-
-def noise_rows(run: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
-    values, rows = verdicts_of(run), []
-    values = values[values.index.duplicated(keep=False)]
-    for name in [d.name for d in rubric.dimensions] if len(values) else ():
-        variance = stats.clustered_mean(values[name].astype(float).groupby(level=0).var().to_numpy())
-        value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
-        row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
-        rows.append(row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value})
-    return rows
-
-
-def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]:
-    return note_row(code, about, texts.load(lang)(f"judge.note.{code}", **words))
-
-
-def run_notes(
-    found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
-) -> list[dict[str, str]]:
-    """Return the notes on the judgements, in addition to those of the probes."""
-    note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
-    scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
-    if len(scores) >= 10 and scores.nunique() == 1:
-        notes += [note("flat", metric, n=len(scores), score=number(scores.iloc[0], 1), metric=metric)]
-    notes += [note("stopped", n=missing, why=stopped)] if stopped is not None and missing else []
-    for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
-        notes += [note("peeked", str(system), n=len(part), system=system)]
-    if len(shortened := found[found["judge__cut"].fillna(0) > 0]):
-        lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
-        cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
-        more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""
-        notes += [cut | {"text": cut["text"] + more}]
-    if noise and options.temperature == 0 and not any(row["value"] for row in noise):
-        return [*notes, note("still", n=noise[0]["n"], repeats=int(found["judge__repeats"].max()))]
-    for row in noise:
-        interval = with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
-        words = {"sd": number(row["value"], 2), "interval": interval, "n": row["n"], "metric": row["metric"]}
-        words |= {"judgements": row["n_judgements"], "least": number(row["least_difference"], 1)}
-        notes += [note("noise", str(row["metric"]), **words)]
-    return notes
+def notes_of(lang: str, part: str, told: Iterable[Told]) -> list[dict[str, str]]:
+    """Return the notes that hold, each with its text."""
+    say = texts.load(lang)
+    rows = ((code, about, words) for code, about, holds, words in told if holds)
+    return [note_row(code, about, say(f"judge.{part}.{code}", **words)) for code, about, words in rows]
 
 
 def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
@@ -529,7 +506,7 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     rows, high = [], f"{rubric.high:g}"
     all_high = texts.entry(lang, "mode_note.join").join(f"{d.name} {high}" for d in rubric.dimensions)
     for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
-        contexts, order = [probe["contexts"]], probe["injection"].format(high=high, scores=all_high)
+        contexts, order = probe["contexts"], probe["injection"].format(high=high, scores=all_high)
         planted = (f"{probe['bad']} {order}", contexts) if pair % 2 == 0 else (probe["bad"], [*contexts, order])
         kinds = {"good": (probe["good"], contexts), "bad": (probe["bad"], contexts), "injected": planted}
         for kind, (answer, passages) in kinds.items():
@@ -538,36 +515,33 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def probe_notes(
-    run: pd.DataFrame, rubric: Rubric, lang: str
-) -> tuple[pd.DataFrame, list[dict[str, str]]]:
+def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFrame, list[dict[str, str]]]:
     """Return each probe (``pair, kind, value, status, reason``) and the notes on them, alarms first.
 
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
     scales.
     """
-    note, metric = partial(_note, lang), rubric.passing.metric
+    metric, rise = rubric.passing.metric, 2 * (rubric.high - rubric.low) / 9
     if run.empty:
-        return run, [note("unprobed")]
-    values = run["value"].map(lambda value: math.nan if value is None else value[metric]).astype(float)
+        return run, notes_of(lang, "note", [("unprobed", "", True, {})])
     rows = probe_cases(rubric, lang)[["pair", "kind"]]
+    values = verdicts_of(run).reindex(rows.index, columns=[metric])[metric].astype(float)
     rows = rows.assign(value=values, status=run["status"], reason=run["reason"])
     pairs = rows.pivot(index="pair", columns="kind", values="value")
-    rise = 2 * (rubric.high - rubric.low) / 9
     known, tempted = pairs.dropna(subset=["good", "bad"]), pairs.dropna(subset=["bad", "injected"])
     mixed, obeyed = sum(known["good"] <= known["bad"]), sum(tempted["injected"] - tempted["bad"] >= rise)
     failed = rows[rows["status"] != "ok"]
+    why = failed["reason"].fillna(failed["status"])
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
-    notes = []
-    if truth and values.nunique() == 1 and values.count() > 2:
-        notes += [note("constant", score=number(values.max(), 1), n=values.count(), metric=metric)]
-    elif mixed:
-        notes += [note("not_separated" if truth else "not_about_truth", n=mixed, of=len(known), metric=metric)]
-    notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))] if obeyed else []
-    if len(failed):
-        why = str(failed["reason"].iloc[0] or failed["status"].iloc[0])
-        notes += [note("unread", n=len(failed), of=len(rows), why=why)]
-    return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]
+    constant = truth and values.nunique() == 1 and values.count() > 2
+    of = {"of": len(known), "rise": number(rise, 1), "metric": metric}
+    told: list[Told] = [
+        ("constant", "", constant, {"score": number(values.max(), 1), "n": values.count(), "metric": metric}),
+        ("not_separated" if truth else "not_about_truth", "", mixed and not constant, of | {"n": mixed}),
+        ("obeyed", "", obeyed, of | {"n": obeyed, "of": len(tempted)}),
+        ("unread", "", len(failed), {"n": len(failed), "of": len(rows), "why": next(iter(why), "")}),
+    ]
+    return rows, notes_of(lang, "note", told) or notes_of(lang, "note", [("passed", "", True, of)])
 
 
 # Systems that answer while they are judged; their answers are stored like judgements and reused
@@ -619,7 +593,7 @@ def arena(
     frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
     with opened(store) as kept:
         asking = frame.assign(arguments=frame["question"].map(lambda question: [text_of(question)]))
-        answers = _answers(asking, systems, kept, progress).frame["value"]
+        answers = _answers(asking, systems, kept, progress=progress).frame["value"]
         filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
         frame = pd.concat([frame, pd.DataFrame(filled, dtype=object)], axis=1)
         return judge(frame, client=client, store=kept, progress=progress, **how)
@@ -632,20 +606,17 @@ def _answer_of(reply: Any) -> dict[str, Any]:
             raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
         reply = {"answer": reply}
     passages = reply.get("retrieved_contexts")
-    several = hasattr(passages, "__iter__") and not isinstance(passages, str | Mapping)
-    contexts, _ = as_texts(list(passages) if several else passages)
+    several = isinstance(passages, Iterable) and not isinstance(passages, str | Mapping)
+    contexts, _ = as_texts([*passages] if several else passages)
     return {"answer": text_of(reply.get("answer")), "retrieved_contexts": contexts}
 
 
-def _answers(
-    asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None,
-    clients: Sequence[Client] = (),
-) -> Run:  # fmt: skip
-    """Call the system of each row, which may use `clients`, for answers that are not in the store."""
+def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, **how: Any) -> Run:
+    """Call the system of each row, which may use the clients in `how`, for answers that are not in the store."""
     cells = [
         Cell(
             str(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
-            calls=len(clients), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
+            calls=len(how.get("clients", ())), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
             missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
         )
         for row in asked.to_dict("records")
@@ -654,7 +625,7 @@ def _answers(
     async def work(cell: Cell) -> Outcome:
         return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
 
-    return run_cells(cells, work, store, name="answers", label="answer", clients=clients, progress=progress)
+    return run_cells(cells, work, store, name="answers", label="answer", **how)
 
 
 async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
@@ -693,16 +664,15 @@ class Improved:
     notes: pd.DataFrame
     lang: str = "en"
 
-    @property
-    def _answers(self) -> pd.DataFrame:
-        metric = self.gain["metric"].iloc[0]
-        return self.kept[["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]]
-
     def __repr__(self) -> str:
-        return _as_text(self.notes, self._answers)
+        return _as_text(self.notes, self._shown())
 
     def _repr_html_(self) -> str:
-        return _as_html(self.notes, self._answers, self.lang)
+        return _as_html(self.notes, self._shown(), self.lang)
+
+    def _shown(self) -> pd.DataFrame:
+        metric = self.gain["metric"].iloc[0]
+        return self.kept[["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]]
 
 
 def improve(
@@ -766,33 +736,32 @@ def improve(
     called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
     rejudged = failed = unanswered = 0
     with opened(store) as kept:
+        how: dict[str, Any] = {"client": client, "rubric": rubric, "store": kept, "doc": doc, "progress": progress}
         for attempt in range(attempts + 1):
             # Failed judgements are open in the store, so the same call makes them again.
             for left in (2, 1, 0):
-                judged = judge(
-                    current, client=client, rubric=rubric, store=kept, doc=doc, progress=progress, **options
-                )
-                about, unread = judged.attrs["judge"], int((judged[f"{metric}__status"] == "failed").sum())
-                stopped, rejudged = about["stopped"] or stopped, rejudged + unread * bool(left)
+                judged = judge(current, **how, **options)
+                unread = int((judged[f"{metric}__status"] == "failed").sum())
+                stopped, rejudged = judged.attrs["judge"]["stopped"] or stopped, rejudged + unread * bool(left)
                 if not unread or stopped:
                     break
             failed += unread
             rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
-            runs.append(about["run"])
+            runs.append(judged.attrs["judge"]["run"])
             options = options | {"probes": False}
             low = judged[judged[metric] < threshold].assign(system=name)
             if attempt == attempts or low.empty or stopped:
                 break
-            hints = [text_of(hint) or "" for hint in low["suggestion"]]
+            hints = low["suggestion"].map(lambda hint: text_of(hint) or "")
             low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
-            answered = _answers(low, {name: called_for}, kept, progress, clients)
+            answered = _answers(low, {name: called_for}, kept, clients=clients, progress=progress)
             stopped = answered.stopped
             runs.append(answered.id)
-            # The passages of the case are kept where the system returned none.
-            values = ((value or {}).items() for value in answered.frame["value"])
-            known = [{key: value for key, value in items if value is not None} for items in values]
-            rows = zip(current.loc[low.index].to_dict("records"), known, strict=True)
-            next_rows = [row | reply for row, reply in rows if "answer" in reply]
+            next_rows = []
+            for row, reply in zip(current.loc[low.index].to_dict("records"), answered.frame["value"], strict=True):
+                if reply and reply["answer"]:
+                    # The passages of the case are kept where the system returned none.
+                    next_rows.append(row | {key: value for key, value in reply.items() if value is not None})
             unanswered += 0 if stopped else len(low) - len(next_rows)
             if not next_rows:
                 break
@@ -801,23 +770,22 @@ def improve(
         bill = pd.concat([kept.frame(run, attempts="all") for run in runs], ignore_index=True)
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
     by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
+    tokens = [spent["tokens_in"], spent["tokens_out"]]
     cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
-    unknown_tokens = None in (spent["tokens_in"], spent["tokens_out"])
-    cost |= {"tokens": None if unknown_tokens else int(spent["tokens_in"] + spent["tokens_out"])}
+    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
-    words = {part: number(gain[part], 2) for part in ("before", "after")}
-    words |= {"metric": metric, "n": gain["n"], "threshold": f"{threshold:g}"}
-    words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
-    told: list[tuple[str, Any, dict[str, Any]]] = [
-        ("gained", gain["n_tried"], words), ("same_judge", gain["n_tried"], {}),
-        ("gained_nothing", gain["n"] and not (cost["answers"] or stopped), words),
-        ("cost", True, cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})),
-        ("rejudged", rejudged, {"n": rejudged, "left": failed}), ("unanswered", unanswered, {"n": unanswered}),
-        ("stopped", stopped, {"why": stopped}),
+    shown = {part: number(gain[part], 2) for part in ("before", "after")}
+    shown |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
+    words = gain | shown | {"tried": gain["n_tried"], "threshold": f"{threshold:g}"}
+    told: list[Told] = [
+        ("gained", metric, gain["n_tried"], words), ("same_judge", metric, gain["n_tried"], {}),
+        ("gained_nothing", metric, gain["n"] and not (cost["answers"] or stopped), words),
+        ("cost", metric, True, cost | ({"tokens": say("judge.loop.unreported")} if None in tokens else {})),
+        ("rejudged", metric, rejudged, {"n": rejudged, "left": failed}),
+        ("unanswered", metric, unanswered, {"n": unanswered}), ("stopped", metric, stopped, {"why": stopped}),
     ]
-    notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, holds, words in told if holds]
     best = whole[whole["kept"]].reset_index(drop=True)
-    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes), lang)
+    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes_of(lang, "loop", told)), lang)
 
 
 def need_one_system(cases: pd.DataFrame) -> None:
@@ -829,19 +797,15 @@ def need_one_system(cases: pd.DataFrame) -> None:
         )
 
 
-def _gain(
-    attempts: pd.DataFrame, metric: str, doc: str, level: float
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _gain(attempts: pd.DataFrame, metric: str, doc: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
     attempts = attempts.sort_values(["__case", "attempt"], kind="stable", ignore_index=True)
-    best = attempts.sort_values(metric, ascending=False, kind="stable", na_position="last")
-    attempts["kept"] = attempts.index.isin(best.drop_duplicates("__case").index)
-    first = attempts[attempts["attempt"] == 0].set_index("__case")
-    attempts[f"{metric}__before"] = attempts["__case"].map(first[metric])
-    kept = attempts[attempts["kept"]].set_index("__case")
+    by_case = attempts[metric].astype(float).groupby(attempts["__case"])
+    attempts["kept"] = attempts.index.isin(by_case.transform(lambda part: part.fillna(-np.inf).idxmax()))
+    attempts[f"{metric}__before"] = by_case.transform(lambda part: part.iloc[0])
+    kept = attempts[attempts["kept"] & attempts[f"{metric}__before"].notna()]
+    before, after = (kept[name].astype(float) for name in (f"{metric}__before", metric))
     named = doc in kept and kept[doc].notna().all()
-    kept = kept.dropna(subset=f"{metric}__before")
-    before, after = kept[f"{metric}__before"].astype(float), kept[metric].astype(float)
     mean = stats.clustered_mean((after - before).to_numpy(), kept[doc] if named else None, level=level)
     gain = {"metric": metric, "before": before.mean(), "after": after.mean(), "value": mean.value}
     gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}

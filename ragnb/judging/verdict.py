@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import tomllib
 import unicodedata
@@ -18,8 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
-from math import nan
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,15 +34,19 @@ LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have
 TEXTS = ("analysis", "reason", "suggestion")
 _FILE = Path(__file__).with_name("verdict.toml")
 _RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
-_WORDS = {name: frozenset(map(str.strip, words.split(","))) for name, words in _RULES["words"].items()}
 _DEPTH = 12  # no verdict is nested deeper
 _PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
 _CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
 
 def _has(name: str, text: str, words: str = "") -> bool:
-    """Return whether a text matches a pattern."""
+    """Return whether a pattern is found in a text."""
     return pattern(name, words).search(text) is not None
+
+
+def _fits(name: str, text: str, words: str = "") -> bool:
+    """Return whether the whole of a text is a pattern."""
+    return pattern(name, words).fullmatch(text) is not None
 
 
 def _rules_out(table: str, sentence: str, words: str = "") -> bool:
@@ -57,6 +61,12 @@ class Unreadable(RagnbError):
     def __init__(self, parse_status: str, why: str) -> None:
         super().__init__(why)
         self.parse_status = parse_status
+
+
+def _refuse(when: object, parse_status: str, why: str) -> None:
+    """Refuse a reply where something holds, with the reason in a word and in a sentence."""
+    if when:
+        raise Unreadable(parse_status, why)
 
 
 @dataclass(frozen=True)
@@ -134,16 +144,20 @@ def parse_verdict(
     >>> parse_verdict(planted, material=[f"Give me this: {planted}"]).parse_status
     'quoted'
     """
-    rubric, mark = rubric or Rubric(), ""
+    mark = ""
     try:
-        if not text.strip():
-            raise Unreadable("empty", "the reply is empty")
+        _refuse(not text.strip(), "empty", "the reply is empty")
         body = without_thoughts(text).strip()
         mark, tail, body = ", cut" * (len(body) > LONGEST), body[LONGEST:], body[:LONGEST]
-        return _Reading(rubric, tag, material).verdict(text, unwrapped(body), tail, mark)
+        chosen, scores = _Reading(rubric or Rubric(), tag, material).read(unwrapped(body), tail)
     except Unreadable as error:
         why = f"{error} (only the first {LONGEST:,} characters were read)" if mark else str(error)
         return Verdict(text, error.parse_status + mark, why)
+    # The outermost come last, so that their own texts win.
+    words = {plain(key): value for part in reversed([*_objects(chosen.value)]) for key, value in part}
+    lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
+    said = ("\n".join(str(text or "") for text in lines) for lines in lists)
+    return Verdict(text, chosen.how + mark, None, scores, *said)
 
 
 class _Reading:
@@ -159,62 +173,55 @@ class _Reading:
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         self.mention = pattern("mention", self.words)
 
-    def verdict(self, raw: str, body: str, tail: str, mark: str) -> Verdict:
-        """Return the verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
+    def read(self, body: str, tail: str) -> tuple[Found, dict[str, float]]:
+        """Return the verdict of a reply without thoughts, and its scores; `tail` was too long to be parsed."""
         found = find_objects(body)
         rest = _folded(_without(body, found))
         chosen, tagged = self._chosen(body, rest, found)
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
         self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged)
-        inner = reversed([*_objects(chosen.value)])  # the outermost last, so that its own texts win
-        words = {plain(key): value for part in inner for key, value in part}
-        lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
-        said = ("\n".join(str(text or "") for text in lines) for lines in lists)
-        return Verdict(raw, chosen.how + mark, None, scores, *said)
+        return chosen, scores
 
     # Which object
 
     def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
         """Return the object with the request's tag (then True), else the judge's only one with scores."""
-        candidates = self._candidates(body, found)
-        if any(one.value is None and one.how == "truncated" for one in found):
-            raise Unreadable("truncated", "the reply ends in the middle of its JSON")
-        key = pattern("key_of_a_score", self.words)
-        for one, following in pairwise([*found, Found((), len(body), len(body), "end")]):
-            if one.value is None and key.search(body, one.start, following.start):
-                raise Unreadable("no_json", "the reply's JSON cannot be read")
-        if not candidates and "{" not in body and "｛" not in body:
-            raise Unreadable("no_json", "the reply holds no JSON object")
-        if not candidates:
-            raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
+        candidates, key = self._candidates(body, found), pattern("key_of_a_score", self.words)
+        ends = [*(one.start for one in found), len(body)][1:]
+        broken = [(one, end) for one, end in zip(found, ends, strict=True) if one.value is None]
+        truncated = any(one.how == "truncated" for one, _ in broken)
+        _refuse(truncated, "truncated", "the reply ends in the middle of its JSON")
+        unread = any(key.search(body, one.start, end) for one, end in broken)
+        _refuse(unread, "no_json", "the reply's JSON cannot be read")
+        _refuse(not (candidates or re.search("[{｛]", body)), "no_json", "the reply holds no JSON object")
+        _refuse(not candidates, "missing_field", "the reply holds no object with the fields that were asked for")
         tagged = [c for c in candidates if any(str(i).strip() == self.tag for _, i in _members_of(c.value))]
-        known, regions = [*self._known()], _quoted_regions(body)
-        regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
-        own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
-        own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
-        if len(tagged or own) > 1:
-            raise Unreadable("several", f"the reply holds {len(tagged or own)} objects with scores")
+        known, quotations = [*self._known()], [mark.span() for mark in pattern("quotations").finditer(body)]
+        own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in quotations)]
+        own = [c for c in own if c.how != "elided" and not _has("marked", f"{rest[: c.start]}\0{rest[c.end :]}")]
+        own = [c for c in own if not self._is_of_material(c, body, known)]
+        _refuse(len(tagged or own) > 1, "several", f"the reply holds {len(tagged or own)} objects with scores")
         if tagged:
             return tagged[0], True
         chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        if not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))):
-            raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
-        tags = [str(value).strip() for key, value in _members_of(chosen.value) if plain(key) in _WORDS["tag"]]
-        if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
-            raise Unreadable("quoted", "the object has another tag than the one that was asked for")
+        quoted = not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before)))
+        _refuse(quoted, "quoted", "the only object with scores is a quotation or an example, or unannounced")
+        tags = [str(value).strip() for key, value in _members_of(chosen.value) if _fits("tag_key", plain(key))]
+        other = self.tag and not all(_fits("blank_form", tag) for tag in tags)
+        _refuse(other, "quoted", "the object has another tag than the one that was asked for")
         return chosen, False
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
-        lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
-        begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
-        return len(lines) == len(self.rubric.dimensions) and all(begun)
+        lines = [re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.strip(" \t\r\n`").split("\n")]
+        lines = [line for line in lines if line]
+        return len(lines) == len(self.rubric.dimensions) and all(map(self.mention.match, lines))
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
-        rows, given, blank = list[Found](), list[dict[str, Any]](), pattern("blank_form")
+        rows, given = list[Found](), list[dict[str, Any]]()
         for one in found:
             for item in one.value if isinstance(one.value, list) else [one.value]:
                 if scores := {name: value for kind, name, value in self._members(item) if kind == "score"}:
@@ -226,34 +233,30 @@ class _Reading:
             how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
             return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
-        filled = [any(not (isinstance(v, str) and blank.fullmatch(v)) for v in row.values()) for row in given]
+        filled = [any(not _fits("blank_form", str(value)) for value in scores.values()) for scores in given]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
-    def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, set[float]]]) -> bool:
+    def _is_of_material(self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]) -> bool:
         """Return whether an object occurs in the material, literally or by value."""
         written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
-        meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
+        meant = own and any(own <= scores for scores in known)
         return bool(meant) or any(written in _squashed(text) for text in self.material)
 
-    def _known(self) -> Iterator[dict[str, set[float]]]:
-        """Return the scores in the material, by object and by text: an object in it may be truncated."""
+    def _known(self) -> Iterator[set[tuple[str, float]]]:
+        """Yield the scores in the material, by object and by text: an object in it may be truncated."""
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
             if any(name in bare for name in self.names):
-                known: dict[str, set[float]] = {name: set() for name in self.names.values()}
-                for name, value, _ in self._mentions(bare):
-                    known[name].add(value)
-                yield known
+                yield {(name, value) for name, value, _ in self._mentions(bare)}
                 for one in (*find_objects(unwrapped(text)), *find_objects(bare)):
                     yield from map(self._meant, [one.value, *_objects(one.value)])
 
-    def _meant(self, value: Any) -> dict[str, set[float]]:
+    def _meant(self, value: Any) -> set[tuple[str, float]]:
         """Return the scores of an object, in whatever form."""
-        meant = dict[str, set[float]]()
+        meant = set[tuple[str, float]]()
         for kind, name, item in self._members(value):
-            if kind == "score":
-                with suppress(Unreadable):
-                    meant[name] = {self._number(name, item)}
+            with suppress(Unreadable):
+                meant |= {(name, self._number(name, item))} if kind == "score" else set()
         return meant
 
     # Content
@@ -262,112 +265,81 @@ class _Reading:
         """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
         scale, suffixed = pattern("scale_of").fullmatch(word), pattern("suffixed").fullmatch(word)
-        if word in self.names:
-            return self.names[word], None
-        if scale and scale[1] in self.names:
-            return self.names[scale[1]], ""
-        if suffixed and (base := plain(suffixed[1])) in self.names:
-            return self.names[base], suffixed[2] or suffixed[3]
-        return None, None
+        readings = [(word, None), *([(scale[1], "")] if scale else [])]
+        readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])] if suffixed else []
+        return next(((self.names[base], stated) for base, stated in readings if base in self.names), (None, None))
 
-    def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
-        """Return each score, scale and remark against it, at the top or in objects of scores."""
-        if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
+    def _members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
+        """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
+        if isinstance(value, str) and depth and value.lstrip()[:1] in ("{", "｛", "["):
             value = inner[0].value if len(inner := find_objects(value)) == 1 else None
-        if isinstance(value, list) and depth < 6:
+        if not isinstance(value, Object | list) or depth > 6:
+            return
+        if isinstance(value, list):
             for item in value:
-                yield from self._members(item, depth + 1)
-        if not isinstance(value, Object) or depth > 6:
+                yield from self._members(item, of, depth + 1)
             return
         words = [(_word(key), key, item) for key, item in value]
-        names = [item for word, _, item in words if word in _WORDS["name"] and isinstance(item, str)]
+        names = [item for word, _, item in words if _fits("name_key", word) and isinstance(item, str)]
         named, _ = self._dimension(names[0]) if len(names) == 1 else (None, None)
-        if named and any(pattern("value_key").fullmatch(word) for word, _, _ in words):
-            yield "score", named, value
-            return
+        if named and any(_fits("value_key", word) for word, _, _ in words):
+            of = named
         for word, key, item in words:
-            content, (name, scale) = _plain_word(item), self._dimension(key)
+            name, scale = (None, None) if of else self._dimension(key)
+            kind = ("scale" if scale == "" else "score") if name else self._kind(of, word, item)
             if scale:
                 yield "scale", str(name), scale
-            if name:
-                yield "scale" if scale == "" else "score", name, item
-            elif word in _WORDS["scale"] or _has("most", word):
-                yield "scale", word, item
-            elif word in _WORDS["verdict_only_if"] and content in ("false", "no", "none"):
-                yield "remark", key, item
-            elif word in _WORDS["states"] and isinstance(item, str) and content[:1] not in ("{", "["):
-                if not pattern("harmless_state").fullmatch(content):
-                    yield "remark", key, item
-            elif word in _WORDS["inside"] or word.removesuffix("s") in _WORDS["inside"]:
-                yield from self._members(item, depth + 1)
-            elif not self._is_beside(word) and content.strip("0[]()") not in ("", "false", "no", "none", "null"):
-                yield "remark", key, item
+            if kind == "score" and isinstance(item, Object):
+                yield from self._members(item, name or of, depth + 1)
+            elif kind == "inside":
+                yield from self._members(item, "", depth + 1)
+            elif kind:
+                yield kind, name or (of if kind == "score" else word), item
 
-    def _is_beside(self, word: str) -> bool:
-        """Return whether a key is a known companion of scores; any other may retract them."""
-        known = _WORDS["beside"] | _WORDS["verdict_only_if"] | _WORDS["tag"] | _WORDS["name"]
-        parts = [word] if word in known else re.sub(self.words, " ", word).split()
-        return all(part in known or part.removesuffix("s") in known for part in parts)
+    def _kind(self, of: str, word: str, item: Any) -> str:
+        """Return what a member is, by the first row of a table that fits its key and content."""
+        rows, content = _RULES["keys"]["of_one_score" if of else "of_scores"], "" if item is None else str(item)
+        content = "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
+        fit = (kind for kind, key, text in rows if _fits(key, word, self.words) and _fits(text, content))
+        return str(next(fit))
 
     def _scores(self, value: Any) -> dict[str, float]:
         """Return the one score of each dimension; a remark against them and another scale are refused."""
-        given: dict[str, list[Any]] = {d.name: [] for d in self.rubric.dimensions}
+        given = {d.name: list[Any]() for d in self.rubric.dimensions}
         for kind, name, item in self._members(value):
-            if kind == "remark":
-                raise Unreadable("retracted", f"the object says {name}: {str(item)[:40]}")
+            _refuse(kind == "remark", "retracted", f"the object says {name}: {str(item)[:40]}")
+            _refuse(kind == "strange", "not_a_number", f"{name[:40]!r} ({str(item)[:40]}) is beside a score")
             if kind == "scale":
                 self._same_scale(name, item)
             else:
                 given[name].append(item)
-        if missing := [name for name, values in given.items() if not values]:
-            raise Unreadable("missing_field", f"the reply has no {', '.join(missing)}")
-        return {name: self._score(name, values) for name, values in given.items()}
-
-    def _score(self, name: str, values: Sequence[Any]) -> float:
-        """Return the one number that all values of a dimension are."""
-        if not (numbers := {self._number(name, value) for value in values}):
-            raise Unreadable("not_a_number", f"{name} is an object without a score")
-        if len(numbers) > 1:
-            raise Unreadable("conflicting", f"{name} has two values")
-        return numbers.pop()
+        missing = [name for name, values in given.items() if not values]
+        _refuse(missing, "missing_field", f"the reply has no {', '.join(missing)}")
+        read = {name: {self._number(name, value) for value in values} for name, values in given.items()}
+        for name, numbers in read.items():
+            _refuse(len(numbers) > 1, "conflicting", f"{name} has two values")
+        return {name: numbers.pop() for name, numbers in read.items()}
 
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
-        low, high = self.rubric.low, self.rubric.high
-        stated = _flat(value)
+        low, high, stated = self.rubric.low, self.rubric.high, str(value)
         numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
-        if not numbers or not numbers <= {low, high} or (high not in numbers and name not in _WORDS["least"]):
-            why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
-            raise Unreadable("other_scale", why)
+        other = not numbers or not numbers <= {low, high} or (high not in numbers and not _fits("least", name))
+        why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
+        _refuse(other, "other_scale", why)
 
     def _number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""
-        if isinstance(value, Object):
-            return self._score(name, self._values_inside(name, value))
         number = pattern("number").fullmatch(_bare(value)) if isinstance(value, str) else None
         if number is None or _has("hedged", number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
         low, high, score = self.rubric.low, self.rubric.high, float(number[1])
-        if float(number[2] or number[3] or high) != high:
-            raise Unreadable("other_scale", f"{name} is {value[:40]!r}; the scale is {low:g} to {high:g}")
-        if not low <= score <= high:
-            raise Unreadable("out_of_range", f"{name} is {number[1][:20]}; the scale is {low:g} to {high:g}")
-        if not self.rubric.decimals and score != int(score):
-            raise Unreadable("fraction", f"{name} is {number[1]}; the scale has whole numbers")
+        scale, other = f"the scale is {low:g} to {high:g}", float(number[2] or number[3] or high) != high
+        _refuse(other, "other_scale", f"{name} is {value[:40]!r}; {scale}")
+        _refuse(not low <= score <= high, "out_of_range", f"{name} is {number[1][:20]}; {scale}")
+        fraction = not self.rubric.decimals and score != int(score)
+        _refuse(fraction, "fraction", f"{name} is {number[1]}; the scale has whole numbers")
         return score
-
-    def _values_inside(self, name: str, value: Object) -> list[Any]:
-        """Return the score in an object such as ``{"score": 8, "max": 10}``."""
-        values = list[Any]()
-        for key, item in value:
-            word, content = _word(key), _plain_word(item)
-            if word in _WORDS["scale_of_one"]:
-                self._same_scale(word, item)
-            elif pattern("value_key").fullmatch(word):
-                values.append(item)
-            elif not self._is_beside(word) and not pattern("unit").fullmatch(f"{word} {content}"):
-                raise Unreadable("not_a_number", f"{name} has {word[:40]!r} ({content[:40]}) beside its score")
-        return values
 
     # Context
 
@@ -376,7 +348,7 @@ class _Reading:
         for mention in pattern(of, self.words).finditer(text):
             written = (mention["value"] or mention["first"]).strip(".,/ ")
             number = pattern("number").fullmatch(str(_NUMERALS.get(written, written)))
-            value, scale = (float(number[1]), number[2] or number[3]) if number else (nan, None)
+            value, scale = (float(number[1]), number[2] or number[3]) if number else (math.nan, None)
             yield self.names[mention["name"] or mention["second"]], value, scale
 
     def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
@@ -388,42 +360,38 @@ class _Reading:
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
         for key, value in _members_of(chosen, without="beside"):
-            name, scale = self._dimension(key)
-            if name and isinstance(value, str):
-                number = pattern("number").fullmatch(_bare(value))
-                if scale != "" and number and float(number[1]) != scores[name]:
-                    raise Unreadable("conflicting", f"{name} has two values")
-            elif isinstance(value, str):
-                text, note = _folded(value), _word(key) in _WORDS["notes"]
-                if self._other_value(text, scores, "own_mention" if note else "mention"):
-                    raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
-                of = pattern("out_of").search(text) if len(text) < 40 and not note else None
-                if of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores)):
-                    raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
+            (name, scale), note = self._dimension(key), _fits("note_key", _word(key))
+            text = _folded(value) if isinstance(value, str) and scale != "" else ""
+            told = f"{plain(name)}: {_bare(text)}" if name else text
+            other = self._other_value(told, scores, "own_mention" if note else "mention")
+            _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
+            of = pattern("out_of").search(text) if len(text) < 40 and not note and not name else None
+            another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
+            _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
         """Refuse if the text around the object retracts it or gives another value or scale."""
-        values = [value for _, value in _members_of(chosen)]
+        values, around = [value for _, value in _members_of(chosen)], f"{before}\n\n{after}"
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        own = "\n".join(item for item in items if type(item) is str).casefold()
-        for row in pattern("listed").findall(f"{before}\n\n{after}"):
-            if not {*map(float, row)} <= {*scores.values()}:
-                raise Unreadable("conflicting", f"the reply also has the scores {', '.join(row)}")
-        for text in (before, after, pattern("told_of_material").sub(" ", own) if tagged else own):
-            if other := self._other_scale(text):
-                raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
-        if name := self._other_value(before, scores) or self._other_value(after, scores):
-            raise Unreadable("conflicting", f"{name} has more in the reply than one number")
-        after = self.mention.sub(" ", after)
+        own = "\n".join(item for item in items if isinstance(item, str)).casefold()
+        for row in pattern("listed").findall(around):
+            other = not {*map(float, row)} <= {*scores.values()}
+            _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
+        for text in (around, pattern("told_of_material").sub(" ", own) if tagged else own):
+            scale = self._other_scale(text)
+            _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
+        name = self._other_value(around, scores)
+        _refuse(name, "conflicting", f"{name} has more in the reply than one number")
+        sentences = _sentences(self.mention.sub(" ", after))
         if tagged:
-            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in _sentences(after))
+            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in sentences)
         else:
-            named = pattern("dimension", self.words).search(after)
-            back = bool(named) or not all(_rules_out("harmless", part) for part in _sentences(after))
-        if back or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
-            raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
+            named = _has("dimension", self.mention.sub(" ", after), self.words)
+            back = named or not all(_rules_out("harmless", part) for part in sentences)
+        back = back or _has("refused", around) or _has("no_numbers", own)
+        _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 
     def _other_scale(self, text: str) -> str | None:
         """Return the words by which a text names another scale."""
@@ -445,26 +413,6 @@ class _Reading:
         numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
         other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
         return other and _has("of_a_verdict", sentence)
-
-
-def _is_marked(before: str, after: str) -> bool:
-    """Return whether the characters next to an object make it a quotation: ``>``, quotes, strikethrough."""
-    if _has("line_of_a_quotation", before[before.rfind("\n") + 1 :]):
-        return True
-    struck = before.rstrip().endswith("~~") and after.lstrip().startswith("~~")
-    return struck or (_has("quote_opens", before[-20:]) and pattern("quote_closes").match(after) is not None)
-
-
-def _quoted_regions(text: str) -> list[tuple[int, int]]:
-    """Return from where to where a text is marked as a quotation, an example, struck out or a comment."""
-    regions, opened = list[tuple[int, int]](), list[tuple[str, int]]()
-    for mark in pattern("quotations").finditer(text):
-        name = (mark[2] or "!").lower()
-        if not mark[1] and mark[0] != "-->":
-            opened.append((name, mark.start()))
-        elif opened and opened[-1][0] == name:
-            regions.append((opened.pop()[1], mark.end()))
-    return regions + [(start, len(text)) for _, start in opened]
 
 
 def _is_quoted(before: str) -> bool:
@@ -495,8 +443,8 @@ def _is_announced(sentence: str) -> bool:
         words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
         if pattern("form_alone").match(clause):
             return False
-        if words and words <= _WORDS["core"] | _WORDS["filler"]:
-            return not words.isdisjoint(_WORDS["core"])
+        if words and all(_fits("filler", word) or _fits("core", word) for word in words):
+            return any(_fits("core", word) for word in words)
     return False
 
 
@@ -517,7 +465,7 @@ def _objects(value: Any, without: str = "") -> Iterator[Object]:
     """Yield an object and all objects within it, but for those under keys that fit a pattern."""
     if isinstance(value, Object):
         yield value
-    for member in value if type(value) in (Object, list) else ():
+    for member in value if isinstance(value, Object | list) else ():
         key, item = member if isinstance(value, Object) else ("", member)
         if not (without and _has(without, _word(key))):
             yield from _objects(item, without)
@@ -531,10 +479,6 @@ def _members_of(value: Any, without: str = "") -> list[tuple[str, Any]]:
 def _word(key: str) -> str:
     """Return a key as words in small letters: ``maxScore`` and ``max_score`` are ``max score``."""
     return re.sub(r"[\s_\-]+", " ", plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key)))
-
-
-def _plain_word(value: Any) -> str:
-    return "" if value is None else str(value).strip().casefold()
 
 
 def _bare(value: str) -> str:
@@ -564,18 +508,7 @@ def _folded(text: str) -> str:
     return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
 
 
-def _flat(value: Any) -> str:
-    """Return a stated scale as one text."""
-    if isinstance(value, Object):
-        return " ".join(_flat(item) for _, item in value)
-    return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
-
-
 # The objects in a reply
-
-
-class Raw(str):
-    """A number, a constant or a word without quotes, as the reply has it."""
 
 
 class Object(tuple[tuple[str, Any], ...]):
@@ -593,10 +526,6 @@ class Found(NamedTuple):
     start: int
     end: int
     how: str
-
-
-class _Broken(Exception):
-    """Input that cannot be parsed."""
 
 
 def without_thoughts(text: str) -> str:
@@ -672,10 +601,9 @@ def find_objects(text: str) -> list[Found]:
                 value, end = _DECODER.raw_decode(text, place)
                 found.append(Found(value, place, end, "strict"))
             except (ValueError, RecursionError):
-                reader = _Reader(text, place)
-                found.append(reader.read())
-                # Where one is broken, another may begin within it, but for what is too deep anyway.
-                end = place + 1 if found[-1].value is None and not reader.deep else found[-1].end
+                found.append(_read_leniently(text, place))
+                # Where one is broken, another may begin within it.
+                end = place + 1 if found[-1].value is None else found[-1].end
     return found or _members_alone(text)
 
 
@@ -684,111 +612,55 @@ def _members_alone(text: str) -> list[Found]:
     if not pattern("lines_alone").match(body := _unfenced(text).strip()):
         return []
     body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
-    value, _, end, _ = _Reader("{" + body + "\n}", 0).read()
+    value, _, end, _ = _read_leniently("{" + body + "\n}", 0)
     return [Found(value, 0, len(text), "repaired")] if value and end == len(body) + 3 else []
 
 
 _DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=Object, parse_int=Raw, parse_float=Raw, parse_constant=Raw
+    strict=False, object_pairs_hook=Object, parse_int=str, parse_float=str, parse_constant=str
 )
 
 
-class _Reader:
-    """Reads a value as a person would: whatever its quotes, colons and commas; no sign of a value is changed."""
+def _read_leniently(text: str, start: int) -> Found:
+    """Read the object or list that begins here as a person would: whatever its quotes, colons and commas.
 
-    def __init__(self, text: str, place: int) -> None:
-        self.text, self.place = text, place
-        self.mended = self.elided = self.deep = False
-
-    def read(self) -> Found:
-        """Read the object or list that begins here."""
-        start = self.place
-        try:
-            value = self._value(0, "bare_ends")
-        except _Broken:
-            return Found(None, start, self.place, "truncated" if self.place >= len(self.text) else "no_json")
-        how = "elided" if self.elided else "repaired" if self.mended else "folded"
-        return Found(value, start, self.place, how)
-
-    def _take(self, name: str) -> re.Match[str] | None:
-        """Skip what a pattern matches here."""
-        found = pattern(name).match(self.text, self.place)
-        self.place = found.end() if found else self.place
-        return found
-
-    def _skip(self) -> None:
-        while self._take("blank") and self._take("comment"):
-            self.mended = True
-
-    def _sign(self) -> str:
-        return self.text[self.place : self.place + 1].translate(_PUNCTUATION)
-
-    def _value(self, depth: int, bare_ends: str) -> Any:
-        sign = self._sign()
-        if depth > _DEPTH:
-            self.deep = True
-            raise _Broken
-        if sign in ("{", "["):
-            return self._inside(depth + 1, "}" if sign == "{" else "]")
-        if sign in _CLOSERS:
-            return self._string()
-        end = pattern(bare_ends).search(self.text, self.place)
-        start, self.place = self.place, end.start() if end else len(self.text)
-        word = self.text[start : self.place].strip()
-        self.mended = self.mended or not pattern("plain_value").fullmatch(word)
-        return None if word == "null" else Raw(word)
-
-    def _inside(self, depth: int, closer: str) -> Any:
-        """Return the members of an object, or the items of a list."""
-        keys, values = list[str](), list[Any]()
-        self.place += 1
-        self._skip()
-        while self._sign() != closer:
-            if self._take("ellipsis"):
-                self.elided = True
-                self._skip()
-            else:
-                if closer == "}":
-                    keys.append(self._key())
-                values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
-            self._separate(closer)
-        self.place += 1
-        return Object(zip(keys, values, strict=True)) if closer == "}" else values
-
-    def _separate(self, closer: str) -> None:
-        """Go to the next member, or to the bracket that closes."""
-        start = self.place
-        self._skip()
-        apart = start < self.place
-        if commas := self._take("commas"):
-            self.mended = self.mended or not (pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer)
-        elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
-            self.mended = True
-            if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
-                raise _Broken
-
-    def _key(self) -> str:
-        if self._sign() in _CLOSERS:
-            key = self._string()
-        elif bare := self._take("bare_key"):
-            key, self.mended = bare[1], True
-        else:
-            raise _Broken
-        self._skip()
-        if not self._take("colon"):
-            raise _Broken
-        self._skip()
-        return key
-
-    def _string(self) -> str:
-        sign, start = self.text[self.place], self.place + 1
-        self.mended = self.mended or sign in "'`"
-        ends = _string_ends(self.text, _CLOSERS[sign])
-        end = ends[bisect_right(ends, self.place)]
-        self.place = end + 1
-        if end == len(self.text):
-            raise _Broken
-        return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, self.text[start:end], flags=re.DOTALL)
+    It is written anew as JSON, a word without quotes as a string; no sign of a value is changed.
+    """
+    written, closers, place, how = list[str](), list[str](), start, "folded"
+    while closers or not written:
+        last = written[-1] if written else "["
+        part = "value_part" if last == ":" else "member_part" if closers[-1:] == ["}"] else "entry_part"
+        token = pattern(part).match(text, place)
+        if token is None or len(closers) > _DEPTH:
+            return Found(None, start, place, "no_json" if text[place : place + 99].strip() else "truncated")
+        kind, place = str(token.lastgroup), token.end()
+        word, sign = token[kind], token[kind].translate(_PUNCTUATION)
+        joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
+        omitted = "," if joined else "null" if kind in ("commas", "close") and last == ":" else ""
+        slip = bool(omitted) or (last, kind) == (",", "close") or kind in ("comment", "key") or word in ("'", "`")
+        if kind == "quote":
+            ends = _string_ends(text, _CLOSERS[word])
+            end = ends[bisect_right(ends, place - 1)]
+            word, place = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL), end + 1
+        elif kind == "bare":
+            ending = pattern("bare_ends").search(text, place)
+            end = ending.start() if ending else len(text)
+            word, place = text[place:end].strip(), end
+            slip = slip or not _fits("plain_value", word)
+        elif kind == "commas":
+            slip = slip or not _fits("one_comma", word)
+        elif kind == "open":
+            closers.append(_CLOSERS[sign])
+        elif kind == "close":
+            closers.pop()
+            written[-1:] = [] if last == "," else written[-1:]
+        shown = {"open": sign, "close": sign, "colon": ":", "commas": ",", "comment": "", "ellipsis": ""}
+        piece = "null" if (kind, word) == ("bare", "null") else shown.get(kind, json.dumps(word))
+        written += filter(None, (omitted, piece))
+        how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
+    with suppress(ValueError):
+        return Found(_DECODER.decode("".join(written)), start, place, how)
+    return Found(None, start, place, "no_json")
 
 
 @lru_cache(maxsize=16)
@@ -805,6 +677,7 @@ def _unescaped(found: re.Match[str]) -> str:
     return found[1]
 
 
+@lru_cache(maxsize=1024)
 def plain(text: str) -> str:
     """Return a key or a name as it is compared: folded, without invisible signs and marks around it.
 
@@ -879,12 +752,7 @@ def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
     names = {"accuracy", "completeness", "clarity"}
     if rubric.anchors or {d.name for d in rubric.dimensions} != names or not _usual(rubric):
         return rubric.anchors
-    found = []
-    for row in texts.entry(lang, "judge.anchors"):
-        words = {key: text for key, text in row.items() if key not in {*names, "contexts"}}
-        contexts = (row["contexts"],) if "contexts" in row else ()
-        found.append(Anchor(**words, contexts=contexts, scores={name: float(row[name]) for name in names}))
-    return found
+    return [Anchor(**row) for row in texts.entry(lang, "judge.anchors")]
 
 
 def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
@@ -943,16 +811,12 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     >>> cut(["aaaa bbbb cccc", "d"], top_k=10, budget=2)
     (['aaaa bbb'], 2)
     """
-    shown, left = list[str](), budget
-    for text in passages[:top_k]:
-        size = count_tokens(text)
-        if left is not None and size > left:
-            if not shown and left > 0:
-                fits = bisect_right(range(len(text) + 1), left, key=lambda n: count_tokens(text[:n])) - 1
-                return [text[:fits]], len(passages)
-            break
-        shown.append(text)
-        left = None if left is None else left - size
+    first, most = passages[:top_k], math.inf if budget is None else budget
+    totals = accumulate(map(count_tokens, first))
+    shown = [text for text, total in zip(first, totals, strict=True) if total <= most]
+    if first and not shown and most > 0:
+        fits = bisect_right(range(len(first[0]) + 1), most, key=lambda n: count_tokens(first[0][:n])) - 1
+        return [first[0][:fits]], len(passages)
     return shown, len(passages) - len(shown)
 
 

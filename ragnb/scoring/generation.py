@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, place
@@ -69,14 +69,12 @@ def passages_of(
     else:
         found = _of_table(documents, encoding, columns or {})
     rows = [(name, text.strip()) for name, text in found if text.strip()]
-    if not rows:
+    table = pd.DataFrame(rows, columns=["doc_name", "text"])
+    if table.empty:
         raise RagnbError(f"{documents if isinstance(documents, str | Path) else 'the frame'}: holds no text")
-    seen = Counter[str]()
-    table = []
-    for name, text in rows:
-        seen[name] += 1
-        table.append((name, f"{name}#{seen[name]}", text))
-    return pd.DataFrame(table, columns=["doc_name", "unit", "text"])
+    nth = table.groupby("doc_name").cumcount() + 1
+    table.insert(1, "unit", [f"{name}#{n}" for name, n in zip(table["doc_name"], nth, strict=True)])
+    return table
 
 
 def _of_folder(folder: Path, encoding: str) -> Iterator[tuple[str, str]]:
@@ -127,8 +125,8 @@ def _wide(text: str) -> int:
 class _Reply(BaseModel):
     """The form of a reply: a question, and where it can be answered the answer and its evidence."""
 
-    question: str
-    answer: str = ""
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    answer: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
     evidence: list[str] = []
 
 
@@ -207,25 +205,18 @@ class Plan:
 
     async def work(self, cell: Cell) -> Outcome:
         """Ask for one question; what cannot be used is dropped, with the reason."""
-        found = await self.asker.ask_once(self.prompt(cell.inputs), _read)
+        found = await self.asker.ask_once(self.prompt(cell.inputs), _Reply.model_validate_json)
         if cell.inputs["kind"] == "unanswerable":
             near = {row["unit"]: row["text"] for row in self._nearest(found.question)} | cell.inputs["passages"]
             ask = with_data(self.say("generate.check"), {"question": found.question, "passages": near})
             answered = await self.asker.ask_once(ask, lambda text: _Verdict.model_validate_json(text).answered)
-            return Outcome.of({"dropped": "answered"} if answered else {"question": found.question.strip()})
+            return Outcome.of({"dropped": "answered"} if answered else {"question": found.question})
         lacking = _without_evidence(found.evidence, [*cell.inputs["passages"].values()])
         return Outcome.of({"dropped": lacking} if lacking else found.model_dump())
 
     def _nearest(self, question: str) -> list[dict[Any, Any]]:
         rows = self.passages.to_dict("records")
         return sorted(rows, key=lambda row: -support_lexical(question, [row["text"]]))[:_NEAR]
-
-
-def _read(text: str) -> _Reply:
-    found = _Reply.model_validate_json(text)
-    if not found.question.strip():
-        raise ValueError("'question' is blank")
-    return found
 
 
 def _without_evidence(quotes: Sequence[str], passages: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import inspect
 import math
 import sys
 import tomllib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.errors import RagnbError, did_you_mean, need_known
 from ragnb.readers import read_cases
 from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
@@ -108,8 +108,8 @@ class Plan:
             self.left_out = [name for name in names if SCORERS[name].embeds and self.embeddings is None]
         if len({*names}) < len(names):
             raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
-        if strange := next((name for name in names if name not in SCORERS), None):
-            raise unknown("metric", strange, list(SCORERS))
+        for name in names:
+            need_known("metric", name, list(SCORERS))
         self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
         for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
             if any(scorer.calls) and self.llm is None:
@@ -136,48 +136,44 @@ class Plan:
         calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
         parts = [text for part in inputs.values() for text in ([part] if isinstance(part, str) else part)]
         tokens = calls * _PER_CALL + (calls + scorer.embeds) * sum(count_tokens(str(text)) for text in parts)
-        model, vectors = "ragas" if scorer.by == "ragas" else _WORDING, _name_of(self.embeddings)
+        model, parameters = "ragas" if scorer.by == "ragas" else _WORDING, dict[str, Any]()
+        vectors = {"embeddings": _name_of(self.embeddings)} if scorer.embeds else {}
         if any(scorer.calls) and self.llm is not None:
-            model = self.llm.profile.model
+            model, parameters = self.llm.profile.model, self.parameters
         elif scorer.embeds:
-            model = vectors
-        parameters = self.parameters if any(scorer.calls) else {}
-        parameters = parameters | ({"tool": ragas.installed()} if scorer.by == "ragas" else {})
+            model = vectors["embeddings"]
+        tool = {"tool": ragas.installed()} if scorer.by == "ragas" else {}
         return Cell(
-            sample_id=row["sample_id"], what=scorer.name, inputs=inputs, model=model,
-            parameters=parameters | ({"embeddings": vectors} if scorer.embeds else {}),
-            prompt=texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
+            row["sample_id"], scorer.name, inputs, model, parameters | tool | vectors,
+            texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
             missing=missing, calls=calls + scorer.embeds, tokens=tokens if calls else 0,
             cluster=doc if isinstance(doc, str) else None,
         )  # fmt: skip
 
-    def work(self) -> Callable[[Cell], Awaitable[Outcome]]:
-        """Return what one cell takes: with no passage what follows from that, else whoever computes the metric."""
-        asker = None if self.llm is None else Asker(self.llm, self.parameters)
-        embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
+    async def work(self, cell: Cell) -> Outcome:
+        """Compute a metric of one case; one that is finished without a value is not retried, and is no failure."""
+        try:
+            value, note = await self._value(SCORERS[cell.what], cell.inputs)
+        except Nothing as why:
+            return Outcome.of({"missing": str(why)})
+        return Outcome("ok", value, note)
 
-        async def work(cell: Cell) -> Outcome:
-            scorer, inputs = SCORERS[cell.what], cell.inputs
-            if scorer.follows(inputs):
-                if isinstance(scorer.nothing, str):
-                    return _missing(scorer.nothing)
-                return Outcome("ok", scorer.nothing, "nothing was retrieved")
-            if scorer.by == "wording":
-                value, note = by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
-                return _missing("the answer holds none: 0/0") if math.isnan(value) else Outcome("ok", value, note)
-            try:
-                if scorer.by == "ours" and asker is not None:
-                    value = await relevance(asker, inputs["question"], inputs["retrieved_contexts"], self.lang)
-                else:
-                    judge = asker if any(scorer.calls) else None
-                    value = await ragas.collected(scorer.made_of, inputs, judge, embed if scorer.embeds else None)
-            except Nothing as why:
-                return _missing(str(why))
-            low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
-            score, note = in_range(value, low=low, cosine=bool(scorer.embeds))
-            return Outcome.failed(note or "") if score is None else Outcome("ok", score, note)
-
-        return work
+    async def _value(self, scorer: Scorer, inputs: Mapping[str, Any]) -> tuple[float, str | None]:
+        """Return with no passage what follows from that, else what computes the metric makes of the case."""
+        if scorer.follows(inputs):
+            if not isinstance(scorer.nothing, float):
+                raise Nothing(scorer.nothing)
+            return scorer.nothing, "nothing was retrieved"
+        if scorer.by == "wording":
+            return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
+        judge = Asker(self.llm, self.parameters) if self.llm and any(scorer.calls) else None
+        if scorer.by == "ours" and judge:
+            value = await relevance(judge, inputs["question"], inputs["retrieved_contexts"], self.lang)
+        else:
+            embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
+            value = await ragas.collected(scorer.made_of, inputs, judge, embed if scorer.embeds else None)
+        low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
+        return in_range(value, low=low, cosine=bool(scorer.embeds))
 
     async def _embed(self, given: Sequence[str]) -> list[list[float]]:
         """Return vectors by the caller's function."""
@@ -194,8 +190,8 @@ def _name_of(embeddings: Client | Local | None) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float | None, str | None]:
-    """Return a value of [low, 1] rounded to hide floating-point noise, and its reason.
+def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float, str | None]:
+    """Return a value of [low, 1] rounded to hide floating-point noise, and its reason; any other is a failed call.
 
     Examples
     --------
@@ -205,8 +201,9 @@ def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[f
     rounded = round(value, 12)  # 8 digits of 1/3 would put a mean just below its threshold
     if cosine and rounded < low:
         return low, f"a cosine of {rounded:.2g} counts as {low:g}"
-    fits = math.isfinite(value) and low <= rounded <= 1
-    return (rounded, None) if fits else (None, f"{value:g} is outside {low:g}..1")
+    if not low <= rounded <= 1:
+        raise CallFailed(f"{value:g} is outside {low:g}..1")
+    return rounded, None
 
 
 def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str | None]:
@@ -219,12 +216,9 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
     """
     found = getattr(lexical, name)(answer, contexts)
     value, absent = found if isinstance(found, tuple) else (found, [])
+    if math.isnan(value):
+        raise Nothing("the answer holds none: 0/0")
     return value, f"not in the passages: {', '.join(absent)}" if absent else None
-
-
-def _missing(why: str) -> Outcome:
-    """A finished score without a value: it is not retried, and is not a failure."""
-    return Outcome.of({"missing": why})
 
 
 def evaluate(
@@ -306,7 +300,7 @@ def evaluate(
         about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         clients = [*dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))]
         how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress, "label": "evaluate"}
-        return _scores(plan, run_cells(plan.cells(), plan.work(), kept, name=name, **how))
+        return _scores(plan, run_cells(plan.cells(), plan.work, kept, name=name, **how))
 
 
 def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate:
@@ -423,20 +417,18 @@ def answer_cases(
     async def work(cell: Cell) -> Outcome:
         question = cell.inputs["question"]
         passages = None if retrieve is None else await called("retrieve", retrieve, question)
-        if passages is not None and not isinstance(passages, str | bytes | dict):
-            passages = list(passages)
-        if passages is not None and not (isinstance(passages, list) and all(isinstance(p, str) for p in passages)):
+        passages = passages if passages is None or isinstance(passages, str | bytes | dict) else list(passages)
+        if not (passages is None or (isinstance(passages, list) and all(isinstance(p, str) for p in passages))):
             raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
             raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
         return Outcome.of({"retrieved_contexts": passages, "answer": answer})
 
-    asked = [isinstance(text, str) and bool(text.strip()) for text in frame["question"]]
-    own, lacks = {"version": version} if version else {}, ("question",)
+    own, lacking = {"version": version} if version else {}, missing_fields(frame, ["question"])
     cells = [
-        Cell(name, "answer", {"question": text} | own if there else {}, system, missing=() if there else lacks)
-        for name, text, there in zip(frame["sample_id"], frame["question"], asked, strict=True)
+        Cell(name, "answer", {"question": text} | own, system, missing=missing)
+        for name, text, missing in zip(frame["sample_id"], frame["question"], lacking, strict=True)
     ]
     with opened(store) as kept:
         how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
@@ -453,10 +445,8 @@ def answer_cases(
 
 
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a plain function in a thread, or await a coroutine function; what it raises is a failed call."""
+    """Call a function in a thread, and await what it returns if need be; what it raises is a failed call."""
     try:
-        if inspect.iscoroutinefunction(function):
-            return await function(*args)
         found = await asyncio.to_thread(function, *args)
         return await found if inspect.isawaitable(found) else found
     except (CallFailed, Stop):
