@@ -21,7 +21,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PlainValidator,
@@ -36,7 +35,7 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, did_you_mean, listing, near_names, need_known, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, refuse
+from ragnb.schema import METRICS, Anchor, Dimension, Frozen, Gate, Metric, Profile, Rubric, refuse
 from ragnb.schema.secrets import masked, shown
 
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
@@ -493,13 +492,7 @@ _MetricRow = Annotated[
 Metrics = Annotated[tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)]
 
 
-class _Strict(BaseModel):
-    """Frozen settings that take no key they do not know and repeat no value in a message."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class Bands(_Strict):
+class Bands(Frozen):
     """Where the weighted score, on 0–1, counts as good and where as one to watch; below that it is bad.
 
     Examples
@@ -518,7 +511,7 @@ class Bands(_Strict):
         return self
 
 
-class Damaged(_Strict):
+class Damaged(Frozen):
     """Which share of the input lines may be damaged or lost before the input counts as incomplete.
 
     Examples
@@ -534,7 +527,7 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Function = Annotated[str, Field(strict=True, pattern=r"^[\w.]+:\w+$")]
 
 
-class Generation(_Strict):
+class Generation(Frozen):
     """What kind of question set `ragnb generate` makes of the documents: see `ragnb.generate_cases`.
 
     Examples
@@ -550,7 +543,7 @@ class Generation(_Strict):
     seed: Annotated[int, Field(strict=True)] = 0
 
 
-class System(_Strict):
+class System(Frozen):
     """The system that `ragnb answer` asks: functions as ``package.module:function``, found from the scenario's
     folder.
 
@@ -568,7 +561,7 @@ class System(_Strict):
     improve: Function | None = None
 
 
-class Scenario(_Strict):
+class Scenario(Frozen):
     """The settings of one run: which files, which metrics, which weights, which thresholds.
 
     Built by `load_scenario` from a YAML file, or in memory; paths then are relative to the working directory.

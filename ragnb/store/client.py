@@ -499,7 +499,8 @@ class Client:
         try:
             got = await tries(self._try, meter, asked, endpoint)
             counts = self._count(meter, got, chat)
-            return Call(key, _text_of(got) if chat else _vectors(got, len(asked["input"])), meter.tag, *counts)
+            reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
+            return Call(key, reply, meter.tag, *counts)
         except Again as error:
             fault = CallFailed(f"{error} ({self.retries + 1} tries)")
         except CallFailed as error:

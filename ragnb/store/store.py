@@ -25,7 +25,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -126,8 +126,7 @@ class Store(AbstractContextManager["Store"]):
                 if not _is_busy(error):
                     raise
                 # One of the holders of cells must be the writer; readers need no lock.
-                owners = self._file.execute("SELECT DISTINCT owner FROM claims")
-                writers = " or ".join(str(_holder(owner)) for (owner,) in owners) or "another process"
+                writers = " or ".join(str(holder) for holder, *_ in self.holders()) or "another process"
                 raise RagnbError(
                     f"{self.path}: {writers} has been writing to this store for {self.lease:g} s; "
                     "stop it, then run the same again"
@@ -200,6 +199,10 @@ class Store(AbstractContextManager["Store"]):
                 if left > 0 and not holder.is_gone:
                     self.taken_over.append(f"{holder} showed no activity; its {n} cells are taken over")
 
+    def holders(self) -> list[tuple[_Holder, int, float]]:
+        """Return who has claimed cells, how many, and until when."""
+        return [(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
+
     def claims(self) -> pd.DataFrame:
         """Return the processes that have claimed cells.
 
@@ -209,8 +212,7 @@ class Store(AbstractContextManager["Store"]):
             One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
             does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
         """
-        holders = [(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
-        rows = [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in holders]
+        rows = [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in self.holders()]
         return pd.DataFrame(rows, columns=PARTS["frames"]["claims"], dtype=object)
 
     def renew(self) -> None:
@@ -668,8 +670,7 @@ def _without_keys(row: Row) -> Row:
     hashes: Row = {name: row[name] for name in ("key", "run") if name in row}
     if isinstance(about := row.get("about"), dict) and "inputs" in about:
         hashes["about"] = about | {"parameters": without_secrets(about.get("parameters"))}
-    cleaned = without_secrets({name: value for name, value in row.items() if name not in hashes})
-    return {name: hashes.get(name, cleaned.get(name)) for name in row}
+    return dict(without_secrets(row)) | hashes
 
 
 def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
@@ -681,10 +682,9 @@ def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
             last = row.get("id", 0)
             yield row
     except _UNREADABLE:
-        most = _last(file, table)
-        with suppress(*_UNREADABLE):  # no row is smaller than 64 bytes
-            most = _pragma(file, "page_size") * _pragma(file, "page_count") // 64 if most is None else most
-        for number in range(last + 1, (most or 0) + 1):
+        if (most := _last(file, table)) is None:  # no row is smaller than 64 bytes
+            most = _pragma(file, "page_size") * _pragma(file, "page_count") // 64
+        for number in range(last + 1, most + 1):
             with suppress(*_UNREADABLE):
                 yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
 
@@ -998,8 +998,8 @@ class _Job:
                     warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
                 if held and not claimed and time.monotonic() >= notice_at:
                     notice_at = math.inf
-                    rows = (await self._on_disk(self.store.claims)).to_dict("records")
-                    names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
+                    holders = await self._on_disk(self.store.holders)
+                    names = (f"{holder} (until {_date(until)})" for holder, _, until in holders)
                     waiting = (
                         f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
                         f"shows no activity for {self.store.lease:g} s, this run takes them over"
@@ -1019,7 +1019,6 @@ class _Job:
                 number, call = known
             else:
                 call = await send()
-                call = replace(call, reply=self._redacted(call.reply))
                 number = await self._keep(call)
         meter.latest[task] = number
         if not isinstance(call.reply, str):
