@@ -149,19 +149,20 @@ class Store(AbstractContextManager["Store"]):
             if file.execute(PARTS["again"], known).rowcount:
                 return run
             insert(file, "runs", [(run, _now(), text, _clean(name))])
-            there = self._keys_of(cells, "SELECT key FROM cells")
-            missing = {cell.key: cell for cell in cells if cell.key not in there}
-            insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in missing.items()))
+            fresh = self._without(cells, "SELECT key FROM cells")
+            insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in fresh.items()))
             insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
         return run
 
-    def _keys_of(self, cells: Iterable[Cell], query: str) -> set[str]:
+    def _without(self, cells: Iterable[Cell], query: str) -> dict[str, Cell]:
+        left = {cell.key: cell for cell in cells}
         among = f"{query} WHERE key IN (SELECT value FROM json_each(:keys))"
-        return {key for (key,) in self._query(among, keys=json.dumps([cell.key for cell in cells]))}
+        there = {key for (key,) in self._query(among, keys=json.dumps([*left]))}
+        return {key: cell for key, cell in left.items() if key not in there}
 
-    def settled(self, cells: Iterable[Cell]) -> set[str]:
-        """The keys of those cells that need no work: ``ok`` or ``not_applicable`` in any run."""
-        return self._keys_of(cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')")
+    def pending(self, cells: Iterable[Cell]) -> dict[str, Cell]:
+        """Return those cells, by key, that need work: neither ``ok`` nor ``not_applicable`` in any run."""
+        return self._without(cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')")
 
     def mark(self) -> int:
         """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
@@ -682,9 +683,10 @@ def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
             last = row.get("id", 0)
             yield row
     except _UNREADABLE:
-        if (most := _last(file, table)) is None:  # no row is smaller than 64 bytes
-            most = _pragma(file, "page_size") * _pragma(file, "page_count") // 64
-        for number in range(last + 1, most + 1):
+        most = _last(file, table)
+        with suppress(*_UNREADABLE):  # no row is smaller than 64 bytes
+            most = _pragma(file, "page_size") * _pragma(file, "page_count") // 64 if most is None else most
+        for number in range(last + 1, (most or 0) + 1):
             with suppress(*_UNREADABLE):
                 yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
 
@@ -756,11 +758,10 @@ def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
     """
     distinct = {cell.key: cell for cell in cells}
     with opened(store, new=False) as kept:
-        done = kept.settled(distinct.values())
-    still = [cell for key, cell in distinct.items() if key not in done]
-    paid = [cell for cell in still if not cell.missing]
+        still = kept.pending(distinct.values())
+    paid = [cell for cell in still.values() if not cell.missing]
     calls, tokens = sum(cell.calls for cell in paid), sum(cell.tokens for cell in paid)
-    return Estimate(len(distinct), len(done), len(still) - len(paid), calls, tokens)
+    return Estimate(len(distinct), len(distinct) - len(still), len(still) - len(paid), calls, tokens)
 
 
 @dataclass(frozen=True)
@@ -902,8 +903,7 @@ class _Job:
     ) -> None:  # fmt: skip
         self.work, self.store, self.clients, self.most = work, store, clients, most
         self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
-        done = store.settled(cells)
-        self.left = {cell.key: cell for cell in cells if cell.key not in done}
+        self.left = store.pending(cells)
         self.open, self.total, self.done = deque[Cell](), len(self.left), 0
         self.stopping: Stop | None = None
         self._taken: deque[Cell] = deque()
