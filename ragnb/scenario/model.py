@@ -33,7 +33,7 @@ from pydantic import (
     model_validator,
 )
 
-from ragnb.errors import RagnbError, did_you_mean, listing, near_names, need_known, place, unknown
+from ragnb.errors import RagnbError, did_you_mean, listing, need_known, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
 from ragnb.schema import METRICS, Anchor, Dimension, Frozen, Gate, Metric, Profile, Rubric, refuse
 from ragnb.schema.secrets import masked, shown
@@ -361,9 +361,8 @@ def _encoding(value: str) -> str:
     try:
         "a".encode(value)
     except (LookupError, ValueError):
-        near = near_names(value, ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"])
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "such as utf-8, gb18030 or utf-16"
-        raise ValueError(f"{shown(value)} is not a text encoding; {hint}") from None
+        known = ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"]
+        raise ValueError(f"{shown(value)} is not a text encoding; {did_you_mean(value, known)}") from None
     return value
 
 

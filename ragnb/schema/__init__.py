@@ -152,13 +152,11 @@ class SharedPicks(dict[str, str]):
     >>> picks.need_all()
     """
 
-    def __init__(self, picks: Mapping[str, str]) -> None:
-        super().__init__(picks)
-        self._seen: dict[str, None] = {}
+    _seen: Mapping[str, None] = MappingProxyType({})
 
     def of(self, columns: Sequence[str]) -> dict[str, str]:
         """Return the picks of a file with these columns."""
-        self._seen |= dict.fromkeys(columns)
+        self._seen = {**self._seen, **dict.fromkeys(columns)}
         return {name: target for name, target in self.items() if name in columns}
 
     def need_all(self) -> None:
