@@ -269,6 +269,8 @@ def test_no_cells_are_an_empty_run(store):
     assert len(run.frame) == 0
     assert "value" in run.frame
     assert store.runs()["cells"].tolist() == [0]
+    with pytest.raises(RagnbError, match="has no rows"):
+        rn.compare(f"{store.path}#{run.id}", baseline=f"{store.path}#{run.id}")
 
 
 # The file

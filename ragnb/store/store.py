@@ -325,7 +325,8 @@ class Store(AbstractContextManager["Store"]):
             For a run that the store does not hold, and one of several systems.
         """
         frame = self.frame(run)
-        task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
+        # rubric/contexts and rubric/alone judge the same.
+        task = frame["what"].map(lambda what: what.partition("/")[0])
         answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
         if (answers > 1).any():
             sample, what = answers.sort_values(ascending=False).index[0][:2]
@@ -344,7 +345,7 @@ class Store(AbstractContextManager["Store"]):
             row = rows.setdefault((cell["sample_id"], cell["repeat"]), named)
             parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
             row |= {str(name): float(value) for name, value in parts.items() if type(value) in (int, float)}
-        return pd.DataFrame(list(rows.values()), dtype=object)
+        return pd.DataFrame(list(rows.values()), columns=None if rows else ["sample_id"], dtype=object)
 
 
 class _Holder(NamedTuple):
