@@ -152,6 +152,23 @@ def test_claims_are_shown_by_process_and_host(tmp_path, capsys):
     assert "没有被占用" in capsys.readouterr().out
 
 
+def test_a_store_that_may_not_be_written_is_refused_at_once(tmp_path, monkeypatch):
+    Store(tmp_path / "a.sqlite").close()
+    read_only = sqlite3.OperationalError("attempt to write a readonly database")
+    read_only.sqlite_errorcode = sqlite3.SQLITE_READONLY
+
+    def pragma(file, words):
+        if words.startswith("journal_mode"):
+            raise read_only
+        return file.execute(f"PRAGMA {words}").fetchone()[0]
+
+    monkeypatch.setattr("ragnb.store.store._pragma", pragma)
+    started = time.monotonic()
+    with pytest.raises(RagnbError, match="attempt to write a readonly database"):
+        Store(tmp_path / "a.sqlite", lease=30)
+    assert time.monotonic() - started < 10
+
+
 # Damage
 
 

@@ -21,7 +21,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PlainValidator,
@@ -34,9 +33,9 @@ from pydantic import (
     model_validator,
 )
 
-from ragnb.errors import RagnbError, did_you_mean, listing, near_names, place, unknown
+from ragnb.errors import RagnbError, did_you_mean, listing, need_known, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, refuse
+from ragnb.schema import METRICS, Anchor, Dimension, Frozen, Gate, Metric, Profile, Rubric, refuse
 from ragnb.schema.secrets import masked, shown
 
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
@@ -362,9 +361,8 @@ def _encoding(value: str) -> str:
     try:
         "a".encode(value)
     except (LookupError, ValueError):
-        near = near_names(value, ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"])
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "such as utf-8, gb18030 or utf-16"
-        raise ValueError(f"{shown(value)} is not a text encoding; {hint}") from None
+        known = ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"]
+        raise ValueError(f"{shown(value)} is not a text encoding; {did_you_mean(value, known)}") from None
     return value
 
 
@@ -493,13 +491,7 @@ _MetricRow = Annotated[
 Metrics = Annotated[tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)]
 
 
-class _Strict(BaseModel):
-    """Frozen settings that take no key they do not know and repeat no value in a message."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class Bands(_Strict):
+class Bands(Frozen):
     """Where the weighted score, on 0–1, counts as good and where as one to watch; below that it is bad.
 
     Examples
@@ -518,7 +510,7 @@ class Bands(_Strict):
         return self
 
 
-class Damaged(_Strict):
+class Damaged(Frozen):
     """Which share of the input lines may be damaged or lost before the input counts as incomplete.
 
     Examples
@@ -534,7 +526,7 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Function = Annotated[str, Field(strict=True, pattern=r"^[\w.]+:\w+$")]
 
 
-class Generation(_Strict):
+class Generation(Frozen):
     """What kind of question set `ragnb generate` makes of the documents: see `ragnb.generate_cases`.
 
     Examples
@@ -550,7 +542,7 @@ class Generation(_Strict):
     seed: Annotated[int, Field(strict=True)] = 0
 
 
-class System(_Strict):
+class System(Frozen):
     """The system that `ragnb answer` asks: functions as ``package.module:function``, found from the scenario's
     folder.
 
@@ -568,7 +560,7 @@ class System(_Strict):
     improve: Function | None = None
 
 
-class Scenario(_Strict):
+class Scenario(Frozen):
     """The settings of one run: which files, which metrics, which weights, which thresholds.
 
     Built by `load_scenario` from a YAML file, or in memory; paths then are relative to the working directory.
@@ -1094,32 +1086,29 @@ def _leaves(tree: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 def _merged(scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """Return the settings with what is given put in and what is dropped taken out."""
-    new = dict(old)
+    new, known = dict(old), {**METRICS, **scenario.declared}
+    # A weight that its name has anyway is not written; that of a rate always is.
+    usual = {key: metric.weight if metric.role == "quality" else None for key, metric in known.items()}
     for name, values in given.items():
         if not isinstance(values, Mapping | None):
             raise RagnbError(f"{name}={values!r} is not a mapping; write {{name: value}}")
-        known = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
-        # A weight that its name has anyway is not written; that of a rate always is.
-        usual = {key: metric.weight if metric.role == "quality" else None for key, metric in known.items()}
-        current: Tree = old.get(name) or {}
-        spelled, fresh = {nfc(key): key for key in current}, dict[str, Any]()
+        made = dict(old.get(name) or {})
+        spelled = {nfc(key): key for key in made}
         for spelling, value in (values or {}).items():
             key = spelled.get(nfc(spelling)) or str(spelling)
             if isinstance(value, BaseModel | Mapping):
                 fields = {field: item for field, item in dict(value).items() if not is_blank(item)}
-                value = {**(current.get(key) or {}), **fields} or None
+                value = {**(made.get(key) or {}), **fields} or None
             elif isinstance(value, Real) and not isinstance(value, bool | int):
                 value = float(value)
-            if not is_blank(value) and (key in current or isinstance(value, bool) or value != usual.get(key, 1.0)):
-                fresh[key] = value
-        if fresh:
-            new[name] = {**current, **fresh}
+            same = usual.get(key, 1.0) if name == "metric_weights" else 1.0
+            if not is_blank(value) and (key in made or isinstance(value, bool) or value != same):
+                made[key] = value
+        new[name] = made or old.get(name)
     for name, keys in drop.items():
-        if name not in _PATCHED:
-            raise unknown("drop", name, _PATCHED)
+        need_known("drop", name, _PATCHED)
         gone = {nfc(key) for key in keys}
-        if new.get(name):
-            new[name] = {key: value for key, value in new[name].items() if nfc(key) not in gone}
+        new[name] = {key: value for key, value in (new.get(name) or {}).items() if nfc(key) not in gone} or None
     return new
 
 
@@ -1135,25 +1124,26 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
         made += text[at:start]
         # What is put in as whole lines starts on a line of its own.
         own_line = start == end and written.endswith(newline) and made and not made.endswith(("\r", "\n"))
-        made, at = made + newline * bool(own_line) + written, end
-    text = made + text[at:]
-    for where in _gone(old, new):
-        text = _cut(text, compose(text), where)
-    return text
+        made, at = made + newline * bool(own_line) + written, max(at, end)
+    return made + text[at:]
 
 
 def _edits(
     text: str, node: Any, old: Tree, new: Tree, newline: str, step: int, top: bool = True
 ) -> Iterator[tuple[int, int, str]]:
     """Yield from where, to where and by what the text of a mapping changes, what is nested deeper first."""
-    for key, value in node.value:
-        before, after = old[key.value], new.get(key.value, old[key.value])
-        if value.id == "mapping" and isinstance(after, Mapping):
-            yield from _edits(text, value, before, after, newline, step, top=False)
+    kept = [entry for entry in node.value if entry[0].value in new]
+    for nth, (key, value) in enumerate(node.value):
+        start, end = value.start_mark.index, value.end_mark.index
+        if key.value not in new:
+            yield *_taken_out(text, node, nth, kept), ""
+            continue
+        before, after = old[key.value], new[key.value]
+        if value.id == "mapping" and isinstance(after or {}, Mapping):
+            yield from _edits(text, value, before, after or {}, newline, step, top=False)
         elif after == before:
             continue
         elif value.value or value.style is not None:
-            start, end = value.start_mark.index, value.end_mark.index
             yield start, end, flow(after, value.style) + newline * text[start:end].endswith("\n")
         elif isinstance(after, Mapping) and not node.flow_style:  # nothing stands after the colon
             at = _line_end(text, _end(text, key, value))
@@ -1161,15 +1151,28 @@ def _edits(
         else:
             colon = _end(text, key, value)
             yield colon, colon, f" {flow(after)}"
-    fresh = {name: value for name, value in new.items() if name not in old}
+    fresh = {name: value for name, value in new.items() if name not in old and value is not None}
     last = _end(text, *node.value[-1]) if node.value else node.start_mark.index + 1
     if fresh and node.flow_style:
-        yield last, last, ", " * bool(node.value) + flow(fresh)[1:-1]
+        yield last, last, ", " * bool(kept) + flow(fresh)[1:-1]
     elif fresh:
         # Comments at the foot of a file belong to what stands above them.
         foot = _DOCUMENT_END.search(text, last) if top else None
         at = foot.start() if foot else len(text) if top else _line_end(text, last)
         yield at, at, block(fresh, node.start_mark.column, newline, step)
+
+
+def _taken_out(text: str, node: Any, nth: int, kept: list[Any]) -> tuple[int, int]:
+    """Where an entry that goes begins and ends: its whole lines, or its part of a list in braces."""
+    key, value = node.value[nth]
+    start, end = key.start_mark.index, _end(text, key, value)
+    if not node.flow_style:
+        return start - key.start_mark.column, _line_end(text, end)
+    if comma := re.compile(r"\s*,[ \t]*").match(text, end):
+        return start, comma.end()
+    before = _end(text, *kept[-1]) if kept else start
+    between = re.fullmatch(r"\s*,\s*", text[before:start])  # a comment in between stays, and so does its comma
+    return before if between else start, end
 
 
 def _end(text: str, key: Any, value: Any) -> int:
@@ -1188,29 +1191,3 @@ def _line_end(text: str, at: int) -> int:
         return at
     line_end = _BREAK.search(text, at)
     return line_end.end() if line_end else len(text)
-
-
-def _gone(old: Tree, new: Tree) -> Iterator[tuple[str, ...]]:
-    for key, value in old.items():
-        if key not in new:
-            yield (key,)
-        elif isinstance(value, Mapping) and isinstance(new[key], Mapping):
-            yield from ((key, *rest) for rest in _gone(value, new[key]))
-
-
-def _cut(text: str, node: Any, where: tuple[str, ...]) -> str:
-    """Take an entry out: its whole lines, or its part of a list in braces."""
-    nth = next(i for i, (key, _) in enumerate(node.value) if key.value == where[0])
-    key, value = node.value[nth]
-    if len(where) > 1:
-        return _cut(text, value, where[1:])
-    start, end = key.start_mark.index, _end(text, key, value)
-    if not node.flow_style:
-        start -= key.start_mark.column
-        return text[:start] + text[_line_end(text, end) :]
-    comma = re.compile(r"\s*,[ \t]*").match(text, end)
-    if comma is not None:
-        return text[:start] + text[comma.end() :]
-    before = _end(text, *node.value[nth - 1]) if nth else start
-    between = re.fullmatch(r"\s*,\s*", text[before:start])  # a comment in between stays, and so does its comma
-    return text[: before if between else start] + text[end:]

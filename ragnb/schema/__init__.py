@@ -86,6 +86,12 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+class Frozen(BaseModel):
+    """Settings that take no key they do not know and repeat no value in a message."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
 class EvalCase(BaseModel):
     """A question put to a system: the reference side, the system side, and where it came from.
 
@@ -146,13 +152,11 @@ class SharedPicks(dict[str, str]):
     >>> picks.need_all()
     """
 
-    def __init__(self, picks: Mapping[str, str]) -> None:
-        super().__init__(picks)
-        self._seen: dict[str, None] = {}
+    _seen: Mapping[str, None] = MappingProxyType({})
 
     def of(self, columns: Sequence[str]) -> dict[str, str]:
         """Return the picks of a file with these columns."""
-        self._seen |= dict.fromkeys(columns)
+        self._seen = {**self._seen, **dict.fromkeys(columns)}
         return {name: target for name, target in self.items() if name in columns}
 
     def need_all(self) -> None:
@@ -293,7 +297,7 @@ class Metric:
 
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:
-        if math.isnan(self.low) or math.isnan(self.high) or not self.low < self.high:
+        if not self.low < self.high:  # nor is NaN below anything
             raise ValueError(f"range of {self.name!r} is {self.low}..{self.high}; low must lie below high")
         return self
 
@@ -379,12 +383,12 @@ def resolve_metrics(
     ['faithfulness']
     """
     known = tuple(metric for name, metric in METRICS.items() if name in columns)
-    if metrics is None and not known and {"judge", "human"} <= set(columns):
+    given = metric_list(metrics)
+    if given is None and not known and {"judge", "human"} <= set(columns):
         raise RagnbError(
             f"these are ratings (columns: {listing(columns)}), human and judge scores, not metrics: "
             "use rn.calibrate or rn.agreement (ragnb calibrate on a file)"
         )
-    given = metric_list(metrics)
     if given is None:
         return known
     declared = {metric.name: metric for metric in given if isinstance(metric, Metric)}
@@ -472,11 +476,11 @@ class Gate:
     def _asks_one_thing(self) -> Gate:
         for name in ("op", "threshold"):
             given = getattr(self, name) is not None
-            if given and self.not_worse_than is not None:
+            if given and self.not_worse_than:
                 raise refuse("cannot be combined with not_worse_than: baseline; leave it out", name)
-            if not given and self.not_worse_than is None:
+            if not (given or self.not_worse_than):
                 raise refuse("is required with the metric, or else not_worse_than: baseline", name)
-        if self.by and self.not_worse_than is None:
+        if self.by and not self.not_worse_than:
             raise refuse("requires not_worse_than: baseline", "by")
         return self
 
@@ -513,15 +517,11 @@ class Rule:
     metric: str
     warning: float | None
     critical: float | None = None
-    name: str = ""
+    name: str = Field(default_factory=lambda data: data["metric"])
     also: Gate | None = None
     causes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     actions: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     example: Mapping[str, float] = Field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", self.metric)
 
 
 def _endpoint(url: str) -> str:
@@ -545,22 +545,21 @@ def _variable(name: str) -> str:
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
-    seen: set[str] = set()
+    names = [header.lower() for header in headers]
     for header, variable in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", header) or holds_secret(header):
             raise ValueError("headers_env contains an invalid header name; write {api-key: VARIABLE}")
-        if header.lower() in seen or header.lower() in _OURS:
-            why = "appears twice" if header.lower() in seen else "is sent by ragnb itself"
+        if names.count(header.lower()) > 1 or header.lower() in _OURS:
+            why = "is sent by ragnb itself" if header.lower() in _OURS else "appears twice"
             raise ValueError(f"headers_env.{header} {why}; leave it out")
         if not _VARIABLE.fullmatch(variable) or holds_secret(variable):
             raise ValueError(
                 f"headers_env.{header} must be an environment variable's name (A-Z, 0-9, _), not the value"
             )
-        seen.add(header.lower())
     return headers
 
 
-class Profile(BaseModel):
+class Profile(Frozen):
     """An OpenAI-compatible endpoint: base URL, model, and the NAMES of the variables that hold its keys.
 
     Parameters
@@ -577,7 +576,6 @@ class Profile(BaseModel):
     'small'
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     base_url: Annotated[str, AfterValidator(_endpoint)]
     model: Annotated[str, AfterValidator(_model_name)]
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
@@ -624,10 +622,7 @@ def _dimension(name: str) -> str:
     return metric_name(name)
 
 
-_STRIPPED = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
-
-
-class Dimension(BaseModel):
+class Dimension(Frozen, str_strip_whitespace=True):
     """One dimension of a rubric: its weight, what it looks at, and what its scores mean.
 
     `bands` are scores, or ranges of them, with their meaning, in the order in which the judge reads them.
@@ -638,14 +633,13 @@ class Dimension(BaseModel):
     0.5
     """
 
-    model_config = _STRIPPED
     name: Annotated[Words, AfterValidator(_dimension)]
     weight: Weight = 1.0
     description: Text = ""
     bands: dict[Words, Words] = Field(default_factory=dict)
 
 
-class Anchor(BaseModel):
+class Anchor(Frozen, str_strip_whitespace=True):
     """An answer with the scores it earns, shown to the judge so that scores keep their level.
 
     Without contexts it is shown where answers are judged without passages.
@@ -656,7 +650,6 @@ class Anchor(BaseModel):
     2.0
     """
 
-    model_config = _STRIPPED
     question: Words
     answer: Words
     scores: dict[Words, Finite]
@@ -666,7 +659,7 @@ class Anchor(BaseModel):
     suggestion: Text = ""
 
 
-class Rubric(BaseModel):
+class Rubric(Frozen, str_strip_whitespace=True):
     """A rubric: dimensions scored on one scale, what earns which score, and when a sample passes.
 
     Without bands and anchors of its own, a dimension named accuracy, completeness or clarity takes those that come
@@ -681,7 +674,6 @@ class Rubric(BaseModel):
     [0.5, 0.3, 0.2]
     """
 
-    model_config = _STRIPPED
     low: Finite = 1.0
     high: Finite = 10.0
     dimensions: tuple[Dimension, ...] = (

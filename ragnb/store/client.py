@@ -271,7 +271,6 @@ class Meter:
     once: Callable[[Meter, str, Send], Awaitable[Any]]
     tag: str | None = None
     calls: int = 0
-    reused: int = 0
     counts: list[tuple[int | None, int | None]] = field(default_factory=list)
     replies: list[str | int] = field(default_factory=list)
     latest: dict[Any, int] = field(default_factory=dict)
@@ -339,7 +338,7 @@ class Budget:
     --------
     >>> budget = Budget(max_calls=2)
     >>> budget.calls += 2
-    >>> print(f"{budget}: {budget.full(1, 0)}")
+    >>> print(f"{budget}: {budget.full(0)}")
     2 of 2 calls and 0 tokens: the budget of 2 calls is used up; run it again with a larger max_calls \
 (--max-calls) to resume
     """
@@ -353,12 +352,13 @@ class Budget:
         used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
         return " and ".join(f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used)
 
-    def full(self, calls: int, tokens: int) -> Stop | None:
-        """Say why so many further calls and tokens do not fit in; None if they do."""
-        for what, further in (("calls", calls), ("tokens", tokens)):
-            used, most = getattr(self, what), getattr(self, f"max_{what}")
+    def full(self, tokens: int) -> Stop | None:
+        """Say why one further call, of so many tokens, does not fit in; None if it does."""
+        for what, used, most, further in (
+            ("calls", self.calls, self.max_calls, 1), ("tokens", self.tokens, self.max_tokens, tokens)
+        ):  # fmt: skip
             if most is not None and (used + further > most or used >= most):
-                room = f"is too small for the next cell, which needs about {further:,}"
+                room = f"is too small for the next call, which needs about {further:,}"
                 state = "is used up" if used >= most else room
                 return Stop(
                     f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
@@ -386,9 +386,10 @@ class Client:
         Seconds. An endpoint that asks for a longer wait stops the run.
     max_calls, max_tokens : int, optional
         Budgets of this client over all its runs. Calls that the endpoint turned away with 429 are free; all
-        others count, also those that got no answer. When a further cell would not fit in, the run stops, and
-        a client with a larger budget takes it up. `max_tokens` counts what the endpoint reports, or else what
-        the cells expect, so that calls under way may pass it by the error of that estimate.
+        others count, also those that got no answer. When a further call would not fit in, the run stops, and
+        a client with a larger budget takes it up, at the call where it stopped. `max_tokens` counts what the
+        endpoint reports, or else what the cells expect, so that calls under way may pass it by the error of that
+        estimate.
 
     Raises
     ------
@@ -422,8 +423,7 @@ class Client:
         self._headers = dict(_headers_of(profile))
         self.redact = Redactor(self._key, *self._headers.values())
         self._sdk: Any = None
-        self._quiet_until = 0.0
-        self._answered = False
+        self._quiet_until, self._reserved, self._answered = 0.0, 0, False
 
     def __repr__(self) -> str:
         return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
@@ -481,7 +481,7 @@ class Client:
         try:  # the SDK's own way of sending a header
             refuse_secrets({**(named.pop("extra_headers", None) or {}), **named}, "a parameter of the call,")
         except RagnbError as error:
-            raise self._stop(Stop(str(error), refused=True)) from None
+            raise self._stop(str(error), refused=True) from None
         asked = {"model": self.profile.model} | parameters
         key = meter.key({"url": self.profile.base_url, **asked}, drawn=chat and parameters.get("temperature") != 0)
         if self._headers and self._key is None and "Authorization" not in self._headers:
@@ -499,7 +499,8 @@ class Client:
         try:
             got = await tries(self._try, meter, asked, endpoint)
             counts = self._count(meter, got, chat)
-            return Call(key, _text_of(got) if chat else _vectors(got, len(asked["input"])), meter.tag, *counts)
+            reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
+            return Call(key, reply, meter.tag, *counts)
         except Again as error:
             fault = CallFailed(f"{error} ({self.retries + 1} tries)")
         except CallFailed as error:
@@ -512,9 +513,13 @@ class Client:
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
-            if full := self.budget.full(1, 0):
-                raise self._stop(full)
+            expected = meter.cell.tokens // max(1, meter.cell.calls)
+            while full := self.budget.full(self._reserved + expected):
+                if not self._reserved:
+                    raise self._stop(str(full))
+                await asyncio.sleep(0.01)  # calls under way may need less than is reserved for them
             self.budget.calls += 1
+            self._reserved += expected
             meter.calls += 1
             try:
                 async with asyncio.timeout(self.timeout):
@@ -524,6 +529,8 @@ class Client:
             else:
                 self._answered = True
                 return got
+            finally:
+                self._reserved -= expected
         raise fault
 
     def _fault_of(self, error: Exception) -> Exception:
@@ -540,19 +547,17 @@ class Client:
         status, body = int(error.status_code), self.redact(error.response.text)
         reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
         if status == 429 and "insufficient_quota" in body:
-            why = f"{reason}. The account has no credit left; run it again when it has"
-            return self._stop(Stop(why, refused=True))
+            return self._stop(f"{reason}. The account has no credit left; run it again when it has", refused=True)
         if status in _PASSING or status >= 500:
             self.budget.calls -= status == 429  # rejected requests are free
             if (wait := retry_after(error.response.headers)) > self.patience:
                 why = f"the endpoint asks to wait {wait:.0f} s ({reason}); run it again then to resume"
-                return self._stop(Stop(why))
+                return self._stop(why)
             self._quiet_until = max(self._quiet_until, time.monotonic() + wait)  # holds all calls
             return Again(reason)
         # Before anything is answered, what is forbidden or not found is so for every call.
         if status in _REFUSED or (status in _REFUSED_AT_FIRST and not self._answered):
-            why = f"{reason}. Check the key, the account, the model and the base_url"
-            return self._stop(Stop(why, refused=True))
+            return self._stop(f"{reason}. Check the key, the account, the model and the base_url", refused=True)
         return CallFailed(reason, body)
 
     def _pause(self, state: Any) -> float:
@@ -560,7 +565,8 @@ class Client:
         doubling = self._tenacity.wait_random_exponential(0.5, 30, min=0.1)(state)
         return float(max(self._quiet_until - time.monotonic(), doubling))
 
-    def _stop(self, stop: Stop) -> Stop:
+    def _stop(self, why: str, *, refused: bool = False) -> Stop:
+        stop = Stop(why, refused=refused)
         self.stopped = self.stopped or stop
         return stop
 

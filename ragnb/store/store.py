@@ -25,7 +25,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -98,9 +98,8 @@ class Store(AbstractContextManager["Store"]):
         self._signs: dict[str, tuple[tuple[float, int], float]] = {}
         self.taken_over: list[str] = []  # of whom, for the run to tell
         self._lock = threading.RLock()
-        with in_words(self.path), ExitStack() as parts:
-            self._file = open_store(self.path, lease, new, parts)
-            self._parts = parts.pop_all()
+        with in_words(self.path):
+            self._file = open_store(self.path, lease, new)
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -108,7 +107,7 @@ class Store(AbstractContextManager["Store"]):
     def close(self) -> None:
         """Close the file; closing twice is fine."""
         with self._lock:
-            self._parts.close()
+            self._file.close()
 
     def __repr__(self) -> str:
         return f"Store({str(self.path) if self.path else None!r})"
@@ -124,11 +123,10 @@ class Store(AbstractContextManager["Store"]):
             try:
                 self._file.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                if not _is_busy(error):
                     raise
                 # One of the holders of cells must be the writer; readers need no lock.
-                owners = self._file.execute("SELECT DISTINCT owner FROM claims")
-                writers = " or ".join(str(_holder(owner)) for (owner,) in owners) or "another process"
+                writers = " or ".join(str(holder) for holder, *_ in self.holders()) or "another process"
                 raise RagnbError(
                     f"{self.path}: {writers} has been writing to this store for {self.lease:g} s; "
                     "stop it, then run the same again"
@@ -147,23 +145,24 @@ class Store(AbstractContextManager["Store"]):
         run = digest(canonical([cell.key for cell in cells]))[:8]
         text = canonical(without_secrets(dict(about or {})))
         with self._writing() as file:
-            if file.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchone():
-                file.execute(PARTS["again"], {"run": run, "name": _clean(name) or None, "about": about and text})
+            known = {"run": run, "name": _clean(name) or None, "about": about and text}
+            if file.execute(PARTS["again"], known).rowcount:
                 return run
             insert(file, "runs", [(run, _now(), text, _clean(name))])
-            there = self._keys_of(cells, "SELECT key FROM cells")
-            missing = {cell.key: cell for cell in cells if cell.key not in there}
-            insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in missing.items()))
+            fresh = self._without(cells, "SELECT key FROM cells")
+            insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in fresh.items()))
             insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
         return run
 
-    def _keys_of(self, cells: Iterable[Cell], query: str) -> set[str]:
+    def _without(self, cells: Iterable[Cell], query: str) -> dict[str, Cell]:
+        left = {cell.key: cell for cell in cells}
         among = f"{query} WHERE key IN (SELECT value FROM json_each(:keys))"
-        return {key for (key,) in self._query(among, keys=json.dumps([cell.key for cell in cells]))}
+        there = {key for (key,) in self._query(among, keys=json.dumps([*left]))}
+        return {key: cell for key, cell in left.items() if key not in there}
 
-    def settled(self, cells: Iterable[Cell]) -> set[str]:
-        """The keys of those cells that need no work: ``ok`` or ``not_applicable`` in any run."""
-        return self._keys_of(cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')")
+    def pending(self, cells: Iterable[Cell]) -> dict[str, Cell]:
+        """Return those cells, by key, that need work: neither ``ok`` nor ``not_applicable`` in any run."""
+        return self._without(cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')")
 
     def mark(self) -> int:
         """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
@@ -201,6 +200,10 @@ class Store(AbstractContextManager["Store"]):
                 if left > 0 and not holder.is_gone:
                     self.taken_over.append(f"{holder} showed no activity; its {n} cells are taken over")
 
+    def holders(self) -> list[tuple[_Holder, int, float]]:
+        """Return who has claimed cells, how many, and until when."""
+        return [(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
+
     def claims(self) -> pd.DataFrame:
         """Return the processes that have claimed cells.
 
@@ -210,8 +213,7 @@ class Store(AbstractContextManager["Store"]):
             One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
             does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
         """
-        holders = [(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
-        rows = [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in holders]
+        rows = [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in self.holders()]
         return pd.DataFrame(rows, columns=PARTS["frames"]["claims"], dtype=object)
 
     def renew(self) -> None:
@@ -322,8 +324,9 @@ class Store(AbstractContextManager["Store"]):
         RagnbError
             For a run that the store does not hold, and one of several systems.
         """
-        frame, rows = self.frame(run), dict[tuple[Any, Any], dict[str, Any]]()
-        task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
+        frame = self.frame(run)
+        # rubric/contexts and rubric/alone judge the same.
+        task = frame["what"].map(lambda what: what.partition("/")[0])
         answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
         if (answers > 1).any():
             sample, what = answers.sort_values(ascending=False).index[0][:2]
@@ -336,14 +339,13 @@ class Store(AbstractContextManager["Store"]):
             raise RagnbError(
                 f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}"
             )
+        rows: dict[tuple[Any, Any], Row] = {}
         for cell in frame.to_dict("records"):
-            row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
-            if cell["status"] == "ok":
-                parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
-                row |= {str(name): float(value) for name, value in parts.items() if type(value) in (int, float)}
-        table = pd.DataFrame(list(rows.values()), dtype=object)
-        table.insert(0, "sample_id", [str(sample) for sample, _ in rows])
-        return table
+            named = {"sample_id": str(cell["sample_id"]), "doc_name": cell["cluster"]}
+            row = rows.setdefault((cell["sample_id"], cell["repeat"]), named)
+            parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
+            row |= {str(name): float(value) for name, value in parts.items() if type(value) in (int, float)}
+        return pd.DataFrame(list(rows.values()), columns=None if rows else ["sample_id"], dtype=object)
 
 
 class _Holder(NamedTuple):
@@ -384,7 +386,7 @@ def opened(store: StoreLike, *, new: bool = True) -> Iterator[Store]:
     if isinstance(store, Store):
         yield store
         return
-    there = store is not None and (new or (Path(store).exists() and not is_empty(Path(store))))
+    there = store is not None and (new or not is_empty(Path(store)))
     with Store(store if there else None, new=new or not there) as kept:
         yield kept
 
@@ -416,49 +418,52 @@ def _text(value: Any) -> str | None:
 # Tables
 
 
-def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) -> sqlite3.Connection:
-    """Open a store until `parts` close: with `new` to be written, else a copy of it in memory, to be read.
+def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connection:
+    """Open a store: with `new` to be written, else a copy of it in memory, to be read.
 
     Raises
     ------
     RagnbError
         For a file that is no store, a damaged store, or one of another version. None is touched.
     """
-    if path is not None:
-        if path.is_dir():
-            raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
-        if not new and not path.exists():
-            raise _no_store(path)
-        if not new or (path.exists() and not is_empty(path)):
+    if path is not None and path.is_dir():
+        raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
+    if path is not None and not new and not path.exists():
+        raise _no_store(path)
+    if path is not None and not (new and is_empty(path)):
+        for pause in (0.3, 0):  # a run that begins or ends at this moment leaves a whole store the next
             copy = examined(path, new=new)
-            if copy.wrong:  # a run that begins or ends at this moment leaves a whole store the next
-                time.sleep(0.3)
-                copy = examined(path, new=new)
-            parts.enter_context(closing(copy.file))
-            if copy.wrong:
-                raise _damaged(path, copy.wrong[0])
-            if not new:
-                copy.file.text_factory = str
+            if not new and not copy.wrong:
                 return copy.file
             copy.file.close()
+            if not copy.wrong:
+                break
+            time.sleep(pause)
+        else:
+            raise _damaged(path, copy.wrong[0])
+    if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
     until = time.monotonic() + patience
-    while path is not None and time.monotonic() < until:  # SQLite does not wait here for whoever opens it too
-        with suppress(sqlite3.OperationalError):
-            _pragma(file, "journal_mode = WAL")
-            break
-        time.sleep(0.01)
-    if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
-        raise RagnbError(f"{path}: this file system does not support a store; put it on a local disk")
-    file.execute("PRAGMA synchronous = FULL")
-    if _pragma(file, "user_version") != VERSION:
-        file.execute("BEGIN IMMEDIATE")
-        with file:  # another process may have made it meanwhile
-            if not _count(file, "sqlite_master"):
-                _create(file)
-            elif _pragma(file, "user_version") == 1:
-                _upgrade(file)
+    with ExitStack() as undo:
+        file = undo.enter_context(closing(_connect(path or ":memory:", patience)))
+        while path is not None:
+            try:
+                if _pragma(file, "journal_mode = WAL") != "wal":
+                    raise RagnbError(f"{path}: this file system does not support a store; put it on a local disk")
+                break
+            except sqlite3.OperationalError as error:  # SQLite does not wait here for whoever opens it too
+                if not _is_busy(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+        file.execute("PRAGMA synchronous = FULL")
+        if _pragma(file, "user_version") != VERSION:
+            file.execute("BEGIN IMMEDIATE")
+            with file:  # another process may have made it meanwhile
+                if not file.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    _make(file, "tables")
+                elif _pragma(file, "user_version") == 1:
+                    _make(file, "set_aside", "tables", "upgrade")
+        undo.pop_all()
     return file
 
 
@@ -468,29 +473,16 @@ def _connect(path: Path | str, patience: float = 2) -> sqlite3.Connection:
     return file
 
 
+def _is_busy(error: sqlite3.Error) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def _pragma(file: sqlite3.Connection, words: str) -> Any:
     return file.execute(f"PRAGMA {words}").fetchone()[0]
 
 
-def _count(file: sqlite3.Connection, rows: str) -> int:
-    return int(file.execute(f"SELECT count(*) FROM {rows}").fetchone()[0])
-
-
-def _create(file: sqlite3.Connection) -> None:
-    _run(file, "tables")
-    file.execute(f"PRAGMA application_id = {int.from_bytes(_APPLICATION, 'big')}")
-    file.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _upgrade(file: sqlite3.Connection) -> None:
-    """Migrate a store of version 1 to the current tables."""
-    _run(file, "set_aside")
-    _create(file)
-    _run(file, "upgrade")
-
-
-def _run(file: sqlite3.Connection, script: str) -> None:
-    for statement in PARTS[script].split(";"):
+def _make(file: sqlite3.Connection, *scripts: str) -> None:
+    for statement in chain.from_iterable(PARTS[script].split(";") for script in scripts):
         file.execute(statement)
 
 
@@ -514,8 +506,7 @@ def _checksum(values: Sequence[Any]) -> str:
 
 def is_empty(path: Path) -> bool:
     """Whether a file holds nothing, nor does its log: a store can be made of it."""
-    log = Path(f"{path}-wal")
-    return not path.stat().st_size and not (log.exists() and log.stat().st_size)
+    return not any(file.exists() and file.stat().st_size for file in (path, Path(f"{path}-wal")))
 
 
 @contextmanager
@@ -576,7 +567,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     if wrong:
         if not main.startswith(_MAGIC):  # a new store's first page occurs in for it
             with closing(_connect(":memory:")) as file:
-                _create(file)
+                _make(file, "tables")
                 main[:4096] = file.serialize()[:4096]
         main[28:32] = bytes(4)  # so that SQLite recounts the pages
     main[18:20] = b"\1\1"  # no log belongs to it any more
@@ -601,9 +592,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         if version == 1 and not wrong:
             file.execute("BEGIN")
             with file:
-                _upgrade(file)
-        if odd := _count(file, "claims WHERE typeof(until) <> 'real'") if names else 0:
-            wrong.append(f"{odd} rows of claims are not what was written")
+                _make(file, "set_aside", "tables", "upgrade")
     except sqlite3.IntegrityError as error:
         wrong.append(f"rows are not what was written: {error}")
     except _UNREADABLE as error:
@@ -617,6 +606,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
             wrong.insert(before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
         if lost[table]:
             wrong.append(f"{lost[table]} rows of {table} are missing")
+    file.text_factory = str
     return Examined(file, wrong, rows, lost, damaged)
 
 
@@ -682,8 +672,7 @@ def _without_keys(row: Row) -> Row:
     hashes: Row = {name: row[name] for name in ("key", "run") if name in row}
     if isinstance(about := row.get("about"), dict) and "inputs" in about:
         hashes["about"] = about | {"parameters": without_secrets(about.get("parameters"))}
-    cleaned = without_secrets({name: value for name, value in row.items() if name not in hashes})
-    return {name: hashes.get(name, cleaned.get(name)) for name in row}
+    return dict(without_secrets(row)) | hashes
 
 
 def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
@@ -708,8 +697,9 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     cursor = file.execute(query)
     names = [part[0] for part in cursor.description]
     place = names.index("checksum") if "checksum" in names else 0
-    for values in cursor:
-        row: Row = {"damaged": True} if place and _checksum(values[1:place]).encode() != values[place] else {}
+    for values in cursor:  # of a claim its date tells
+        whole = _checksum(values[1:place]).encode() == values[place] if place else isinstance(values[-1], float)
+        row: Row = {} if whole else {"damaged": True}
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):
@@ -769,11 +759,10 @@ def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
     """
     distinct = {cell.key: cell for cell in cells}
     with opened(store, new=False) as kept:
-        done = kept.settled(distinct.values())
-    still = [cell for key, cell in distinct.items() if key not in done]
-    paid = [cell for cell in still if not cell.missing]
+        still = kept.pending(distinct.values())
+    paid = [cell for cell in still.values() if not cell.missing]
     calls, tokens = sum(cell.calls for cell in paid), sum(cell.tokens for cell in paid)
-    return Estimate(len(distinct), len(done), len(still) - len(paid), calls, tokens)
+    return Estimate(len(distinct), len(distinct) - len(still), len(still) - len(paid), calls, tokens)
 
 
 @dataclass(frozen=True)
@@ -868,6 +857,9 @@ def run_cells(
     from tqdm.notebook import tqdm_notebook
 
     most = concurrency or max((client.concurrency for client in clients), default=8)
+    # No more cells at a time than a budget of calls has room for, so that it is spent on whole ones.
+    rooms = [client.budget.max_calls - client.budget.calls for client in clients if client.budget.max_calls]
+    most = max(1, min([most, *(room // max((cell.calls for cell in cells), default=1) for room in rooms)]))
     plan = store.plan(cells, name=name, about=about)
     job = _Job(cells, work, store, clients, most, rounds)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
@@ -912,12 +904,10 @@ class _Job:
     ) -> None:  # fmt: skip
         self.work, self.store, self.clients, self.most = work, store, clients, most
         self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
-        done = store.settled(cells)
-        self.left = {cell.key: cell for cell in cells if cell.key not in done}
+        self.left = store.pending(cells)
         self.open, self.total, self.done = deque[Cell](), len(self.left), 0
         self.stopping: Stop | None = None
         self._taken: deque[Cell] = deque()
-        self._under_way: set[Meter] = set()
         self._batch: list[tuple[Call | tuple[Cell, Outcome], Iterable[int]]] = []
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._workers: list[asyncio.Task[None]] = []
@@ -933,7 +923,7 @@ class _Job:
 
     async def all(self) -> None:
         """Run to the end."""
-        self._dealing, self._disk, self._freed = asyncio.Lock(), asyncio.Lock(), asyncio.Event()
+        self._dealing, self._disk = asyncio.Lock(), asyncio.Lock()
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
@@ -964,19 +954,14 @@ class _Job:
     async def _worker(self) -> None:
         while (cell := await self._next()) is not None:
             started, meter = time.perf_counter(), Meter(cell, self._once)
-            self._under_way.add(meter)
-            try:
-                if (outcome := await self._outcome(cell, meter)) is None:
-                    return
-                told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
-                value, reason, replies = self._redacted(told)
-                took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
-                outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
-                await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
-                self.done += 1
-            finally:
-                self._under_way.remove(meter)
-                self._freed.set()
+            if (outcome := await self._outcome(cell, meter)) is None:
+                return
+            told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
+            value, reason, replies = self._redacted(told)
+            took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
+            outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
+            await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
+            self.done += 1
 
     async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
         """Do one cell; None where the run stops and the cell stays pending."""
@@ -1000,51 +985,29 @@ class _Job:
             return Outcome.failed(f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
 
     async def _next(self) -> Cell | None:
-        """Return the next cell; None when there is none, or none may be started."""
+        """Return the next cell, claimed; at the end, wait for those claimed by another process."""
         async with self._dealing:
-            while self.stopping is None and (self._taken or await self._claim()):
-                cell = self._taken[0]
-                if (full := None if cell.missing else self._full(cell)) is not None:
-                    self.stopping = self.stopping or full
-                elif cell.missing or self._full(cell, reserved=True) is None:
+            notice_at = time.monotonic() + _QUIET
+            while self.stopping is None and (self._taken or self.open):
+                if self._taken:
                     return self._taken.popleft()
-                else:
-                    # What is reserved for cells under way may not all be needed: the end of one makes room.
-                    self._freed.clear()
-                    await self._freed.wait()
+                batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
+                claimed, held = await self._on_disk(self.store.claim, [cell.key for cell in batch], self.mark)
+                self._taken.extend(cell for cell in batch if cell.key in claimed)
+                self.open.extend(cell for cell in batch if cell.key in held)
+                while self.store.taken_over:
+                    warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
+                if held and not claimed and time.monotonic() >= notice_at:
+                    notice_at = math.inf
+                    holders = await self._on_disk(self.store.holders)
+                    names = (f"{holder} (until {_date(until)})" for holder, _, until in holders)
+                    waiting = (
+                        f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
+                        f"shows no activity for {self.store.lease:g} s, this run takes them over"
+                    )
+                    warnings.warn(waiting, RagnbWarning, stacklevel=2)
+                await asyncio.sleep(_LOOK if held and not claimed else 0)
         return None
-
-    async def _claim(self) -> bool:
-        """Claim the next cells; at the end, wait for those claimed by another process."""
-        notice_at = time.monotonic() + _QUIET
-        while self.open and self.stopping is None:
-            batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
-            claimed, held = await self._on_disk(self.store.claim, [cell.key for cell in batch], self.mark)
-            self._taken.extend(cell for cell in batch if cell.key in claimed)
-            self.open.extend(cell for cell in batch if cell.key in held)
-            while self.store.taken_over:
-                warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
-            if claimed:
-                return True
-            if held and time.monotonic() >= notice_at:
-                notice_at = math.inf
-                rows = (await self._on_disk(self.store.claims)).to_dict("records")
-                names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
-                waiting = (
-                    f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
-                    f"shows no activity for {self.store.lease:g} s, this run takes them over"
-                )
-                warnings.warn(waiting, RagnbWarning, stacklevel=2)
-            await asyncio.sleep(_LOOK if held else 0)
-        return False
-
-    def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
-        """Whether a budget has no room for this cell, or none beside what those under way may still need."""
-        calls, tokens = cell.calls, cell.tokens
-        for meter in self._under_way if reserved else ():
-            calls += max(0, meter.cell.calls - meter.calls - meter.reused)
-            tokens += max(0, meter.cell.tokens - sum(filter(None, meter.tokens)))
-        return next((full for client in self.clients if (full := client.budget.full(calls, tokens))), None)
 
     # Storage
 
@@ -1055,10 +1018,8 @@ class _Job:
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (known := await self._on_disk(self.store.get, key)) is not None:
                 number, call = known
-                meter.reused += 1
             else:
                 call = await send()
-                call = replace(call, reply=self._redacted(call.reply))
                 number = await self._keep(call)
         meter.latest[task] = number
         if not isinstance(call.reply, str):
