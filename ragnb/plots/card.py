@@ -71,8 +71,8 @@ class Part:
     def ends(self, *values: Any) -> tuple[float, float]:
         """Return the scale of the card; else the lowest and the highest of the values."""
         seen = np.concatenate(values)
-        seen = seen[~np.isnan(seen)] if not np.isnan(seen).all() else [0.0, 1.0]
-        low, high = self.set("scale") or (min(seen), max(seen))
+        ends = (0.0, 1.0) if np.isnan(seen).all() else (np.nanmin(seen), np.nanmax(seen))
+        low, high = self.set("scale") or ends
         return float(low), float(high)
 
     def beside(self, name: str) -> pd.DataFrame:
@@ -126,8 +126,8 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     low, high = p.ends(x, y)
     (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
     # The slack keeps a score in the cell that starts with it.
-    inside = [np.clip(scores + 1e-9, low, high) for scores in (y, x)]
-    table = np.histogram2d(*inside, bins=[up, across], weights=n)[0][::-1]
+    upright, level = (np.clip(scores + 1e-9, low, high) for scores in (y, x))
+    table = np.histogram2d(upright, level, bins=[up, across], weights=n)[0][::-1]
     written = [[count(n) if n else "" for n in row] for row in table.tolist()]
     if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / table.shape[1] - 2:
         written = [[""] * table.shape[1]] * len(table)
@@ -214,7 +214,7 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     (x, y, n), say = p.pairs(), p.say
     table = p.beside("table").reindex(columns=["measure", "value", "low", "high"]).dropna(subset="value")
     found = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
-    lines = {name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found}
+    lines: dict[str, Any] = {name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found}
     shown, (low, high) = [0.0, *(x - y), *(at for at, _, _ in lines.values())], p.ends((x + y) / 2)
     margin, more = 0.04 * (high - low) or 0.5, 0.06 * np.ptp(shown) or 0.5
     with canvas(p.look, 4.2) as (ax, describe):
@@ -366,9 +366,9 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     found = [say(f"chart.bands.{key.lower()}", bands=", ".join(bands)) for key, bands in shown.items() if bands]
     finding = say("chart.bands.all", found=say("chart.and").join(found)) if found else say("chart.bands.none")
     finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
-    words = say("chart.band_axis", tolerance=f"{p.set('tolerance'):g}", target=percent(threshold))
-    labels: Any = {"about": p.about, "finding": finding, "labels": [words, say("chart.judge_axis")]}
-    with dot_rows(p.look, rows, span=(0.0, 1.0), **labels) as ax:
+    axis = say("chart.band_axis", tolerance=f"{p.set('tolerance'):g}", target=percent(threshold))
+    how: Any = {"about": p.about, "finding": finding, "labels": [axis, say("chart.judge_axis")]}
+    with dot_rows(p.look, rows, span=(0.0, 1.0), **how) as ax:
         percents(ax.xaxis)
         ax.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
     return ax

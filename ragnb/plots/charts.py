@@ -282,8 +282,8 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     for metric in table.metrics:
         ends, dots = " ({:g}–{:g})".format(*table.ranges[metric]) if own else "", list[Dot]()
         for name, colour in zip(table.systems, colours, strict=False):
-            at, words = table.shown(metric, *table.at(name, metric)), table.written(name, metric, n=True)
-            dots.append(Dot(at, words, colour, label=fitted(name)))
+            shown, words = table.shown(metric, *table.at(name, metric)), table.written(name, metric, n=True)
+            dots.append(Dot(shown, words, colour, label=fitted(name)))
         rows.append((table.head(metric) + ends, dots))
     notes = [table.say("chart.shares") if own else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
     labels = ["; ".join([*notes, *table.notes("chart.lower")])]
@@ -518,7 +518,8 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
     places = points[list(found.metrics)].to_numpy() @ _CORNERS
     for kept, look in _areas(points, found, say):
         if kept.any():
-            ax.scatter(*places[kept].T, s=5, rasterized=True, **look)
+            x, y = places[kept].T
+            ax.scatter(x, y, s=5, rasterized=True, **look)
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
     ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
     if flip := found.nearest_flip:
