@@ -31,7 +31,7 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
 from ragnb.markup import Safe, count, draw, element, ends, is_missing, join, number, one_line
 from ragnb.markup.blocks import Code, Mark, Small, Table, Text
-from ragnb.markup.rendering import LANGUAGES
+from ragnb.markup.rendering import LANGUAGES, render
 from ragnb.readers import read_cases, to_csv_text
 from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, Rubric, records
@@ -160,7 +160,7 @@ class Items:
 
     def __init__(self, items: list[Any], file: str | Path, lang: str) -> None:
         self.items, self.file, self.lang, self.say = items, Path(file).resolve(), lang, texts.load(lang)
-        self.done, self.comments = dict[Any, Any](), dict[Any, str]()
+        self.done, self.comments, self.at = dict[Any, Any](), dict[Any, str](), -1
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; what is none leaves a sentence in `problem`."""
@@ -178,7 +178,8 @@ class Items:
 
     def skip(self) -> None:
         """Turn to the next item that is not done; after the last one the skipped come again."""
-        self._turn_to(self._next(self.at))
+        places = [*range(self.at + 1, len(self.items)), *range(len(self.items))]
+        self._turn_to(next((i for i in places if self.items[i].key not in self.done), len(self.items)))
 
     def back(self) -> None:
         """Turn to the item before, where what was entered can be changed."""
@@ -189,17 +190,12 @@ class Items:
         self.item: Any = self.items[at] if at < len(self.items) else None  # None when all is done
         self.comment = self.comments.get(self.item.key, "") if self.item else ""
 
-    def _next(self, at: int) -> int:
-        """The next item that is not done, from the beginning again after the last."""
-        places = [*range(at + 1, len(self.items)), *range(len(self.items))]
-        return next((i for i in places if self.items[i].key not in self.done), len(self.items))
-
 
 class Sheet(Twin):
     """One item at a time with what is entered beside it, by keys and buttons.
 
     Who inherits gives the fields: their widgets, how they are refreshed (`clear` for another item), with what the
-    kernel holds of them; and how an item is shown.
+    kernel holds of them.
 
     Parameters
     ----------
@@ -210,7 +206,6 @@ class Sheet(Twin):
 
     _fields: Any
     _refresh_fields: Any
-    _shown: Any
 
     def __init__(self, model: Any, **title: str) -> None:
         self.model, self._kind = model, model.kind
@@ -219,13 +214,14 @@ class Sheet(Twin):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model.name!r}: {len(self.model.done)} of {len(self.model.items)})"
 
-    def _head(self) -> Safe:
+    def _head(self, *more: str) -> Safe:
+        """Return the title, how much is done, and what more there is to say."""
         done, n = len(self.model.done), len(self.model.items)
-        progress = self.model.say(f"{self._kind}.progress", done=done, n=n)
-        return join([element("h3", self._title), element("p", progress, class_="rg-note")])
+        lines = [self.model.say(f"{self._kind}.progress", done=done, n=n), *more]
+        return join([element("h3", self._title), *(element("p", line, class_="rg-note") for line in lines)])
 
     def _static(self) -> Safe:
-        return join([self._head(), element("p", self.model.say(f"{self._kind}.static"), class_="rg-note")])
+        return self._head(self.model.say(f"{self._kind}.static"))
 
     @cached_property
     def view(self) -> Any:
@@ -263,13 +259,13 @@ class Sheet(Twin):
         self._refresh(clear=self.model.item is not item)
 
     def _refresh(self, *, clear: bool = True) -> None:
-        model, item = self.model, self.model.item
+        model, item, say = self.model, self.model.item, self.model.say
         self.busy = True
         if clear:
             self._cleared, self._seen, self._keys.value = self._seen, "", ""
-            self._item.show(self._shown(item) if item else Safe(""))
-        done = element("p", model.say(f"{self._kind}.done", n=len(model.items), file=model.file.name))
-        self._top.show(join([self._head(), "" if item else done]))
+            self._item.show(render("item.html", kind=self._kind, say=say, item=item) if item else Safe(""))
+        done = say(f"{self._kind}.done", n=len(model.items), file=model.file.name)
+        self._top.show(self._head(*[] if item else [done]))
         self._comment.value = model.comment
         if item and clear:
             self._keys.focus()
@@ -278,11 +274,6 @@ class Sheet(Twin):
         self._entry.layout.display = "flex" if item else "none"
         self._wrong.warn(model.problem)
         self._held.show(held([self._seen, *values, model.comment] if item else []))
-
-
-def prose(text: str) -> Safe:
-    """Return a text of several lines as it was written."""
-    return element("blockquote", text, class_="rg-prose", dir="auto")
 
 
 _SHOWN = ["sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer"]
@@ -331,7 +322,7 @@ class Rating(Items):
         # An item whose scores were cut off by a crash is rated again.
         whole = {key: scores for key, scores in given.items() if key and set(self.dimensions) <= set(scores)}
         self.done = {key: {name: scores[name] for name in self.dimensions} for key, scores in whole.items()}
-        self._turn_to(self._next(-1))
+        self.skip()
 
     @property
     def dimension(self) -> str:
@@ -478,10 +469,8 @@ class RatingSheet(Sheet):
     def _bands(self, name: str) -> Safe:
         """What a dimension looks at, and what its scores mean."""
         asked, known = self._rubric.get(name), texts.entry(self.model.lang, "judge.bands").get(name, {})
-        bands = ((asked.bands if asked else {}) or known).items()
-        terms = [join([element("dt", band.replace("-", "–")), element("dd", means)]) for band, means in bands]
-        about = element("p", asked.description if asked else "", class_="rg-note")
-        return join([about, element("dl", *terms, class_="rg-bands")])
+        bands = (asked.bands if asked else {}) or known
+        return render("bands.html", about=asked.description if asked else "", bands=bands)
 
     def _refresh_fields(self, _: bool) -> list[str]:
         model = self.model
@@ -489,17 +478,6 @@ class RatingSheet(Sheet):
         for name, row in self._scores.items():
             row.value = model.scores.get(name)
         return [str(model.scores.get(name, "")) for name in model.dimensions]
-
-    def _shown(self, item: Any) -> Safe:
-        say = self.model.say
-        summary = element("summary", say("rating.reference"))
-        reference = element("details", summary, prose(item.ground_truth_answer))
-        return join([
-            element("h4", say("rating.question")), element("p", item.question, class_="rg-question", dir="auto"),
-            element("h4", say("rating.answer")), prose(item.answer), reference if item.ground_truth_answer else "",
-            element("h4", say("rating.contexts", n=len(item.contexts))),
-            *map(prose, item.contexts or [say("rating.no_contexts")]),
-        ])  # fmt: skip
 
 
 class Review(Items):
@@ -524,7 +502,7 @@ class Review(Items):
         if self.file.suffix.lower() != ".csv":
             raise RagnbError(f"{place(file)}a review is a CSV file; choose a name that ends in .csv")
         self._take(self._read())
-        self._turn_to(self._next(-1))
+        self.skip()
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; while a question is edited, keys decide nothing."""
@@ -636,21 +614,11 @@ class ReviewSheet(Sheet):
             self._wording[0].focus()
         return [self._labels.get(chosen or "", ""), *(text.value for text in self._wording)]
 
-    def _shown(self, item: Any) -> Safe:
-        say = self.model.say
-        return join([
-            element("p", " · ".join(filter(None, [item.doc_name, item.kind])), class_="rg-note"),
-            element("h4", say("rating.question")), element("p", item.question, class_="rg-question", dir="auto"),
-            element("h4", say("rating.reference")), prose(item.ground_truth_answer or say("review.no_answer")),
-            element("h4", say("review.evidence")),
-            *map(prose, (item.evidence or say("review.no_evidence")).split("\n\n")),
-        ])  # fmt: skip
-
-
 # The weight editor
 
 
 _NUMBERS = ("weight", "share", "mean", "n")
+_YAML = (".yaml", ".yml")
 _NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
 # Documents that are offered while a name is typed.
 _HITS = 8
@@ -749,12 +717,11 @@ class WeightEditor(Twin):
 
 def _choices(source: Any) -> tuple[list[Path], Any]:
     """The scenarios to choose from, and the one to open first."""
-    path, kinds = Path(source) if isinstance(source, str | Path) else None, {".yaml", ".yml"}
-    if path is None or not (path.suffix.lower() in kinds or path.is_dir()):
+    path = Path(source).resolve() if isinstance(source, str | Path) else None
+    if path is None or not (path.suffix.lower() in _YAML or path.is_dir()):
         return [], source
-    path = path.resolve()
     beside = (path if path.is_dir() else path.parent).glob("*")
-    files = sorted(file for file in beside if file.suffix.lower() in kinds)
+    files = sorted(file for file in beside if file.suffix.lower() in _YAML)
     if path.is_dir() and not files:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
     return files, files[0] if path.is_dir() else path
@@ -900,19 +867,14 @@ class WeightRow:
         self.slider.max = max(self.slider.max, math.ceil(weight))
         self.slider.value = weight
         self.busy = False
+        told = {"weight": weight, "start": model.start(kind, name), "mark": self.mark}
         if kind == METRIC:
             self.last.value = _percent(model.share(name))
+            # Beyond the slider's end it is only said.
+            told |= {"flip": _flip(model, name), "at": model.now.flips.get(name, math.inf) / self.slider.max}
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
-        lines = [element("p", problem, class_="rg-said rg-bad", role="alert")] * bool(problem)
-        if (start := model.start(kind, name)) != weight:
-            lines.append(element("p", model.say("editor.was", what=f"{start:.12g}"), class_="rg-said"))
-        if kind == METRIC and (words := _flip(model, name)):
-            lines.append(element("p", words, class_="rg-said rg-flip", id=self.mark))
-            if (at := model.now.flips[name] / self.slider.max) <= 1:  # a mark on the slider
-                rule = f".{self.mark} .noUi-base::after {{ display: block; left: {100 * at:.3f}%; }}"
-                lines.append(Safe(f"<style>{rule}</style>"))
-        self.said.show(join(lines))
+        self.said.show(render("weight.html", say=model.say, problem=problem, **told))
 
 
 # What the editor shows, as HTML
@@ -924,21 +886,15 @@ def _title(model: Weighing) -> Safe:
 
 def _total(model: Weighing) -> Safe:
     """The overall score with its interval and its place between the thresholds, and what it was."""
-    say, w, row, name = model.say, model.now.write, model.now.rows[TOTAL], model.say("editor.overall")
+    say, w, row = model.say, model.now.write, model.now.rows[TOTAL]
     if is_missing(row["value"]) or w.span(TOTAL) is None:
-        why = why_no_total(model.now.means, lang=model.lang)
-        return join([element("h4", name), element("p", why, class_="rg-note")])
+        return render("score.html", say=say, why=why_no_total(model.now.means, lang=model.lang))
     # Systems are never pooled into a judgement.
     tone = w.tone(TOTAL, row["value"]) if model.now.systems is None else ""
-    mark = draw(Mark(tone, say(f"mark.{tone}"))) if tone else ""
-    value, interval = w.value(TOTAL, row["value"]), w.say("sheet.ci", level=w.level, ends=w.ends(TOTAL, row))
-    before = say("editor.before", value=w.value(TOTAL, model.base.rows[TOTAL]["value"]))
-    return join([
-        element("h4", name), element("p", value, " ", mark, class_="rg-big"),
-        element("p", f"{interval} · {w.n(row)}", class_="rg-note"),
-        draw(replace(w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL)), tone=tone), width=260),
-        element("p", before, class_="rg-note"),
-    ])  # fmt: skip
+    drawn = replace(w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL)), tone=tone)
+    numbers = {"value": w.value(TOTAL, row["value"]), "ends": w.ends(TOTAL, row), "level": w.level, "n": w.n(row)}
+    numbers |= {"before": w.value(TOTAL, model.base.rows[TOTAL]["value"]), "picture": draw(drawn, width=260)}
+    return render("score.html", say=say, mark=draw(Mark(tone, say(f"mark.{tone}"))) if tone else "", **numbers)
 
 
 def _notes(model: Weighing) -> Safe:
@@ -988,9 +944,8 @@ def _lead(model: Weighing) -> Safe:
     ahead, behind = (one_line(name, 40) for name in found.order)
     value, low, high = found.at(found.today).iloc[0]
     value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
-    leads = model.say("editor.leads", name=ahead, other=behind, value=number(value), ends=ends(low, high))
-    flips = model.say("editor.flips" if model.now.flips else "editor.no_flip")
-    return element("p", leads, element("br"), flips, class_="rg-note")
+    words = {"ahead": ahead, "behind": behind, "value": number(value), "ends": ends(low, high)}
+    return render("lead.html", say=model.say, flips=model.now.flips, **words)
 
 
 def _systems(model: Weighing) -> Safe:
