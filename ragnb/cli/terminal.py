@@ -95,9 +95,11 @@ def notes() -> Iterator[None]:
             seen.add(str(message))
             note(str(message))
 
-    with warnings.catch_warnings():
-        warnings.showwarning = show
+    warnings.showwarning = show
+    try:
         yield
+    finally:
+        warnings.showwarning = usual
 
 
 # The language of errors and notes, and the command whose options they name.

@@ -530,6 +530,8 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     >>> label_budget(curve).get_title(loc="left")
     '50 labels: 78.0–96.0 %, probability 50.0 %'
     """
+    from matplotlib.ticker import LogLocator
+
     p = Part(card, "budget", ("labels", "share", "low", "high", "probability"), look)
     say, curve = p.say, p.rows.sort_values("labels", kind="stable").reset_index(drop=True)
     x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
@@ -548,10 +550,10 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
             ax.annotate(now, (float(n), 0.06), (3, 0), label="_note", fontsize=8, **_FOOT)
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
-        some = slice(None, None, max(len(records) // 5, 1))
         if records:
             ax.set(xscale="log", xlim=(x.min(), max(x.max(), x.min() * 1.01)))
-            ax.set_xticks(x[some], [count(labels) for labels in x[some]])
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.xaxis.set_major_formatter("{x:,.0f}")
             ax.minorticks_off()
         legend_below(ax, 36)
         values = []
@@ -560,5 +562,5 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
             values.append(say("chart.budget_row", chance=percent(row["probability"]), **words))
         near = values[int(np.abs(x - first.get("n", 0)).argmin())] if values else say("chart.no_intervals")
         finding = next(iter(p.beside("labels_needed").get("text", ())), None) or near
-        describe(finding, [p.about, *values[some]], say("chart.labels_axis"))
+        describe(finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis"))
     return ax

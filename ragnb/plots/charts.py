@@ -215,10 +215,6 @@ class Means:
             return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
         return weak if weak == strong else self.say("chart.ends", weak=weak, strong=strong)
 
-    def notes(self, lower: str) -> list[str]:
-        """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
-        return notes_below(self.say, lower, "lower" in self.better.values(), self.endless)
-
 
 def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, Any]:
     """Return the value of a row and its interval, None if missing."""
@@ -231,9 +227,9 @@ def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
     return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
 
 
-def notes_below(say: Callable[..., str], lower: str, turned: bool, endless: Sequence[str]) -> list[str]:
+def notes_below(say: Callable[..., str], lower: str, senses: Iterable[str], endless: Sequence[str]) -> list[str]:
     """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
-    return [say(lower)] * turned + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
+    return [say(lower)] * ("lower" in senses) + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
 
 
 # Dots on their intervals
@@ -286,11 +282,12 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
             dots.append(Dot(shown, words, colour, label=fitted(name)))
         rows.append((table.head(metric) + ends, dots))
     notes = [table.say("chart.shares") if own else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
-    labels = ["; ".join([*notes, *table.notes("chart.lower")])]
+    notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
     # A cosine may lie below the others' 0.
     lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
     half, styles = (len(table.systems) - 1) / 2 + _STEP, dict[str, Any]()
-    with dot_rows(look, rows, finding=table.finding(), labels=labels, span=(min([low, *lows]), high)) as ax:
+    about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
+    with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
         for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
             for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
                 label = "_bar" if name in styles else fitted(name)
@@ -365,7 +362,7 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
                     ax.fill(*path.T, color=colour, alpha=0.07, linewidth=0)
             words = (f"{fitted(metric)} {table.written(system, metric)}" for metric in table.metrics)
             values.append(f"{fitted(system)}: " * (len(systems) > 1) + ", ".join(words))
-        notes = table.notes("chart.turned")
+        notes = notes_below(table.say, "chart.turned", table.better.values(), table.endless)
         legend_below(ax, 10 + 14 * len(notes))
         describe(table.finding(), values, "\n".join(notes))
     return ax
@@ -701,7 +698,7 @@ def distribution(
         whole_scale(ax, "x", low, high)
         notes = [say("chart.spread")] + [say("chart.shares")] * own
         endless = [metric.name for metric in chosen if not metric.bounded]
-        notes += notes_below(say, "chart.lower", any(metric.better == "lower" for metric in bounded), endless)
+        notes += notes_below(say, "chart.lower", [metric.better for metric in bounded], endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         ax.set_ylabel("")
         k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))

@@ -21,6 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb import markup, texts
@@ -1236,17 +1237,15 @@ def normalised(weights: Mapping[str, float]) -> dict[str, float]:
     >>> normalised({"a": 1, "b": 1, "c": 1})
     {'a': 0.34, 'b': 0.33, 'c': 0.33}
     """
-    units, top = round(1 / GRID), max(weights.values())
-    shares = {name: weight / top for name, weight in weights.items()}  # else a sum could overflow
-    total = math.fsum(shares.values())
-    least = 1 if sum(weight > 0 for weight in weights.values()) <= units else 0
-    exact = {name: units * share / total for name, share in shares.items()}
-    whole = {name: max(math.floor(x), least * (weights[name] > 0)) for name, x in exact.items()}
-    while (rest := units - sum(whole.values())) != 0:
-        step = 1 if rest > 0 else -1
-        free = [name for name, weight in weights.items() if weight > 0 and whole[name] + step >= least]
-        whole[max(free, key=lambda name: step * (exact[name] - whole[name]))] += step
-    return {name: count / units for name, count in whole.items()}
+    units, given = round(1 / GRID), np.array([*weights.values()], float)
+    raw, counts = given / given.max(), given > 0  # else a sum could overflow
+    least, exact = int(counts.sum() <= units), units * raw / raw.sum()
+    whole = np.maximum(np.floor(exact), least * counts)
+    while rest := units - whole.sum():
+        step = np.sign(rest)
+        free = counts & (whole + step >= least)
+        whole[np.where(free, step * (exact - whole), -np.inf).argmax()] += step
+    return dict(zip(weights, (whole / units).tolist(), strict=True))
 
 
 def read_entry(entry: str | float | None) -> tuple[float | None, str]:
