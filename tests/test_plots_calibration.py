@@ -21,6 +21,11 @@ CHARTS = {
 EVERY = [plots.bland_altman, *CHARTS.values()]
 
 
+def measures(numbers):
+    rows = [(name, *ends) for name, ends in numbers.items()]
+    return pd.DataFrame(rows, columns=["measure", "value", "low", "high"])
+
+
 def make_card(judge="gpt", dimension="accuracy", shift=0, lang="en"):
     """A card of made-up ratings: numbers that a test can follow, no estimates."""
     rng = np.random.default_rng(7 + shift)
@@ -31,11 +36,10 @@ def make_card(judge="gpt", dimension="accuracy", shift=0, lang="en"):
     key = {"judge": judge, "dimension": dimension}
     frames = {
         "counts": counts,
-        "table": pd.DataFrame([{
-            "mean_judge": 6.5, "mean_human": 6.0, "bias": 0.5, "bias_low": 0.3, "bias_high": 0.7, "loa_low": -2.5,
-            "loa_low_low": -2.8, "loa_low_high": -2.2, "loa_high": 3.5, "loa_high_low": 3.2,
-            "loa_high_high": 3.8, "slope": -0.1, "slope_low": -0.2, "slope_high": 0.0,
-        }]),
+        "table": measures({
+            "mean_judge": (6.5, np.nan, np.nan), "mean_human": (6.0, np.nan, np.nan), "bias": (0.5, 0.3, 0.7),
+            "loa_low": (-2.5, -2.8, -2.2), "loa_high": (3.5, 3.2, 3.8), "slope": (-0.1, -0.2, 0.0),
+        }),
         "reliability": pd.DataFrame({
             "judge_score": curve["judge_score"], "human": curve["mean"], "low": curve["mean"] - 0.5,
             "high": curve["mean"] + 0.5, "isotonic": np.maximum.accumulate(curve["mean"]), "n": curve["size"],
@@ -151,9 +155,9 @@ def test_points_stand_at_mean_and_difference_with_areas_by_their_counts(card):
 def test_bias_limits_and_slope_are_the_tables(card):
     ax = plots.bland_altman(card)
     lines = {line.get_label(): line for line in ax.lines}
-    row = card.table.iloc[0]
+    values = card.table.set_index("measure")["value"]
     for name in ("bias", "loa_low", "loa_high"):
-        assert lines[f"_{name}"].get_ydata()[0] == row[name]
+        assert lines[f"_{name}"].get_ydata()[0] == values[name]
     assert lines["_slope"].get_slope() == -0.1
     assert lines["_slope"].get_xy1() == (6.25, 0.5)
     spans = [patch.get_extents().transformed(ax.transData.inverted()) for patch in ax.patches]
@@ -164,7 +168,7 @@ def test_bias_limits_and_slope_are_the_tables(card):
 def test_lines_without_numbers_are_not_drawn(card):
     ax = plots.bland_altman(card.counts)
     assert not [line for line in ax.lines if line.get_label() in ("_bias", "_slope")]
-    card.table = card.table.assign(slope=np.nan)
+    card.table = card.table.query("measure != 'slope'")
     ax = plots.bland_altman(card)
     names = [line.get_label() for line in ax.lines]
     assert "_bias" in names
@@ -172,7 +176,8 @@ def test_lines_without_numbers_are_not_drawn(card):
 
 
 def test_limits_that_nearly_meet_are_named_apart():
-    table = pd.DataFrame([{"bias": 0.0, "loa_low": -0.01, "loa_high": 0.01}])
+    limits = {"bias": 0.0, "loa_low": -0.01, "loa_high": 0.01}
+    table = measures({name: (at, None, None) for name, at in limits.items()})
     counts = pd.DataFrame({"judge_score": [2, 9], "human_score": [5, 1], "n": 1})
     ax = plots.bland_altman(SimpleNamespace(counts=counts, table=table))
     heights = [text.get_position()[1] for text in ax.texts]

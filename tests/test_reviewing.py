@@ -144,20 +144,20 @@ def test_an_edit_waits_for_another_wording_and_can_be_taken_back(tmp_path):
     sheet.press("k")  # typed before the field of the question had the focus
     assert sheet.problem == load("en")("review.editing")
     assert not (tmp_path / "review.csv").exists()
-    sheet.decide("edit", [" ", "x"])
+    sheet.enter("edit", [" ", "x"])
     assert sheet.problem == load("en")("review.no_question")
-    sheet.decide("edit", [" 谁承担运费？ ", "商家。"])
+    sheet.enter("edit", [" 谁承担运费？ ", "商家。"])
     assert sheet.item.key == "b"
     assert not sheet.editing
     sheet.press("e")
-    sheet.decide("edit", ["First line\nand second?", "'quoted'"])
+    sheet.enter("edit", ["First line\nand second?", "'quoted'"])
     assert sheet.problem == load("en")("review.unchanged")
     rows = saved(tmp_path)
     assert [row["decision"] for row in rows] == ["edit", "", "", ""]
     assert rows[0]["question"] == "谁承担运费？"
     sheet.back()
     assert (sheet.item.key, sheet.editing, sheet.wording) == ("001", True, ["谁承担运费？", "商家。"])
-    sheet.decide("keep")
+    sheet.enter("keep")
     assert saved(tmp_path)[0]["question"] == "谁付运费？"
     assert reviewed(cases(), tmp_path / "review.csv")["question"].tolist() == cases()["question"].tolist()
 
@@ -185,7 +185,7 @@ def test_the_sheet_resumes_and_takes_up_what_a_spreadsheet_wrote_meanwhile(tmp_p
     again.skip()
     again.press("k")
     again.note("x")
-    again.decide("edit", ["q", "a"])
+    again.enter("edit", ["q", "a"])
     assert file.read_bytes() == before
 
 

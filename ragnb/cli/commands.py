@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -59,15 +60,13 @@ def report_command(
 
     from ragnb.report import index, reports
 
-    settings, many = terminal.overrides(parameters, lang), len(scenarios) > 1
-    made_of = {}
-    bar = tqdm(total=len(scenarios), desc="Reports", unit="report", disable=None if many else True, leave=False)
-    with bar:
-        for made in reports(scenarios, out=out, overrides=settings, jobs=jobs):
-            with bar.external_write_mode():
-                _tell(made, many)
-            bar.update()
-            made_of[made.scenario] = made
+    many, made_of = len(scenarios) > 1, {}
+    runs = reports(scenarios, out=out, overrides=terminal.overrides(parameters, lang), jobs=jobs)
+    bar: Any = {"desc": "Reports", "unit": "report", "disable": None if many else True, "leave": False}
+    for made in tqdm(runs, total=len(scenarios), **bar):
+        with tqdm.external_write_mode():
+            _tell(made, many)
+        made_of[made.scenario] = made
     if many or out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
         click.echo(f"Index: {index(out, made=in_order, lang=terminal.speaking())}")
@@ -105,7 +104,6 @@ def check_command(
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
     from ragnb.diagnostics import gates_json
-    from ragnb.readers import to_csv_text
     from ragnb.scenario import Scenario
     from ragnb.sheet import assess
 
@@ -126,7 +124,7 @@ def check_command(
     click.echo("\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
     if path and sheet.log is not None:
-        write_whole(path, "\ufeff" + to_csv_text(sheet.log.to_label))  # Excel takes it for UTF-8 by the mark
+        terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 
@@ -151,7 +149,7 @@ def inspect_command(files: Sequence[Path], lang: str | None, encoding: str | Non
     for i, path in enumerate(files):
         try:
             card = inspect_file(path, encoding=encoding, lang=terminal.speaking())
-            click.echo(("\n" if i else "") + "\n".join(one_line(line) for line in str(card).splitlines()))
+            click.echo("\n".join([*[""] * (i > 0), *map(one_line, str(card).splitlines())]))
         except (RagnbError, OSError) as error:
             terminal.complain(error, path)
             worst = BAD_INPUT
@@ -208,6 +206,7 @@ class Stage:
         self.dry_run: bool = asked.pop("dry_run")
         self.scenario = scenario if name == "generate" else with_cases(scenario, name, current=not self.dry_run)
         self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
+        self.folder = self.scenario.path.parent if self.scenario.path else Path()
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
         self.limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
@@ -241,20 +240,18 @@ class Stage:
 
     def _as_if_made(self) -> pd.DataFrame:
         """Return cases of the size that the documents will give, for an estimate before there are any."""
-        from ragnb.scoring import passages_of
-
-        scenario = self.scenario
-        found = passages_of(scenario.documents, encoding=scenario.encoding, columns=scenario.columns)
-        passages = [*islice(cycle(found["text"]), scenario.generation.questions)]
-        shown = [[text] * 5 for text in passages] if scenario.system.retrieve else None
-        short = [text[:200] for text in passages]
         import pandas as pd
 
-        return pd.DataFrame({
-            "sample_id": [f"g{n:03d}" for n in range(1, len(short) + 1)], "question": short, "answer": short,
-            "ground_truth_answer": short, "ground_truth_contexts": [[text] for text in passages],
-            "retrieved_contexts": shown,
-        })  # fmt: skip
+        from ragnb.scoring import passages_of
+
+        scenario, short = self.scenario, ("question", "answer", "ground_truth_answer")
+        found = passages_of(scenario.documents, encoding=scenario.encoding, columns=scenario.columns)
+        cases = []
+        for n, text in enumerate(islice(cycle(found["text"]), scenario.generation.questions), 1):
+            found_five = [text] * 5 if scenario.system.retrieve else None
+            case = {"sample_id": f"g{n:03d}", "ground_truth_contexts": [text], "retrieved_contexts": found_five}
+            cases.append(case | dict.fromkeys(short, text[:200]))
+        return pd.DataFrame(cases)
 
     def bill(self, text: str, need: Estimate, **words: Any) -> int:
         """Print what a dry run estimates."""
@@ -264,12 +261,11 @@ class Stage:
     def write(self, table: pd.DataFrame, *, complete: bool, **stopped: Any) -> int:
         """Write scores, or cases as one JSON object a line, record them, and return the exit code."""
         from ragnb.inputs.stages import MAKES_CASES, record_stage
-        from ragnb.readers import to_csv_text
 
-        text = to_csv_text(table)
         if self.name in MAKES_CASES:
-            text = str(table.to_json(orient="records", lines=True, force_ascii=False))
-        write_whole(self.out, text)
+            write_whole(self.out, str(table.to_json(orient="records", lines=True, force_ascii=False)))
+        else:
+            terminal.write_csv(self.out, table)
         record_stage(self.name, self.scenario, self.out, complete=complete, **stopped)
         return PASSED if complete else BLOCKED
 
@@ -277,15 +273,15 @@ class Stage:
         """Yield one line per metric (and system): mean, interval and counts."""
         from ragnb.weights import weighted_means
 
-        scenario, by = self.scenario, "system" if len(set(scores.get("system", ()))) > 1 else None
-        settings = {name: getattr(scenario, name) for name in ("cluster", "doc_weights", "doc", "level")}
+        by = "system" if len(set(scores.get("system", ()))) > 1 else None
+        settings = {name: getattr(self.scenario, name) for name in ("cluster", "doc_weights", "doc", "level")}
         means = weighted_means(scores, metrics=metrics, by=by, **settings)
-        keys = [*([by] if by else []), "metric"]
-        head = [*("" for _ in keys[1:]), self.say("column.metric"), self.say("evaluate.mean")]
-        rows = [[*head, *(self.say(f"evaluate.{word}") for word in _COUNTS.values())]]
+        heads = [self.say(f"evaluate.{word}") for word in ("mean", *_COUNTS.values())]
+        keys = [by, "metric"] if by else ["metric"]
+        rows = [[*[""] * bool(by), self.say("column.metric"), *heads]]
         for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
             mean = with_interval(row["value"], row["low"], row["high"])
-            rows.append([*(str(row[key]) for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
+            rows.append([*(row[key] for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
         return terminal.text_table(rows)
 
     def written(self, text: str, spent: dict[str, Any]) -> str:
@@ -321,8 +317,15 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
     if embeddings and "judge" not in stage.profiles:
         raise RagnbError("--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge")
     judge, vectors = stage.client(), stage.client(embeddings) if embeddings else None
-    cases, chosen = stage.cases(), _metrics(stage, metrics, judge, vectors)
-    how: dict[str, Any] = {"metrics": chosen, "llm": judge, "embeddings": vectors, "store": stage.store}
+    cases, chosen = stage.cases(), list(metrics)
+    if not metrics:
+        # Those of the scenario that can be computed, else all that apply.
+        wanted = [metric if isinstance(metric, str) else metric.name for metric in stage.scenario.metrics or ()]
+        known = [SCORERS[name] for name in wanted if name in SCORERS]
+        chosen = [s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)]
+        if left := [name for name in wanted if name not in chosen]:
+            terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left)))
+    how: dict[str, Any] = {"metrics": chosen or None, "llm": judge, "embeddings": vectors, "store": stage.store}
     how |= {"lang": stage.scenario.lang, "refusal": stage.scenario.refusal}
     if stage.dry_run:
         return stage.bill("evaluate.dry_run", expected(cases, **how))
@@ -334,21 +337,6 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
     click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
     return code
-
-
-def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object) -> list[str] | None:
-    """Return the requested metrics, else those of the scenario that can be computed, else None."""
-    from ragnb.scoring import SCORERS
-
-    if named:
-        return list(named)
-    wanted = [metric if isinstance(metric, str) else metric.name for metric in stage.scenario.metrics or ()]
-    known = [SCORERS[name] for name in wanted if name in SCORERS]
-    fit = [s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)]
-    left = [name for name in wanted if name not in fit]
-    if left:
-        terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left)))
-    return fit or None
 
 
 @command("judge")
@@ -386,7 +374,6 @@ def judge_command(
     """
     from ragnb.judging import dry_run, improve, judge
     from ragnb.judging.run import REPLY_TOKENS, need_one_system
-    from ragnb.readers import to_csv_text
 
     stage = Stage("judge", source, "judged.csv", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client()
@@ -402,9 +389,9 @@ def judge_command(
         raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
     if loop:
         need_one_system(cases)
-    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    passing = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
     if stage.dry_run:
-        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
+        click.echo("\n".join(_rubric_lines(rubric, passing, scenario.lang)))
         stage.bill("judge.cli.need", dry_run(cases, client, **asked))
         if loop:
             most = dry_run(cases, client, **asked | {"store": None, "probes": False})
@@ -413,31 +400,33 @@ def judge_command(
             tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
             click.echo(say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens))
         return PASSED
-    asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
-    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
+    settling = {"stop_when": _settling(scenario)} if stop_when_decided else {}
+    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights, **settling}
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    about = scores.attrs["judge"]
-    status = scores[f"{rubric.passing.metric}__status"]
+    about, status = scores.attrs["judge"], scores[f"{rubric.passing.metric}__status"]
     open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
     early = {name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]}
     stage.write(scores, complete=not open_, **early)
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
-    click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": int(scores["is_passing"].sum())}
-    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing_score)
-    written = stage.written("judge.cli.written", about["spent"])
-    means = stage.means(scores, rubric.metrics, "weighted_score")
-    click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
+    lines = [*_listed(scores.notes["text"]), *stage.means(scores, rubric.metrics, "weighted_score")]
+    lines.append(say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing))
+    lines.append(stage.written("judge.cli.written", about["spent"]))
+    click.echo("\n".join([*lines, *(_arena(stage, scores, rubric) if arena else ())]))
     if loop and not about["stopped"]:
         asked |= {"probes": False, "doc": scenario.cluster or scenario.doc, "level": scenario.level}
         found = improve(cases, client=client, **loop, **asked)
         table = stage.out.with_name("improved.csv")
-        write_whole(table, to_csv_text(found.kept))
-        click.echo("\n".join(["", *(f"- {one_line(text)}" for text in found.notes["text"])]))
-        click.echo(say("judge.loop.written", out=one_line(table)))
+        terminal.write_csv(table, found.kept)
+        click.echo("\n".join(["", *_listed(found.notes["text"]), say("judge.loop.written", out=one_line(table))]))
         open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
     return BLOCKED if open_ else PASSED
+
+
+def _listed(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts as the lines of a list."""
+    return (f"- {one_line(text)}" for text in texts)
 
 
 def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None) -> dict[str, Any] | None:
@@ -447,8 +436,7 @@ def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None)
     named = named or (stage.scenario.system.improve if attempts else None)
     if attempts is None and named is None:
         return None
-    folder = stage.scenario.path.parent if stage.scenario.path else Path()
-    system: Any = named_function(named, folder) if named else stage.client(role="answer")
+    system: Any = named_function(named, stage.folder) if named else stage.client(role="answer")
     if attempts is None or system is None:
         raise RagnbError(
             "the retry loop takes --improve N and the system: --system MODULE:FUNCTION, a function of question, "
@@ -474,24 +462,20 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
     """Yield the ranks of the systems, and each pair in order of rank."""
     from ragnb.comparison import standings
 
-    names, say = ("cluster", "doc_weights", "doc", "level", "rescale"), stage.say
+    say, names = stage.say, ("cluster", "doc_weights", "doc", "level", "rescale")
     how = {name: getattr(stage.scenario, name) for name in names}
     found = standings(scores, metrics=list(rubric.metrics), **how)
     yield ""
     for name, rank in found.places.items():
         yield say("judge.cli.rank", system=one_line(name), rank=rank)
-    order = {name: place for place, name in enumerate(found.places)}
-    level = f"{100 * how['level']:g} %"
-    head = ["", say("column.compared"), say("column.difference", level=level), say("column.wins")]
-    pairs = found.pairs[found.pairs["candidate"].map(order) < found.pairs["baseline"].map(order)]
-    rows = [
-        [
-            f"{one_line(row['candidate'])} − {one_line(row['baseline'])}", say(f"compared.{row['outcome']}"),
-            with_interval(row["value"], row["low"], row["high"]), f"{row['wins']}/{row['ties']}/{row['losses']}",
-        ]
-        for row in pairs.to_dict("records")
-    ]  # fmt: skip
-    yield from terminal.text_table([head, *rows])
+    level, order = f"{100 * how['level']:g} %", [*found.places]
+    rows = [["", say("column.compared"), say("column.difference", level=level), say("column.wins")]]
+    for row in found.pairs.to_dict("records"):
+        if order.index(row["candidate"]) < order.index(row["baseline"]):
+            ends = with_interval(row["value"], row["low"], row["high"])
+            wins = f"{row['wins']}/{row['ties']}/{row['losses']}"
+            rows.append([f"{row['candidate']} − {row['baseline']}", say(f"compared.{row['outcome']}"), ends, wins])
+    yield from terminal.text_table(rows)
 
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
@@ -525,7 +509,6 @@ def generate_command(source: Path, **asked: Any) -> int:
 
     Exit code: 0 if there are as many questions as wanted, 1 if fewer, 2 on bad input, 130 after Ctrl-C.
     """
-    from ragnb.readers import to_csv_text
     from ragnb.scoring import generate_cases, generation_cost, passages_of
     from ragnb.scoring.generation import review_sheet, reviewed, with_decisions
     from ragnb.traces import check_gold
@@ -538,24 +521,23 @@ def generate_command(source: Path, **asked: Any) -> int:
     reading: dict[str, Any] = {"encoding": scenario.encoding, "columns": dict(scenario.columns)}
     how: dict[str, Any] = {"n": want.questions, "lang": scenario.lang, **want.model_dump(exclude={"questions"})}
     how |= {"llm": client, "store": stage.store, **reading}
-    passages = passages_of(scenario.documents, **reading)
     if stage.dry_run:
+        passages = passages_of(scenario.documents, **reading)
         sizes = {"n": want.questions, "passages": len(passages), "documents": passages["doc_name"].nunique()}
-        need = generation_cost(scenario.documents, **how)
-        return stage.bill("generate.dry_run", need, **sizes)
+        return stage.bill("generate.dry_run", generation_cost(scenario.documents, **how), **sizes)
     made = generate_cases(scenario.documents, **how)
+    dropped = made.attrs["dropped"]
     if made.empty:
-        why = listing(made.attrs["dropped"])
-        raise RagnbError(f"no usable question ({why}); use a stronger model or longer documents")
+        raise RagnbError(f"no usable question ({listing(dropped)}); use a stronger model or longer documents")
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
     sheet, cases = with_decisions(made, given), reviewed(made, given)
-    write_whole(review, to_csv_text(sheet))
+    terminal.write_csv(review, sheet)
     code = stage.write(cases, complete=len(made) >= want.questions)
     kinds = {kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")}
     click.echo(say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out)))
     click.echo(say("generate.kinds", **kinds, documents=cases["doc_name"].nunique()))
-    if dropped := made.attrs["dropped"]:
+    if dropped:
         counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in dropped.items())
         click.echo(say("generate.dropped", counts=counts))
     decided = int((sheet["decision"] != "").sum())
@@ -593,19 +575,17 @@ def answer_command(source: Path, **asked: Any) -> int:
     client = None if system.generate else stage.client(role="answer")
     if not (system.generate or client):
         raise RagnbError(f"{one_line(source)}: it names no system; add system: generate: or llm_profiles: answer:")
-    name = system.name or system.generate or (client.profile.model if client else "")
-    cases = stage.cases()
+    name, cases = system.name or system.generate or (client.profile.model if client else ""), stage.cases()
     if stage.dry_run:
         n, calls = len(cases), len(cases) if client else 0
         return stage.bill("answer.dry_run", Estimate(n, 0, 0, calls, 1000 * calls), system=one_line(name))
-    folder = scenario.path.parent if scenario.path else Path.cwd()
     functions = {"retrieve": system.retrieve, "generate": system.generate}
-    found: dict[str, Any] = {role: named_function(text, folder) for role, text in functions.items() if text}
+    how: dict[str, Any] = {role: named_function(text, stage.folder) for role, text in functions.items() if text}
     if client:
-        found["generate"] = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
-    clients = (client,) if client else ()
-    how: dict[str, Any] = {"store": stage.store, "clients": clients, "concurrency": stage.limits["concurrency"]}
-    done = answer_cases(cases, **found, system=name, version=system_version(scenario), **how)
+        asks = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
+        how |= {"generate": asks, "clients": (client,)}
+    how |= {"store": stage.store, "concurrency": stage.limits["concurrency"], "version": system_version(scenario)}
+    done = answer_cases(cases, system=name, **how)
     status = done["answer__status"]
     code = stage.write(done, complete=bool(status.eq("ok").all()))
     empty = sum(isinstance(one, list) and not one for one in done["retrieved_contexts"])
@@ -833,6 +813,7 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     the worst of them.
     """
     from ragnb.comparison.view import compare_view
+    from ragnb.diagnostics.gates import plain_records
 
     how = {name: asked[name] for name in ("candidate", "system", "on", "by", "metrics", "primary")}
     settings = terminal.overrides(asked["parameters"], asked["lang"])
@@ -844,32 +825,23 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     head = view.head or [texts.load(view.lang)("compare.no_word")]
     tables = [(name, terminal.block_rows(table)) for name, table in view.tables]
     click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
-    terminal.write_files(
-        asked, markdown=view.markdown, html=view.html, junit=partial(_junit, view.title, table, view.lang),
-        json_file=partial(_json, outcome, view.notes, table, slices),
-    )  # fmt: skip
+    parts = {"outcome": outcome, "notes": view.notes, "metrics": plain_records(table)}
+    parts |= {} if slices is None else {"slices": plain_records(slices)}
+    kinds = {"junit": partial(_junit, view.title, table, view.lang), "json_file": partial(json_text, parts)}
+    terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
     return _OUTCOMES[outcome] if asked["gate"] and outcome else PASSED
 
 
 def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
-    plain = len(given) == 1 and "=" not in given[0]
-    named = (terminal.pair("--margin", "context_recall=0.02", text) for text in given)
-    pairs = {"": given[0]} if plain else dict(named)
-    margins = {}
-    for name, value in pairs.items():
+    plain, margins = len(given) == 1 and "=" not in given[0], dict[str, float]()
+    for text in given:
+        name, value = ("", text) if plain else terminal.pair("--margin", "context_recall=0.02", text)
         try:
             margins[name] = float(value)
         except ValueError:
             raise RagnbError(f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02") from None
     return margins[""] if plain else margins or None
-
-
-def _json(outcome: str | None, notes: list[str], table: pd.DataFrame, slices: pd.DataFrame | None) -> str:
-    from ragnb.diagnostics.gates import plain_records
-
-    parts = {"outcome": outcome, "notes": notes, "metrics": plain_records(table)}
-    return json_text(parts if slices is None else parts | {"slices": plain_records(slices)})
 
 
 def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
@@ -953,6 +925,7 @@ def runs_command(
     Exit code: 0; 2 on bad input or a damaged store.
     """
     from ragnb.store import Store
+    from ragnb.store.store import VERSION, examined, exported
 
     say = texts.load(lang)
     if not store.exists():
@@ -960,57 +933,39 @@ def runs_command(
     if verify + claims + (export is not None) + bool(runs) > 1:
         raise RagnbError(say("runs.one_action"))
     if verify:
-        return _verified(store, say)
+        found = examined(store)
+        found.file.close()
+        whole = "runs.broken" if found.wrong else "runs.whole"
+        click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
+        save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
+        return _outcome(found.wrong, say("runs.save", command=save))
     if export is not None:
-        return _exported(store, export, say)
+        if export.exists() and export.samefile(store):
+            raise RagnbError(f"{export}: this is the store itself; name another file")
+        rows = list(exported(store))
+        write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
+        end = rows[-1]
+        click.echo(say("runs.exported", file=one_line(export), **end["rows"]))
+        return _outcome(end["wrong"], say("runs.lost", damaged=end["damaged"], **end["lost"]))
     if len(runs) > 1:
         raise RagnbError(
             f"{len(runs)} runs are given; give one, or compare two: "
             f"ragnb compare {store}#{runs[-1]} {store}#{runs[0]}"
         )
     with Store(store, new=False) as opened:
-        if claims:
-            lines = _claims(opened.claims(), say)
-        elif not runs:
-            lines = _runs(opened.runs(), say)
-        else:
-            lines = _run(opened.frame(runs[0]), say)
-        click.echo("\n".join(lines))
+        found_runs = _run(opened.frame(runs[0]), say) if runs else _runs(opened.runs(), say)
+        click.echo("\n".join(_claims(opened.claims(), say) if claims else found_runs))
     return PASSED
-
-
-def _verified(store: Path, say: Any) -> int:
-    from ragnb.store.store import VERSION, examined
-
-    found = examined(store)
-    found.file.close()
-    whole = "runs.broken" if found.wrong else "runs.whole"
-    click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
-    save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-    return _outcome(found.wrong, say("runs.save", command=save))
-
-
-def _exported(store: Path, file: Path, say: Any) -> int:
-    from ragnb.store.store import exported
-
-    if file.exists() and file.samefile(store):
-        raise RagnbError(f"{file}: this is the store itself; name another file")
-    rows = list(exported(store))
-    write_whole(file, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
-    end = rows[-1]
-    click.echo(say("runs.exported", file=one_line(file), **end["rows"]))
-    return _outcome(end["wrong"], say("runs.lost", damaged=end["damaged"], **end["lost"]))
 
 
 def _outcome(wrong: Sequence[str], next_step: str) -> int:
     """Print the problems of a store and the next step."""
-    if not wrong:
-        return PASSED
-    click.echo("\n".join([*(f"- {one_line(finding)}" for finding in wrong), next_step]))
-    return BAD_INPUT
+    if wrong:
+        click.echo("\n".join([*_listed(wrong), next_step]))
+    return BAD_INPUT if wrong else PASSED
 
 
-def _table(say: Any, words: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(say: Any, words: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Yield the lines of a table with translated column heads."""
     return terminal.text_table([[say(f"runs.{word}") for word in words], *rows])
 
@@ -1019,35 +974,30 @@ def _claims(claims: pd.DataFrame, say: Any) -> Iterator[str]:
     if claims.empty:
         return iter([say("runs.unclaimed")])
     words = ["process", "host", "cells", "since", "until"]
-    known = claims.assign(process=[process or "?" for process in claims["process"]])
-    rows = [[str(cell or "—").removesuffix("+00:00") for cell in row] for row in known[words].to_numpy(object)]
-    return _table(say, words, rows)
+    shown = claims[words].fillna({"process": "?"}).fillna("—").astype(str)
+    return _table(say, words, shown.replace(r"\+00:00$", "", regex=True).to_numpy())
 
 
 def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
     if runs.empty:
         return iter([say("runs.none")])
-    counts = ["cells", "ok", "not_applicable", "failed", "pending", "calls"]
-    rows = []
-    for run in runs.to_dict("records"):
-        tokens = " + ".join(count(run[word]) for word in ("tokens_in", "tokens_out"))
-        minutes, seconds = divmod(round(run["seconds"]), 60)
-        took = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
-        dates = [str(run[word] or "—")[:16].replace("T", " ") for word in ("started", "last")]
-        numbers = [*(count(run[word]) for word in counts), tokens, took]
-        numbers[4] += f" ({say('runs.stopped_early')})" if run["stopped_early"] else ""
-        rows.append([run["run"], run["name"] or "—", *numbers, run["models"] or "—", *dates])
-    return _table(say, ["run", "name", *counts, "tokens", "took", "models", "started", "last"], rows)
+    counts, dates = ["cells", "ok", "not_applicable", "failed", "pending", "calls"], ["started", "last"]
+    tokens = [f"{count(sent)} + {count(got)}" for sent, got in runs[["tokens_in", "tokens_out"]].to_numpy()]
+    early = [f" ({say('runs.stopped_early')})" * int(stopped) for stopped in runs["stopped_early"]]
+    shown = runs.assign(tokens=tokens, took=[timedelta(seconds=round(spent)) for spent in runs["seconds"]])
+    shown["pending"] = [f"{count(n)}{word}" for n, word in zip(runs["pending"], early, strict=True)]
+    shown[dates] = runs[dates].map(lambda date: str(date or "—")[:16].replace("T", " "))
+    words = ["run", "name", *counts, "tokens", "took", "models", *dates]
+    return _table(say, words, shown[words].replace("", None).to_numpy(object))
 
 
 def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
-    statuses, words = ["ok", "not_applicable", "failed", "pending"], ["sample_id", "what", "reason", "reply"]
     import pandas as pd
 
+    statuses, words = ["ok", "not_applicable", "failed", "pending"], ["sample_id", "what", "reason", "reply"]
     by_status = pd.crosstab(cells["what"], cells["status"])
     by_status = by_status.reindex(index=cells["what"].unique(), columns=statuses, fill_value=0)
-    rows = [[str(what), *map(count, numbers)] for what, *numbers in by_status.itertuples()]
-    yield from _table(say, ["what", *statuses], rows)
+    yield from _table(say, ["what", *statuses], by_status.reset_index().to_numpy(object))
     failed = cells.loc[cells["status"] == "failed", words]
     if len(failed):
         yield ""

@@ -16,7 +16,7 @@ import click
 
 from ragnb.errors import RagnbError, RagnbWarning, worded
 from ragnb.files import write_whole
-from ragnb.markup import one_line
+from ragnb.markup import count, one_line
 from ragnb.markup.blocks import Table
 from ragnb.schema import masked, refuse_secrets
 from ragnb.texts import LANGUAGES
@@ -26,19 +26,23 @@ Rows = Sequence[Sequence[str]]
 PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
 
 
-def text_table(rows: Rows) -> Iterator[str]:
-    """Yield rows with aligned columns; a CJK character is two cells wide.
+def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield rows with aligned columns; a CJK character is two cells wide. Counts are written as everywhere.
 
     Examples
     --------
-    >>> list(text_table([["召回率", "0.8"], ["recall", "0.7"]]))
-    ['召回率  0.8', 'recall  0.7']
+    >>> list(text_table([["召回率", 1234], ["recall", None]]))
+    ['召回率  1,234', 'recall  —']
     """
-    cells = [[one_line(cell) for cell in row] for row in rows]
+    cells = [[_written(cell) for cell in row] for row in rows]
     widths = [max(map(_places, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded = [cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)]
         yield "  ".join(padded).rstrip()
+
+
+def _written(cell: object) -> str:
+    return "—" if cell is None else count(cell) if isinstance(cell, int) else one_line(cell)
 
 
 def report_lines(head: Iterable[str], tables: Sequence[tuple[str, Rows]], notes: Sequence[str]) -> Iterator[str]:
@@ -69,6 +73,13 @@ def write_files(asked: Mapping[str, Any], **contents: Callable[[], str]) -> None
     for option, content in contents.items():
         if asked[option] is not None:
             write_whole(asked[option], content())
+
+
+def write_csv(path: Path, table: Any, mark: str = "") -> None:
+    """Write a table; Excel takes it for UTF-8 by a `mark` before it."""
+    from ragnb.readers import to_csv_text
+
+    write_whole(path, mark + to_csv_text(table))
 
 
 @contextmanager
@@ -155,13 +166,10 @@ def temperature(text: str) -> float | None:
     >>> temperature("0.7"), temperature("none")
     (0.7, None)
     """
-    try:
-        value = None if text == "none" else float(text)
-    except ValueError:
-        value = math.nan
-    if value is not None and not 0 <= value < math.inf:
-        raise click.BadParameter(f"{one_line(text)!r} is neither a number of at least 0 nor the word none.")
-    return value
+    with suppress(ValueError):
+        if text == "none" or 0 <= float(text) < math.inf:
+            return None if text == "none" else float(text)
+    raise click.BadParameter(f"{one_line(text)!r} is neither a number of at least 0 nor the word none.")
 
 
 def missing_mark(text: str) -> float | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 import warnings
@@ -14,12 +13,11 @@ from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast, get_type_hints
-from xml.etree import ElementTree
 
 from ragnb import texts
 from ragnb.errors import RagnbWarning, unknown
 from ragnb.files import write_whole
-from ragnb.markup import Safe, one_line, text_width
+from ragnb.markup import Safe, escape, one_line, text_width
 from ragnb.markup.rendering import INK
 
 if TYPE_CHECKING:
@@ -44,7 +42,6 @@ GREY = "#8c8c8c"
 
 WIDTH = 7.2
 KINDS = (".svg", ".png")
-_XLINK = "{http://www.w3.org/1999/xlink}"
 _SETTINGS: Any = {
     **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK),
     **{"axes.facecolor": "white", "font.size": 9, "axes.titlesize": 10.5, "axes.titlelocation": "left"},
@@ -216,12 +213,14 @@ def title_width(ax: Axes) -> float:
 
 
 def legend_below(ax: Axes, points: float = 34) -> None:
-    """Put the legend under the Axes, `points` below them whatever their height."""
+    """Put the legend, where there is something to name, `points` below the Axes whatever their height."""
     from matplotlib.transforms import ScaledTranslation
 
+    if not (names := ax.get_legend_handles_labels()[1]):
+        return
     where = ax.transAxes + ScaledTranslation(0, -points / 72, cast(Any, ax.figure).dpi_scale_trans)
     place: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": where, "borderaxespad": 0}
-    ax.legend(ncols=_columns(ax, ax.get_legend_handles_labels()[1]), handlelength=4, **place)
+    ax.legend(ncols=_columns(ax, names), handlelength=4, **place)
 
 
 def _columns(ax: Axes, names: Sequence[str]) -> int:
@@ -321,38 +320,31 @@ def _svg(figure: Any) -> Safe:
     import matplotlib as mpl
 
     drawn, words = StringIO(), " ".join(filter(None, map(alt_text, figure.axes)))
-    # The text stays text, in fonts of the reader: here it is only measured.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}):
-        nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+    nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+    # The text stays text, in fonts of the reader: here it is only measured. The words tell its ids from others'.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": words}):
         figure.savefig(drawn, format="svg", metadata=nothing, transparent=True)
-    written = drawn.getvalue().replace(f", '{LAST_FONT}'", "")
-    root = ElementTree.fromstring(written)
-    _clean(root, "r" + hashlib.sha256(written.encode()).hexdigest()[:10])
-    root.attrib |= {
-        "xmlns": "http://www.w3.org/2000/svg", "class": "rg-svg", "role": "img", "aria-label": words,
-        "fill": "currentColor",
-        "style": "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt",
-    }
-    return Safe(ElementTree.tostring(root, encoding="unicode"))
+    # Neither the head of a file, nor a style rule that would reach the whole page.
+    picture = re.sub(r"(?s)^.*?(?=<svg)|<(metadata|style)\b.*?</\1>", "", drawn.getvalue())
+    attributes = _ATTRIBUTES.format(words=escape(words))
+    return Safe(re.sub(r"<[^>]+>", _plain_tag, picture).replace("<svg", f"<svg {attributes}", 1))
 
 
-def _clean(root: ElementTree.Element, name: str) -> None:
-    """Take off namespaces, ids of groups, the style rule that would reach the whole page, and the colour of ink.
+_ATTRIBUTES = (
+    'class="rg-svg" role="img" aria-label="{words}" fill="currentColor" '
+    'style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"'
+)
+_TAGS = {
+    r"\s+": " ", ' xmlns:xlink="[^"]*"': "", "xlink:href": "href", '^<g id="[^"]*"': "<g",
+    f", '{LAST_FONT}'": "", 'font-family: [^;"]*': r"\g<0>, sans-serif",
+    # What is drawn in the colour of the text follows the page.
+    f"{INK}|#000000": "currentColor",
+}  # fmt: skip
 
-    The ids that something points to become the picture's own by its `name`.
-    """
-    for parent in root.iter():
-        for child in [child for child in parent if child.tag.endswith(("}style", "}metadata"))]:
-            parent.remove(child)
-    for node in root.iter():
-        node.tag = node.tag.rpartition("}")[2]
-        if node.tag == "g":
-            node.attrib.pop("id", None)
-        for key, value in list(node.items()):
-            node.set(key, f"{name}-{value}" if key == "id" else value.replace("url(#", f"url(#{name}-"))
-        if _XLINK + "href" in node.attrib:
-            node.set("href", node.attrib.pop(_XLINK + "href").replace("#", f"#{name}-"))
-        if "d" in node.attrib:
-            node.set("d", " ".join(node.attrib["d"].split()))
-        if style := re.sub(f"{INK}|#000000", "currentColor", node.get("style", "")):
-            node.set("style", re.sub(r"(font-family: [^;]*)", r"\1, sans-serif", style))
+
+def _plain_tag(tag: re.Match[str]) -> str:
+    """Return a tag as it stands in a page: a text between tags is none, its brackets are escaped."""
+    text = tag[0]
+    for pattern, written in _TAGS.items():
+        text = re.sub(pattern, written, text)
+    return text

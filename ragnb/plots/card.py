@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.markup import TONES, count, is_missing, number, one_line, percent, text_width, with_interval
+from ragnb.markup import TONES, count, ends, is_missing, number, one_line, percent, text_width, with_interval
 from ragnb.markup.rendering import INK, SYSTEM_COLOURS
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.charts import DARK, LIGHT, Dot, dot_rows, estimate, grid, percents, whole_scale
+from ragnb.plots.charts import DARK, LIGHT, Dot, Row, dot_rows, estimate, grid, percents, whole_scale
 
 # Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
@@ -22,6 +22,11 @@ _VERDICTS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "
 _WAYS = dict(zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True))
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
 _PAIRS = ("judge_score", "human_score", "n")
+# The lines of a label budget: column, colour, style and name.
+_CURVES = (
+    ("share", BLUE, "-", "share_seen"), ("probability", ORANGE, "-", "chance"),
+    ("cautious", ORANGE, "--", "cautious"),
+)  # fmt: skip
 _RADIUS = 11.0
 # Written at a place of the scale and a height of the Axes, a few points beside it.
 _FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -49,6 +54,7 @@ class Part:
                 one, have = f"card.only({key}={names[0]!r})", listing(names)
                 raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
             self._keys |= {key: names[0]} if names else {}
+        self.about = " · ".join(one_line(word, 40) for word in self._keys.values())
         self.rows = frame.reset_index(drop=True)
         self.look = look | {"lang": look.get("lang") or self.set("lang")}
         self.say = speaker(self.look)
@@ -57,30 +63,24 @@ class Part:
         """Return a setting of the card, else the library's."""
         return getattr(self._card, key, _DEFAULTS[key])
 
+    def pairs(self) -> tuple[Any, Any, Any]:
+        """Return the scores of the judge and of the humans, and how often they met."""
+        x, y, n = self.rows[["judge_score", "human_score", "n"]].to_numpy(dtype=float).T
+        return x, y, n
+
     def ends(self, *values: Any) -> tuple[float, float]:
         """Return the scale of the card; else the lowest and the highest of the values."""
         seen = np.concatenate(values)
-        seen = seen[~np.isnan(seen)]
-        low, high = self.set("scale") or ((seen.min(), seen.max()) if seen.size else (0.0, 1.0))
+        ends = (0.0, 1.0) if np.isnan(seen).all() else (np.nanmin(seen), np.nanmax(seen))
+        low, high = self.set("scale") or ends
         return float(low), float(high)
 
-    def beside(self, name: str) -> Mapping[Any, Any]:
-        """Return the row of this judge and dimension in another frame of the card; or nothing.
-
-        Of one row per measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
-        """
+    def beside(self, name: str) -> pd.DataFrame:
+        """Return the rows of this judge and dimension in another frame of the card; none without a card."""
         frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
         for key, chosen in self._keys.items():
             frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
-        if (rows := frame.to_dict("records")) and "measure" in rows[0]:
-            ends = {"": "value", "_low": "low", "_high": "high"}
-            return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
-        return rows[0] if rows else {}
-
-    @property
-    def about(self) -> str:
-        """The judge and dimension, where the frame says which."""
-        return " · ".join(one_line(word, 40) for word in self._keys.values())
+        return frame
 
     def n(self, number: Any) -> str:
         """Write a number of ratings."""
@@ -122,33 +122,32 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     '6 of 7 pairs agree within ±1; the judge is higher in 1, lower in 0'
     """
     p = Part(card, "counts", _PAIRS, look)
-    x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _PAIRS)
-    width, (low, high) = p.set("tolerance"), p.ends(x, y)
+    (x, y, n), width, say = p.pairs(), p.set("tolerance"), p.say
+    low, high = p.ends(x, y)
     (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
     # The slack keeps a score in the cell that starts with it.
-    inside = [np.clip(scores + 1e-9, low, high) for scores in (y, x)]
-    table = np.histogram2d(inside[0], inside[1], bins=[up, across], weights=n)[0][::-1]
-    middles = [(edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across)]
-    notes = [p.say("chart.judge_axis"), p.say("chart.outlined", tolerance=f"{width:g}")]
-    notes += [] if exact and exact_too else [p.say("chart.rounded")]
+    upright, level = (np.clip(scores + 1e-9, low, high) for scores in (y, x))
+    table = np.histogram2d(upright, level, bins=[up, across], weights=n)[0][::-1]
     written = [[count(n) if n else "" for n in row] for row in table.tolist()]
     if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / table.shape[1] - 2:
         written = [[""] * table.shape[1]] * len(table)
     with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
         grid(ax, np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan), written, 8.0)
-        _outline(ax, np.abs(middles[0][:, None] - middles[1]) <= width + 1e-9)
+        rows, columns = ((edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across))
+        _outline(ax, np.abs(rows[:, None] - columns) <= width + 1e-9)
         few = high - low <= 12 and float(high - low).is_integer()
         marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
         labels = [f"{mark:g}" for mark in marks]
         ax.set_xticks((marks - across[0]) / (across[1] - across[0]), labels)
         ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
-        above, below = x - y > width + 1e-9, y - x > width + 1e-9
-        sides = {"inside": ~(above | below), "above": above, "below": below}
-        numbers = {side: count(n[there].sum()) for side, there in sides.items()}
-        finding = p.say("chart.pairs", tolerance=f"{width:g}", n=count(n.sum()), **numbers)
-        finding = finding if n.sum() else p.say("chart.no_pairs")
-        describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), p.say("chart.human_axis"))
+        above, below = (n[gap > width + 1e-9].sum() for gap in (x - y, y - x))
+        numbers = {"n": n.sum(), "inside": n.sum() - above - below, "above": above, "below": below}
+        finding = say("chart.pairs", tolerance=f"{width:g}", **{side: count(k) for side, k in numbers.items()})
+        notes = [say("chart.judge_axis"), say("chart.outlined", tolerance=f"{width:g}")]
+        notes += [] if exact and exact_too else [say("chart.rounded")]
+        finding = finding if n.sum() else say("chart.no_pairs")
+        describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), say("chart.human_axis"))
     return ax
 
 
@@ -212,29 +211,37 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     ([[2.5, 1.0], [4.0, 0.0]], 'Differences between judge and human scores')
     """
     p = Part(card, "counts", _PAIRS, look)
-    row, say = p.beside("table"), p.say
-    lines = {name: row[name] for name in ("loa_low", "bias", "loa_high") if not is_missing(row.get(name))}
-    values = {name: signed(at, row.get(f"{name}_low"), row.get(f"{name}_high")) for name, at in lines.items()}
+    (x, y, n), say = p.pairs(), p.say
+    table = p.beside("table").reindex(columns=["measure", "value", "low", "high"]).dropna(subset="value")
+    found = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
+    lines: dict[str, Any] = {name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found}
+    shown, (low, high) = [0.0, *(x - y), *(at for at, _, _ in lines.values())], p.ends((x + y) / 2)
+    margin, more = 0.04 * (high - low) or 0.5, 0.06 * np.ptp(shown) or 0.5
     with canvas(p.look, 4.2) as (ax, describe):
-        _points(ax, p, list(lines.values()))
-        for name, at in lines.items():
-            ends: Any = [row.get(f"{name}_{end}") for end in ("low", "high")]
+        ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
+        ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
+        radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
+        # The largest first, so that none is hidden.
+        order = np.argsort(-n, kind="stable")
+        dots: Any = {"s": (2 * radius[order]) ** 2, "color": BLUE, "alpha": 0.65, "linewidths": 0, "zorder": 2}
+        ax.scatter(((x + y) / 2)[order], (x - y)[order], **dots)
+        for name, (at, *ends) in lines.items():
             if not any(map(is_missing, ends)):
                 ax.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0, label="_span", zorder=0)
             ax.axhline(at, color=INK, linewidth=1.4, linestyle="-" if name == "bias" else "--", label=f"_{name}")
-        low, high = ax.get_ylim()
-        for height, name in zip(_apart(list(lines.values()), 0.1 * (high - low)), lines, strict=True):
-            text = say(f"chart.{name}", value=values[name]).replace(" [", "\n[")
-            ax.text(1.01, height, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
-        if not any(is_missing(row.get(name)) for name in ("slope", "bias", "mean_judge", "mean_human")):
-            middle = (row["mean_judge"] + row["mean_human"]) / 2, row["bias"]
-            ax.axline(middle, slope=row["slope"], color=BAD, linewidth=1.4, linestyle=":", label="_slope")
-            values["slope"] = signed(row["slope"], row.get("slope_low"), row.get("slope_high"))
-        finding = say("chart.off", value=values["bias"]) if "bias" in values else say("chart.not_summed")
-        words = [say(f"chart.{name}", value=value) for name, value in values.items()]
-        notes = [say("chart.mean_axis"), say("chart.area"), *words[3:]]
-        told = [p.about, p.n(p.rows["n"].sum()), *words]
-        describe(finding, told, "\n".join(notes), say("chart.difference_axis"))
+        words = {name: say(f"chart.{name}", value=signed(*numbers)) for name, numbers in lines.items()}
+        heights = _apart([at for at, _, _ in lines.values()], 0.1 * (np.ptp(shown) + 2 * more))
+        for height, text in zip(heights, words.values(), strict=True):
+            beside: Any = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
+            ax.text(1.01, height, text.replace(" [", "\n["), **beside)
+        notes = [say("chart.mean_axis"), say("chart.area")]
+        if {"slope", "bias", "mean_judge", "mean_human"} <= set(found):
+            middle = (found["mean_judge"][0] + found["mean_human"][0]) / 2, found["bias"][0]
+            ax.axline(middle, slope=found["slope"][0], color=BAD, linewidth=1.4, linestyle=":", label="_slope")
+            words["slope"] = say("chart.slope", value=signed(*found["slope"]))
+            notes.append(words["slope"])
+        finding = say("chart.off", value=signed(*found["bias"])) if "bias" in found else say("chart.not_summed")
+        describe(finding, [p.about, p.n(n.sum()), *words.values()], "\n".join(notes), say("chart.difference_axis"))
     return ax
 
 
@@ -248,19 +255,6 @@ def _apart(heights: list[float], least: float) -> Any:
     steps = least * np.arange(len(heights))
     apart = np.maximum.accumulate(np.array(heights) - steps) + steps
     return apart + (np.mean(heights) - apart.mean() if heights else 0.0)
-
-
-def _points(ax: Axes, p: Part, lines: list[float]) -> None:
-    """Draw the pairs on the whole scale, the largest first."""
-    rows = p.rows.sort_values("n", ascending=False, kind="stable")
-    x, y, n = (rows[name].to_numpy(dtype=float) for name in _PAIRS)
-    mean, gap, shown = (x + y) / 2, x - y, [0.0, *(x - y), *lines]
-    low, high = p.ends(mean)
-    margin, more = 0.04 * (high - low) or 0.5, 0.06 * (max(shown) - min(shown)) or 0.5
-    ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
-    radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
-    ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
-    ax.scatter(mean, gap, s=(2 * radius) ** 2, color=BLUE, alpha=0.65, linewidths=0, zorder=2)
 
 
 def reliability(card: Any, **look: Unpack[Look]) -> Axes:
@@ -317,7 +311,8 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         legend_below(ax, 36)
         words = [with_interval(*row) for row in zip(human, low, high, strict=True)]
         finding = say("chart.no_intervals" if np.isnan(low).all() else "chart.none_off")
-        if (off := np.nan_to_num(np.fmax(low - x, x - high), nan=0.0)).max(initial=0.0) > 0:
+        off = np.nan_to_num(np.fmax(low - x, x - high))
+        if off.max(initial=0.0) > 0:
             # Of equals the last.
             k = len(off) - 1 - int(off[::-1].argmax())
             finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])
@@ -360,8 +355,8 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "bands", ("band", "share", "n"), look)
     bands = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
-    threshold, width, say = p.set("target"), p.set("tolerance"), p.say
-    rows, shown = list[tuple[str, list[Dot]]](), {"TRUST": list[str](), "REJECT": list[str]()}
+    threshold, say, rows = p.set("target"), p.say, list[Row]()
+    shown: dict[str, list[str]] = {"TRUST": [], "REJECT": []}
     for row in bands.to_dict("records"):
         name, verdict, at = fitted(row["band"]), str(row.get("verdict", "")), estimate(row, "share")
         words = [with_interval(*at, percent=True), p.n(row["n"])]
@@ -371,8 +366,9 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     found = [say(f"chart.bands.{key.lower()}", bands=", ".join(bands)) for key, bands in shown.items() if bands]
     finding = say("chart.bands.all", found=say("chart.and").join(found)) if found else say("chart.bands.none")
     finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
-    labels = [say("chart.band_axis", tolerance=f"{width:g}", target=percent(threshold)), say("chart.judge_axis")]
-    with dot_rows(p.look, rows, about=p.about, span=(0.0, 1.0), finding=finding, labels=labels) as ax:
+    axis = say("chart.band_axis", tolerance=f"{p.set('tolerance'):g}", target=percent(threshold))
+    how: Any = {"about": p.about, "finding": finding, "labels": [axis, say("chart.judge_axis")]}
+    with dot_rows(p.look, rows, span=(0.0, 1.0), **how) as ax:
         percents(ax.xaxis)
         ax.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
     return ax
@@ -416,15 +412,13 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     ('Inflated scores: b +0.900 [0.600, 1.200]', ['b', 'a'])
     """
     p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
-    kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
-    if kinds:
+    if kinds := [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]:
         need_known("kind", kind, kinds)
-    say, zone = p.say, p.beside("verdicts").get("delta", p.set("delta"))
-    groups = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
-    groups = groups.sort_values("kind", key=lambda kinds: kinds != "overall", kind="stable")
-    rows, values, inflated = list[tuple[str, list[Dot]]](), list[str](), list[str]()
-    for row in groups.to_dict("records"):
-        name = say("calibration.word.overall") if row["kind"] == "overall" else fitted(row["group"])
+    say, zone = p.say, next(iter(p.beside("verdicts").get("delta", ())), p.set("delta"))
+    groups = p.rows[p.rows["kind"].isin(["overall", kind])].assign(part=p.rows["kind"] != "overall")
+    rows, values, inflated = list[Row](), list[str](), list[str]()
+    for row in groups.sort_values(["part", "value"], ascending=[True, False], kind="stable").to_dict("records"):
+        name = fitted(row["group"]) if row["part"] else say("calibration.word.overall")
         at, high = estimate(row), bool(row.get("inflated"))
         words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
         values.append(f"{name} {words[0]}")
@@ -481,23 +475,22 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     for way in sorted(set(means["way"])):
         need_known("way", way, tuple(_WAYS))
     by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
-    rows, findings = list[tuple[str, list[Dot]]](), list[str]()
+    rows, finding = list[Row](), ""
     for system in dict.fromkeys(system for system, _ in by_way):
-        name = fitted(system) or say("chart.all_systems")
-        rows.append((name, []))
+        rows.append((fitted(system) or say("chart.all_systems"), []))
         for way in (way for way in _WAYS if way in set(means["way"])):
             row = by_way.get((system, way), {})
             words = value = with_interval(*estimate(row))
             if not is_missing(row.get("value")):
                 words += "  " + p.n(row["n"])
                 if way == "corrected":
-                    judged: Any = row.get("n_judged")
-                    words += f" + {count(judged)}" * (not is_missing(judged) and judged > 0)
+                    judged = row.get("n_judged", 0)
+                    words += f" + {count(judged)}" * (judged > 0)
                     alone = number(by_way.get((system, "judge"), {}).get("value"))
-                    findings.append(say("chart.corrected", system=name, value=value, judge=alone))
+                    finding = finding or say("chart.corrected", system=rows[-1][0], value=value, judge=alone)
             rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
-    finding, span = (findings or [say("chart.nothing")])[0], p.set("scale")
-    with dot_rows(p.look, rows, about=p.about, span=span, finding=finding, labels=[say("chart.mean_score")]) as ax:
+    how: Any = {"about": p.about, "span": p.set("scale"), "finding": finding or say("chart.nothing")}
+    with dot_rows(p.look, rows, **how, labels=[say("chart.mean_score")]) as ax:
         return ax
 
 
@@ -514,8 +507,8 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     lang : {"en", "zh"}, optional
         By default the card's.
     finding : str, optional
-        The title and the start of the words; by default what the card says of the labels needed, else how far
-        the interval shrinks. Empty for no title.
+        The title and the start of the words; by default what the card says of the labels needed, else what the
+        labels at hand give. Empty for no title.
 
     Returns
     -------
@@ -535,22 +528,21 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     >>> curve = pd.DataFrame({"labels": [50, 200], "share": 0.9, "low": [0.78, 0.85], "high": [0.96, 0.94],
     ...                       "probability": [0.5, 0.99], "target": 0.8, "n": 50})
     >>> label_budget(curve).get_title(loc="left")
-    '50 labels give an interval of 78.0–96.0 %; 200 would give 85.0–94.0 %'
+    '50 labels: 78.0–96.0 %, probability 50.0 %'
     """
-    from matplotlib.ticker import LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator
 
     p = Part(card, "budget", ("labels", "share", "low", "high", "probability"), look)
-    curve, say = p.rows.sort_values("labels", kind="stable"), p.say
+    say, curve = p.say, p.rows.sort_values("labels", kind="stable").reset_index(drop=True)
     x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
     first: Any = records[0] if records else {}
     target, n = first.get("target", p.set("target")), first.get("n")
     with canvas(p.look, 3.6) as (ax, describe):
         band: Any = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
         ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
-        ax.plot(x, curve["share"], color=BLUE, linewidth=1.6, label=say("chart.share_seen"))
-        ax.plot(x, curve["probability"], color=ORANGE, linewidth=1.8, label=say("chart.chance"))
-        if "cautious" in curve:
-            ax.plot(x, curve["cautious"], color=ORANGE, linewidth=1.4, linestyle="--", label=say("chart.cautious"))
+        for column, colour, style, key in _CURVES:
+            if column in curve:
+                ax.plot(x, curve[column], color=colour, linewidth=1.6, linestyle=style, label=say(f"chart.{key}"))
         ax.axhline(target, color=INK, lw=1, ls="--", label=say("chart.target", target=percent(target)))
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
@@ -561,16 +553,14 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         if records:
             ax.set(xscale="log", xlim=(x.min(), max(x.max(), x.min() * 1.01)))
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.xaxis.set_minor_locator(NullLocator())
             ax.xaxis.set_major_formatter("{x:,.0f}")
+            ax.minorticks_off()
         legend_below(ax, 36)
-        ends = [(percent(row["low"]).removesuffix(" %"), percent(row["high"])) for row in records]
-        rows = [{"labels": count(k), "interval": "–".join(pair)} for k, pair in zip(x, ends, strict=True)]
-        chances = map(percent, curve["probability"])
-        values = [say("chart.budget_row", chance=one, **row) for one, row in zip(chances, rows, strict=True)]
-        finding = p.beside("labels_needed").get("text", say("chart.no_intervals"))
-        if is_missing(p.beside("labels_needed").get("text")) and records:
-            near = rows[int(np.abs(x - first.get("n", x[0])).argmin())]
-            finding = say("chart.shrinks", most=rows[-1]["labels"], there=rows[-1]["interval"], **near)
+        values = []
+        for row in records:
+            words = {"labels": count(row["labels"]), "interval": ends(row["low"], row["high"], percent=True)}
+            values.append(say("chart.budget_row", chance=percent(row["probability"]), **words))
+        near = values[int(np.abs(x - first.get("n", 0)).argmin())] if values else say("chart.no_intervals")
+        finding = next(iter(p.beside("labels_needed").get("text", ())), None) or near
         describe(finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis"))
     return ax

@@ -31,9 +31,12 @@ class Dot(NamedTuple):
     label: str = ""
 
 
+Row = tuple[str, list[Dot]]
+
+
 @contextmanager
 def dot_rows(
-    look: Mapping[str, Any], rows: Sequence[tuple[str, Sequence[Dot]]], *, finding: str, labels: Sequence[str],
+    look: Mapping[str, Any], rows: Sequence[Row], *, finding: str, labels: Sequence[str],
     about: str = "", span: tuple[float, float] | None = None,
 ) -> Iterator[Axes]:  # fmt: skip
     """Yield Axes with one row per dot, grouped under their names, the first on top, with a text alternative.
@@ -63,8 +66,7 @@ def dot_rows(
             whole_scale(ax, "x", *span)
             ax.spines.bottom.set_bounds(*span)
         yield ax
-        if ax.get_legend_handles_labels()[1]:
-            legend_below(ax)
+        legend_below(ax)
         describe(finding, values, *labels)
 
 
@@ -97,18 +99,14 @@ def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], size: float) -
     from seaborn import heatmap
     from seaborn.utils import relative_luminance
 
-    rows, columns = shades.shape
-    if shades.size:
-        # Not the ends of the map, so that a cell stands out from white paper and from a dark page.
-        look: Any = {"vmin": -0.05, "vmax": 1.2, "linewidths": 0.5, "linecolor": to_rgba(GREY, 0.25)}
-        heatmap(shades, ax=ax, cmap="Blues", cbar=False, xticklabels=False, yticklabels=False, **look)
-        faces = ax.collections[-1].get_facecolor()
+    # Not the ends of the map, so that a cell stands out from white paper and from a dark page.
+    look: Any = {"vmin": -0.05, "vmax": 1.2, "linewidths": 0.5, "linecolor": to_rgba(GREY, 0.25)}
+    heatmap(shades, ax=ax, cmap="Blues", cbar=False, xticklabels=False, yticklabels=False, **look)
+    faces = ax.collections[-1].get_facecolor()
     for k, ((y, x), shade) in enumerate(np.ndenumerate(shades)):
         # Seaborn's own numbers turn white at a luminance of .408, where black is still the clearer (WCAG).
         ink: Any = {} if np.isnan(shade) else {"color": LIGHT if relative_luminance(faces[k]) < 0.179 else DARK}
         ax.text(x + 0.5, y + 0.5, written[y][x], ha="center", va="center", fontsize=size, **ink)
-    ax.set(xlim=(0, columns), ylim=(max(rows, 1), 0))
-    ax.set(xticks=np.arange(columns) + 0.5, yticks=np.arange(rows) + 0.5)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
 
@@ -150,6 +148,7 @@ class Means:
             (str(row[by]) if by else "", str(row["metric"])): row for row in means.to_dict("records")
         }
         self.systems = list(dict.fromkeys(system for system, _ in self.rows)) or [""] * (not by)
+        check_systems(self.systems)
         about = {metric: row for (_, metric), row in self.rows.items()}
         plain = [name for name in about if name != TOTAL]
         weighted = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
@@ -164,8 +163,7 @@ class Means:
             ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
             if all(map(math.isfinite, ends)):
                 self.ranges[name], self.better[name] = ends, row.get("better") or known.better
-        self.metrics = list(self.ranges)
-        self.endless = [name for name in names if name not in self.ranges]
+        self.metrics, self.endless = [*self.ranges], [name for name in names if name not in self.ranges]
         # Between its scale's ends a metric is shown beside others.
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
         self.common = next(iter(self.scales.values())) if len(set(self.scales.values())) == 1 else None
@@ -187,44 +185,35 @@ class Means:
         words = with_interval(*estimate(row), percent=rate)
         return words if not n or is_missing(row.get("n")) else f"{words}  {self.say('chart.n', n=count(row['n']))}"
 
-    def words(self, system: str, *, named: bool = True) -> str:
-        """Return all numbers of a system in one line."""
-        numbers = [f"{self.head(name).removesuffix(' ↓')} {self.written(system, name)}" for name in self.metrics]
-        return f"{fitted(system)}: " * named + ", ".join(numbers)
+    def shown(self, metric: str, *numbers: Any) -> list[Any]:
+        """Return raw values if all metrics share a range, else positions in their own; None if missing."""
+        low, high = (0.0, 1.0) if self.common else self.ranges[metric]
+        return [None if is_missing(number) else (number - low) / (high - low) for number in numbers]
 
-    def place(self, system: str, metric: str) -> float:
+    def place(self, key: tuple[str, str]) -> float:
         """Return the position of an estimate in its range, 1 at the good end; nan if missing."""
-        value, (low, high) = self.at(system, metric)[0], self.scales[metric]
+        value, (low, high) = self.at(*key)[0], self.scales[key[1]]
         place = math.nan if is_missing(value) else max((float(value) - low) / (high - low), 0.0)
-        return 1.0 - place if self.better[metric] == "lower" else place
-
-    def ranked(self, systems: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the estimates that are there, the worst in its range first; the total only where it is alone."""
-        keys = [key for key in product(systems, self.metrics) if not math.isnan(self.place(*key))]
-        return sorted([key for key in keys if key[1] != TOTAL] or keys, key=lambda key: self.place(*key))
+        return 1.0 - place if self.better[key[1]] == "lower" else place
 
     def finding(self) -> str:
         """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
-        ranked, whole = self.ranked(self.systems), self.systems if TOTAL in self.metrics else []
-        totals = [name for name in whole if not is_missing(self.at(name, TOTAL)[0])]
-        if len(self.systems) > 1 and totals:
-            totals.sort(key=lambda name: -self.place(name, TOTAL))
-            ends = dict.fromkeys([totals[0], totals[-1]])
-            values = ", ".join(f"{fitted(name)} {self.written(name, TOTAL)}" for name in ends)
+        there = [key for key in product(self.systems, self.metrics) if not math.isnan(self.place(key))]
+        plain, totals = ([key for key in there if (key[1] == TOTAL) is whole] for whole in (False, True))
+        several = len(self.systems) > 1
+        if several and totals:
+            ends = dict.fromkeys([max(totals, key=self.place), min(reversed(totals), key=self.place)])
+            values = ", ".join(f"{fitted(system)} {self.written(system, TOTAL)}" for system, _ in ends)
             return self.say("chart.total_is", values=values)
-        if not ranked or ranked[0][1] == TOTAL:
+        if not plain:
             return self.say("chart.nothing")
         weak, strong = (
-            f"{self.head(metric)}{f' ({fitted(name)})' * (len(self.systems) > 1)} {self.written(name, metric)}"
-            for name, metric in (ranked[0], max(ranked, key=lambda key: self.place(*key)))
+            f"{self.head(metric)}{f' ({fitted(system)})' * several} {self.written(system, metric)}"
+            for system, metric in (min(plain, key=self.place), max(plain, key=self.place))
         )
         if totals:
             return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
         return weak if weak == strong else self.say("chart.ends", weak=weak, strong=strong)
-
-    def notes(self, lower: str) -> list[str]:
-        """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
-        return notes_below(self.say, lower, "lower" in self.better.values(), self.endless)
 
 
 def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, Any]:
@@ -238,9 +227,9 @@ def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
     return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
 
 
-def notes_below(say: Callable[..., str], lower: str, turned: bool, endless: Sequence[str]) -> list[str]:
+def notes_below(say: Callable[..., str], lower: str, senses: Iterable[str], endless: Sequence[str]) -> list[str]:
     """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
-    return [say(lower)] * turned + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
+    return [say(lower)] * ("lower" in senses) + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
 
 
 # Dots on their intervals
@@ -283,40 +272,29 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     >>> [text.get_text() for text in intervals(means).texts]
     ['0.500 [0.400, 0.600]  n = 9']
     """
-    table = Means(means, **look)
-    check_systems(table.systems)
+    table, rows = Means(means, **look), list[Row]()
     own, (low, high) = table.common is None, table.common or (0.0, 1.0)
-    rows = []
+    colours = SYSTEM_COLOURS if len(table.systems) > 1 else [INK]
     for metric in table.metrics:
-        ends = " ({:g}–{:g})".format(*table.ranges[metric]) if own else ""
-        rows.append((table.head(metric) + ends, list[Dot]()))
-        for name, colour in zip(table.systems, SYSTEM_COLOURS if len(table.systems) > 1 else [INK], strict=False):
-            at, words = _shown(table, metric, *table.at(name, metric)), table.written(name, metric, n=True)
-            rows[-1][1].append(Dot(at, words, colour, label=fitted(name)))
+        ends, dots = " ({:g}–{:g})".format(*table.ranges[metric]) if own else "", list[Dot]()
+        for name, colour in zip(table.systems, colours, strict=False):
+            shown, words = table.shown(metric, *table.at(name, metric)), table.written(name, metric, n=True)
+            dots.append(Dot(shown, words, colour, label=fitted(name)))
+        rows.append((table.head(metric) + ends, dots))
     notes = [table.say("chart.shares") if own else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
-    lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
-    labels = ["; ".join([*notes, *table.notes("chart.lower")])]
+    notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
     # A cosine may lie below the others' 0.
-    with dot_rows(look, rows, finding=table.finding(), labels=labels, span=(min([low, *lows]), high)) as ax:
-        _thresholds(ax, table, bars)
+    lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
+    half, styles = (len(table.systems) - 1) / 2 + _STEP, dict[str, Any]()
+    about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
+    with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
+        for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
+            for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
+                label = "_bar" if name in styles else fitted(name)
+                line: Any = {"linestyle": styles.setdefault(name, _LINES[len(styles) % len(_LINES)]), "zorder": 1}
+                upright = [middle - half, middle + half]
+                ax.plot(table.shown(metric, at, at), upright, color=INK, linewidth=1.2, label=label, **line)
     return ax
-
-
-def _shown(table: Means, metric: str, *numbers: Any) -> list[Any]:
-    """Raw values if all metrics share a range, else positions in each metric's own range; None if missing."""
-    low, high = (0.0, 1.0) if table.common else table.ranges[metric]
-    return [None if is_missing(number) else (number - low) / (high - low) for number in numbers]
-
-
-def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
-    """Draw each metric's thresholds in its rows, named by a legend."""
-    half, drawn = (len(table.systems) - 1) / 2 + _STEP, list[str]()
-    for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
-        for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
-            label = "_bar" if name in drawn else fitted(name)
-            drawn += [name] * (name not in drawn)
-            style: Any = {"linewidth": 1.2, "linestyle": _LINES[drawn.index(name) % len(_LINES)], "zorder": 1}
-            ax.plot(_shown(table, metric, at, at), [middle - half, middle + half], color=INK, label=label, **style)
 
 
 def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
@@ -362,7 +340,6 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     """
     if len((table := Means(means, total=False, **look)).metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
-    check_systems(table.systems)
     systems = {name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems}
     lang = look.get("lang") or "en"
     heads = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
@@ -370,23 +347,23 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
+    lower, values = [table.better[metric] == "lower" for metric in table.metrics], list[str]()
     with canvas(look, 2.4 * radius + 0.8, 2 * (1.1 * radius + side)) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
-        lower = [table.better[metric] == "lower" for metric in table.metrics]
-        for (system, values), colour, dash in zip(systems.items(), SYSTEM_COLOURS, DASHES, strict=False):
-            points = radar_points(values, ranges=list(table.scales.values()), lower=lower)
-            style: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
-            style["linestyle"] = (0, dash) if dash else "-"
+        for (system, found), colour, dash in zip(systems.items(), SYSTEM_COLOURS, DASHES, strict=False):
+            points = radar_points(found, ranges=list(table.scales.values()), lower=lower)
+            line: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
+            line["linestyle"] = (0, dash) if dash else "-"
             # A system without any score has no run, and is named in the legend too.
             for part, (run, closed) in enumerate(radar_runs(points) or [([], False)]):
                 path = points[[*run, *run[:1]] if closed else run]
-                ax.plot(*path.T, label="_more" if part else fitted(system) or "_one", **style)
+                ax.plot(*path.T, label="_more" if part else fitted(system) or "_one", **line)
                 if closed and len(systems) < 3:
                     ax.fill(*path.T, color=colour, alpha=0.07, linewidth=0)
-        notes = table.notes("chart.turned")
-        if len(systems) > 1:
-            legend_below(ax, 10 + 14 * len(notes))
-        values = [table.words(name, named=len(systems) > 1) for name in systems]
+            words = (f"{fitted(metric)} {table.written(system, metric)}" for metric in table.metrics)
+            values.append(f"{fitted(system)}: " * (len(systems) > 1) + ", ".join(words))
+        notes = notes_below(table.say, "chart.turned", table.better.values(), table.endless)
+        legend_below(ax, 10 + 14 * len(notes))
         describe(table.finding(), values, "\n".join(notes))
     return ax
 
@@ -470,8 +447,8 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     """
     say, names = speaker(look), found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
-    rates = pairs["win_rate"].unstack().reindex(index=names, columns=names)
-    sure = pairs["outcome"].unstack().reindex(index=names, columns=names).isin(["better", "worse"]).to_numpy()
+    rates, outcome = (pairs[key].unstack().reindex(index=names, columns=names) for key in ("win_rate", "outcome"))
+    sure = outcome.isin(["better", "worse"]).to_numpy()
     written = [
         ["" if math.isnan(rate) else percent(rate) + " *" * int(one) for rate, one in zip(*row, strict=True)]
         for row in zip(rates.to_numpy(), sure, strict=True)
@@ -479,9 +456,10 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     best = found.ranks.sort_values("win_rate", kind="stable")["system"].iloc[-1]
     with canvas(look, 1.2 + 0.42 * len(names), 1.6 + 1.1 * len(names)) as (ax, describe):
         grid(ax, rates.to_numpy(), written, 8.5)
-        ax.set_xticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
-        ax.set_yticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
-        ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        ticks: Any = np.arange(len(names)) + 0.5, [fitted(name) for name in names]
+        ax.set_xticks(*ticks)
+        ax.set_yticks(*ticks, rotation=0)
+        ax.tick_params(top=False, labeltop=True, bottom=False, labelbottom=False)
         values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in found.pairs.itertuples()]
         describe(say("chart.win_rates", best=best), values, say("chart.wins_more"), "")
     return ax
@@ -522,25 +500,23 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
     return ax
 
 
-def _kinds(at: pd.DataFrame, found: Any, say: Callable[..., str]) -> list[tuple[Any, str, str, float]]:
-    """Return the four areas: which rows, the name, the colour, and how strong it is."""
-    new, old = SYSTEM_COLOURS[:2]
-    sure, unsure = (say(f"chart.{word}") for word in ("conclusive", "not_conclusive"))
-    return [
-        (at["low"] > 0, f"{found.candidate}, {sure}", new, 0.9),
-        ((at["value"] > 0) & ~(at["low"] > 0), f"{found.candidate}, {unsure}", new, 0.35),
-        (at["high"] < 0, f"{found.baseline}, {sure}", old, 0.9),
-        ((at["value"] <= 0) & ~(at["high"] < 0), f"{found.baseline}, {unsure}", old, 0.35),
-    ]
+def _areas(at: pd.DataFrame, found: Any, say: Callable[..., str]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield who leads, conclusively or not: at which rows, and how that is drawn."""
+    leads, sure = at["value"] > 0, (at["low"] > 0) | (at["high"] < 0)
+    sides = (found.candidate, leads), (found.baseline, ~leads)
+    for (name, ahead), colour in zip(sides, SYSTEM_COLOURS, strict=False):
+        for word, kept, strength in (("conclusive", sure, 0.9), ("not_conclusive", ~sure, 0.35)):
+            look = {"color": colour, "alpha": strength, "linewidth": 0, "label": f"{name}, {say(f'chart.{word}')}"}
+            yield (ahead & kept).to_numpy(), look
 
 
 def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
     points = found.points.iloc[:_SHOWN]
     places = points[list(found.metrics)].to_numpy() @ _CORNERS
-    for kept, name, colour, strength in _kinds(points, found, say):
+    for kept, look in _areas(points, found, say):
         if kept.any():
-            x, y = places[kept.to_numpy()].T
-            ax.scatter(x, y, s=5, color=colour, alpha=strength, linewidth=0, label=name, rasterized=True)
+            x, y = places[kept].T
+            ax.scatter(x, y, s=5, rasterized=True, **look)
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
     ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
     if flip := found.nearest_flip:
@@ -554,18 +530,16 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
 
 def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
     names = found.flips["metric"].tolist()
-    for place, name in enumerate(names):
+    for place, (name, today, flip) in enumerate(found.flips[["metric", "today", "flip"]].itertuples(index=False)):
         strip = found.strip(name)
-        step = strip["share"].iloc[1] / 2
-        for kept, label, colour, strength in _kinds(strip, found, say):
-            shares = strip.loc[kept, "share"]
-            bars: Any = {"color": colour, "alpha": strength, "linewidth": 0, "height": 0.55}
-            ax.barh([place] * len(shares), 2 * step, left=shares - step, label="_part" if place else label, **bars)
-        row = found.flips.iloc[place]
-        ax.plot(row["today"], place, "o", color=INK, label="_row" if place else say("chart.today"))
-        if not math.isnan(row["flip"]):
-            ax.plot([row["flip"]] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip")
-            ax.text(row["flip"], place - 0.42, number(row["flip"], 2), ha="center", va="bottom", fontsize=8)
+        shares, width = strip["share"].to_numpy(), strip["share"].iloc[1]
+        for kept, look in _areas(strip, found, say):
+            look |= {"label": "_part"} if place else {}
+            ax.barh([place] * kept.sum(), width, left=shares[kept] - width / 2, height=0.55, **look)
+        ax.plot(today, place, "o", color=INK, label="_row" if place else say("chart.today"))
+        if not math.isnan(flip):
+            ax.plot([flip, flip], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip")
+            ax.text(flip, place - 0.42, number(flip, 2), ha="center", va="bottom", fontsize=8)
     name_rows(ax, range(len(names)), [fitted(name) for name in names], len(names) - 0.4, -0.8)
     ax.set_xlim(0, 1)
     return say("chart.weight_share")
@@ -612,45 +586,28 @@ def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = N
     from matplotlib.ticker import MaxNLocator
 
     need_columns(outcomes.columns, (label, "n"))
-    labels = list(dict.fromkeys(map(str, outcomes[label])))
-    systems = _split(outcomes, by)
-    check_systems(systems)
-    names, many, say, values = [fitted(name) for name in labels], len(systems), speaker(look), []
+    labels, systems = list(dict.fromkeys(map(str, outcomes[label]))), _split(outcomes, by)
+    many, say, values, found = len(systems), speaker(look), list[str](), list[str]()
     with canvas(look, 0.9 + 0.26 * max(len(labels), 1) * many) as (ax, describe):
-        for number, (system, part) in enumerate(systems.items()):
-            places = [labels.index(str(name)) for name in part[label]]
-            heights = [place - 0.4 + 0.8 * (number + 0.5) / many for place in places]
-            bars = ax.barh(
-                heights, part["n"].to_numpy(dtype=float), 0.7 / many,
-                color=SYSTEM_COLOURS[number], label=fitted(system) or "_one",
-            )  # fmt: skip
-            counts = [f"{int(n)}" for n in part["n"]]
-            if "share" in part:
-                counts = [f"{n} ({percent(share)})" for n, share in zip(counts, part["share"], strict=True)]
-            ax.bar_label(bars, counts, padding=4, fontsize=8.5)
-            words = ", ".join(f"{names[place]} {n}" for place, n in zip(places, counts, strict=True))
-            values.append(f"{fitted(system)}: " * bool(by) + words)
-        ax.set_yticks(range(len(names)), names)
-        ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+        for place, (system, part) in enumerate(systems.items()):
+            counts, names = part["n"].astype(int), [fitted(name) for name in part[label]]
+            heights = [labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]]
+            bar: Any = {"color": SYSTEM_COLOURS[place], "label": fitted(system) or "_one"}
+            bars = ax.barh(heights, counts.to_numpy(float), 0.7 / many, **bar)
+            shares = [f" ({percent(share)})" for share in part["share"]] if "share" in part else [""] * len(part)
+            words = [f"{n}{share}" for n, share in zip(counts, shares, strict=True)]
+            ax.bar_label(bars, words, padding=4, fontsize=8.5)
+            head = f"{fitted(system)}: " * bool(system)
+            values.append(head + ", ".join(map(" ".join, zip(names, words, strict=True))))
+            if counts.sum():
+                top = int(counts.to_numpy().argmax())
+                found.append(head + say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum()))
+        name_rows(ax, range(len(labels)), [fitted(name) for name in labels], max(len(labels), 1) - 0.5, -0.5)
         ax.set_xlim(left=0)
-        ax.margins(x=0.12)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.tick_params(axis="y", length=0)
-        if many > 1:
-            legend_below(ax)
-        describe(_most(label, systems, say), values, say("chart.count"))
+        legend_below(ax)
+        describe("; ".join(found) or say("chart.nothing_counted"), values, say("chart.count"))
     return ax
-
-
-def _most(label: str, systems: dict[str, pd.DataFrame], say: Callable[..., str]) -> str:
-    """Return the most frequent label of each system."""
-    sentences = []
-    for system, part in systems.items():
-        if n := int(part["n"].sum()):
-            row = part.iloc[int(part["n"].to_numpy().argmax())]
-            words = say("chart.most", name=fitted(row[label]), k=int(row["n"]), n=n)
-            sentences.append(f"{fitted(system)}: " * bool(system) + words)
-    return "; ".join(sentences) or say("chart.nothing_counted")
 
 
 def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
@@ -660,7 +617,8 @@ def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     need_known("by", by, [str(name) for name in frame.columns])
     # Not groupby: it loses rows without a name, and fails on a name with a lone surrogate.
     names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
-    return {one: frame[[name == one for name in names]] for one in dict.fromkeys(names)}
+    check_systems(systems := list(dict.fromkeys(names)))
+    return {one: frame[[name == one for name in names]] for one in systems}
 
 
 def distribution(
@@ -703,18 +661,16 @@ def distribution(
     >>> axes.collections[0].get_offsets()[:, 0].tolist(), axes.get_yticklabels()[0].get_text().splitlines()
     ([0.05, 0.95, 1.0], ['faithfulness', 'n = 3, 1 missing'])
     """
-    from seaborn import boxenplot, scatterplot
+    from seaborn import boxenplot
 
     say, systems = speaker(look), _split(scores, by)
-    check_systems(systems)
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
     if not (bounded := [metric for metric in chosen if metric.bounded]):
         raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
-    heads, told, bad = list[str](), list[str](), list[tuple[int, int, str]]()
-    rows, dots = list[pd.DataFrame](), list[pd.DataFrame]()
-    for metric, (colour, system) in product(bounded, enumerate(systems)):
+    heads, told, bad, rows = list[str](), list[str](), list[tuple[int, int, str]](), list[Any]()
+    for metric, system in product(bounded, systems):
         values, lacks = _scores(systems[system], metric)
         lower, width, n = metric.better == "lower", metric.high - metric.low, len(values)
         name = fitted(metric.name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower
@@ -724,28 +680,25 @@ def distribution(
         told.append(f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}")
         worst = metric.high - values if lower else values - metric.low
         bad.append((int((worst < 0.1 * width - 1e-9).sum()), n, name))
-        # A score that is not there is not drawn, and keeps the place of a row that has no other.
-        shown = np.append((values - metric.low) / width if own else values, np.nan)
-        rows.append(pd.DataFrame({"score": shown, "row": len(rows), "system": colour}))
-        dots.append(rows[-1].iloc[[*np.linspace(0, n - 1, min(n, MOST_DOTS)).astype(int), n]])
+        rows.append((values - metric.low) / width if own else values)
     with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
-        drawn = pd.concat(dots, ignore_index=True)
-        # As far apart as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike, and
-        # draws lots, so that no two pictures would be equal.
-        near = drawn.groupby(["row", (drawn["score"] - low) / (high - low) * 20 // 1])["row"].transform("size")
-        wide = 0.6 * near / near.groupby(drawn["row"]).transform("max")
-        drawn["row"] = drawn["row"] + wide * (np.arange(len(drawn)) * 0.618034 % 1 - 0.5)
-        dot: Any = {"palette": [*SYSTEM_COLOURS[: len(systems)]], "legend": False, "s": 9, "alpha": 0.6, "lw": 0}
-        scatterplot(drawn, x="score", y="row", hue="system", ax=ax, **dot)
+        for row, values in enumerate(rows):
+            few = values[np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)]
+            # As far apart as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike,
+            # and draws lots, so that no two pictures would be equal.
+            tenths = (few - low) / (high - low) * 20 // 1
+            _, part, sizes = np.unique(tenths, return_inverse=True, return_counts=True)
+            wide = 0.6 * sizes[part] / sizes.max(initial=1)
+            dots: Any = {"color": SYSTEM_COLOURS[row % len(systems)], "s": 9, "alpha": 0.6, "linewidths": 0}
+            ax.scatter(few, row + wide * (np.arange(len(few)) * 0.618034 % 1 - 0.5), **dots)
         # Not its boxplot, whose call matplotlib has begun to warn of: of the letter values only the quartiles.
         box: Any = {"k_depth": 1, "showfliers": False, "width": 0.68, "fill": False, "linewidth": 1, "color": INK}
-        every = pd.concat(rows, ignore_index=True)
-        boxenplot(every, x="score", y="row", orient="h", native_scale=True, ax=ax, **box)
+        boxenplot(dict(enumerate(rows)), orient="h", native_scale=True, ax=ax, **box)
         name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
         whole_scale(ax, "x", low, high)
         notes = [say("chart.spread")] + [say("chart.shares")] * own
         endless = [metric.name for metric in chosen if not metric.bounded]
-        notes += notes_below(say, "chart.lower", any(metric.better == "lower" for metric in bounded), endless)
+        notes += notes_below(say, "chart.lower", [metric.better for metric in bounded], endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         ax.set_ylabel("")
         k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))

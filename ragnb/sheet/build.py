@@ -20,7 +20,7 @@ import pandas as pd
 from ragnb import diagnostics, schema, weights
 from ragnb.calibration import CalibrationCard
 from ragnb.comparison.differences import beside_baseline
-from ragnb.comparison.source import Pairs, Run, paired_runs, systems_of
+from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole

@@ -11,15 +11,17 @@ import json
 import math
 import random
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb import texts
@@ -30,7 +32,7 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
 from ragnb.markup import Safe, count, element, ends, is_missing, join, number, one_line, rendering
 from ragnb.markup.blocks import Code, Mark, Small, Table, Text
-from ragnb.markup.rendering import LANGUAGES, draw
+from ragnb.markup.rendering import LANGUAGES, draw, render
 from ragnb.readers import read_cases, to_csv_text
 from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, Rubric, records
@@ -140,7 +142,8 @@ class Twin:
 class Items:
     """The items of a sheet: which one is shown, the next that is not done, and the comments on them.
 
-    Who inherits says what is `done`, by the ``key`` of an item, and how that is saved.
+    Who inherits says what is `done`, by the ``key`` of an item, how that is saved, and what each of its `keys`
+    enters.
 
     Parameters
     ----------
@@ -150,11 +153,22 @@ class Items:
     lang : {"en", "zh"}
     """
 
+    kind: str
+    keys: Mapping[str, Any]
+    shown_keys: str
+    enter: Any
     _save: Any
 
     def __init__(self, items: list[Any], file: str | Path, lang: str) -> None:
         self.items, self.file, self.lang, self.say = items, Path(file).resolve(), lang, texts.load(lang)
-        self.done, self.comments = dict[Any, Any](), dict[Any, str]()
+        self.done, self.comments, self.at = dict[Any, Any](), dict[Any, str](), -1
+
+    def press(self, entry: str) -> None:
+        """Take a key, in any width and case; what is none leaves a sentence in `problem`."""
+        if (key := unicodedata.normalize("NFKC", entry).strip().casefold()) in self.keys:
+            self.enter(self.keys[key])
+        elif key:
+            self.problem = self.say(f"{self.kind}.not_a_key", entry=key[:20], keys=self.shown_keys)
 
     def note(self, comment: str) -> None:
         """Keep a comment on the item; it is saved with what is done of it, at once where that is complete."""
@@ -165,7 +179,8 @@ class Items:
 
     def skip(self) -> None:
         """Turn to the next item that is not done; after the last one the skipped come again."""
-        self._turn_to(self._next(self.at))
+        places = [*range(self.at + 1, len(self.items)), *range(len(self.items))]
+        self._turn_to(next((i for i in places if self.items[i].key not in self.done), len(self.items)))
 
     def back(self) -> None:
         """Turn to the item before, where what was entered can be changed."""
@@ -176,47 +191,38 @@ class Items:
         self.item: Any = self.items[at] if at < len(self.items) else None  # None when all is done
         self.comment = self.comments.get(self.item.key, "") if self.item else ""
 
-    def _next(self, at: int) -> int:
-        """The next item that is not done, from the beginning again after the last."""
-        places = [*range(at + 1, len(self.items)), *range(len(self.items))]
-        return next((i for i in places if self.items[i].key not in self.done), len(self.items))
-
 
 class Sheet(Twin):
     """One item at a time with what is entered beside it, by keys and buttons.
 
     Who inherits gives the fields: their widgets, how they are refreshed (`clear` for another item), with what the
-    kernel holds of them; and how an item is shown.
+    kernel holds of them.
 
     Parameters
     ----------
     model : Items
-    kind : str
-        The table of its texts.
-    keys : str
-        Which keys there are.
     **title
         Values of the title.
     """
 
     _fields: Any
     _refresh_fields: Any
-    _shown: Any
 
-    def __init__(self, model: Any, kind: str, keys: str, **title: str) -> None:
-        self.model, self._kind, self._known_keys = model, kind, keys
-        self._title = model.say(f"{kind}.title", **title)
+    def __init__(self, model: Any, **title: str) -> None:
+        self.model, self._kind = model, model.kind
+        self._title = model.say(f"{model.kind}.title", **title)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model.name!r}: {len(self.model.done)} of {len(self.model.items)})"
 
-    def _head(self) -> Safe:
+    def _head(self, *more: str) -> Safe:
+        """Return the title, how much is done, and what more there is to say."""
         done, n = len(self.model.done), len(self.model.items)
-        progress = self.model.say(f"{self._kind}.progress", done=done, n=n)
-        return join([element("h3", self._title), element("p", progress, class_="rg-note")])
+        lines = [self.model.say(f"{self._kind}.progress", done=done, n=n), *more]
+        return join([element("h3", self._title), *(element("p", line, class_="rg-note") for line in lines)])
 
     def _static(self) -> Safe:
-        return join([self._head(), element("p", self.model.say(f"{self._kind}.static"), class_="rg-note")])
+        return self._head(self.model.say(f"{self._kind}.static"))
 
     @cached_property
     def view(self) -> Any:
@@ -224,7 +230,7 @@ class Sheet(Twin):
         model, say, lang = self.model, self.model.say, self.model.lang
         self._top, self._item, self._held = Html(lang, live=True), Html(lang), Html(lang)
         self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
-        self._keys = field(lambda _: "", "", placeholder=self._known_keys).add_class("rg-row").add_class("rg-keys")
+        self._keys = field(lambda _: "", "", placeholder=model.shown_keys).add_class("rg-row").add_class("rg-keys")
         hear(self, self._keys, self._press)
         hint = say(f"{self._kind}.comment_hint")
         self._comment = field(say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2)
@@ -254,13 +260,13 @@ class Sheet(Twin):
         self._refresh(clear=self.model.item is not item)
 
     def _refresh(self, *, clear: bool = True) -> None:
-        model, item = self.model, self.model.item
+        model, item, say = self.model, self.model.item, self.model.say
         self.busy = True
         if clear:
             self._cleared, self._seen, self._keys.value = self._seen, "", ""
-            self._item.show(self._shown(item) if item else Safe(""))
-        done = element("p", model.say(f"{self._kind}.done", n=len(model.items), file=model.file.name))
-        self._top.show(join([self._head(), "" if item else done]))
+            self._item.show(render("item.html", kind=self._kind, say=say, item=item) if item else Safe(""))
+        done = say(f"{self._kind}.done", n=len(model.items), file=model.file.name)
+        self._top.show(self._head(*[] if item else [done]))
         self._comment.value = model.comment
         if item and clear:
             self._keys.focus()
@@ -271,26 +277,8 @@ class Sheet(Twin):
         self._held.show(held([self._seen, *values, model.comment] if item else []))
 
 
-def prose(text: str) -> Safe:
-    """Return a text of several lines as it was written."""
-    return element("blockquote", text, class_="rg-prose", dir="auto")
-
-
-# What a key stands for, and how that is said.
-KEYS = {**{str(score): score for score in range(1, 10)}, "0": 10}
-_KEYS = "1 – 9, 0 = 10"
+_SHOWN = ["sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer"]
 Key = tuple[str, str]
-
-
-class Item(NamedTuple):
-    """What is rated: an answer of one system to one question."""
-
-    key: Key
-    cluster: str
-    question: str
-    answer: str
-    reference: str
-    contexts: tuple[str, ...]
 
 
 class Rating(Items):
@@ -315,6 +303,10 @@ class Rating(Items):
         For items without ids or answers, two items of one id, and a file that holds something else.
     """
 
+    scores: dict[str, int]
+    kind, shown_keys = "rating", "1 – 9, 0 = 10"
+    keys: Mapping[str, int] = {**{str(score): score for score in range(1, 10)}, "0": 10}
+
     def __init__(
         self, items: Any, file: Any, *, rater: str, dimensions: Sequence[str], seed: int = 0, lang: str = "en"
     ) -> None:  # fmt: skip
@@ -324,8 +316,14 @@ class Rating(Items):
             raise RagnbError(f"rater={rater!r}, dimensions={dimensions!r}: name who rates and what")
         super().__init__(_items(items), file, lang)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.done, self.scores = self._resume(), dict[str, int]()
-        self._turn_to(self._next(-1))
+        given = defaultdict[Any, dict[str, int]](dict)
+        for row in self._read():
+            given[key := self._mine(row)][row["dimension"]] = row["score"]
+            self.comments |= {key: row["comment"]} if key and row.get("comment") else {}
+        # An item whose scores were cut off by a crash is rated again.
+        whole = {key: scores for key, scores in given.items() if key and set(self.dimensions) <= set(scores)}
+        self.done = {key: {name: scores[name] for name in self.dimensions} for key, scores in whole.items()}
+        self.skip()
 
     @property
     def dimension(self) -> str:
@@ -333,14 +331,9 @@ class Rating(Items):
         missing = [name for name in self.dimensions if name not in self.scores]
         return missing[0] if missing else self.dimensions[self._turn % len(self.dimensions)]
 
-    def press(self, entry: str) -> bool:
-        """Take a key for the current dimension, in any width; what is none leaves a sentence in `problem`."""
-        key = unicodedata.normalize("NFKC", entry).strip()
-        if known := key in KEYS:
-            self.score(self.dimension, KEYS[key])
-        else:
-            self.problem = self.say("rating.not_a_key", entry=key[:20], keys=_KEYS) if key else ""
-        return known
+    def enter(self, score: int) -> None:
+        """Score the current dimension."""
+        self.score(self.dimension, score)
 
     def score(self, dimension: str, score: int) -> None:
         """Score one dimension; the last missing score saves the item and turns to the next."""
@@ -361,70 +354,48 @@ class Rating(Items):
 
     # The file
 
-    def _save(self, item: Item, scores: dict[str, int]) -> None:
+    def _save(self, item: Any, scores: dict[str, int]) -> None:
         """Write the file anew, whole at any moment; what others wrote there stays."""
         rest = {"system": item.key[1], "cluster": item.cluster, "comment": self.comments.get(item.key, "")}
         more = {name: text for name, text in rest.items() if text}
-        rows = [
-            {"item_id": item.key[0], "dimension": name, "rater": self.rater, "score": scores[name]} | more
-            for name in self.dimensions
-        ]
-        _write(self.file, [*(row for row in _read(self.file)[0] if self._mine(row) != item.key), *rows])
+        rows, rated = [row for row in self._read() if self._mine(row) != item.key], {"rater": self.rater}
+        for name in self.dimensions:
+            rows += [{"item_id": item.key[0], "dimension": name, **rated, "score": scores[name], **more}]
+        write_whole(self.file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         self.done[item.key] = scores
 
     def _mine(self, row: Row) -> Key | None:
         """Which item a row of this rater scores."""
         return (row["item_id"], row.get("system", "")) if row["rater"] == self.rater else None
 
-    def _resume(self) -> dict[Key, dict[str, int]]:
-        """What this rater has given; an item whose scores were cut off by a crash is rated again."""
-        rows, torn = _read(self.file)
-        scores: dict[Key | None, dict[str, int]] = {}
-        for row in rows:
-            key = self._mine(row)
-            scores.setdefault(key, {})[row["dimension"]] = row["score"]
-            self.comments |= {key: row["comment"]} if key and row.get("comment") else {}
-        whole = {key: given for key, given in scores.items() if key and set(self.dimensions) <= set(given)}
-        kept = [row for row in rows if self._mine(row) in {None, *whole}]
-        if torn or len(kept) < len(rows):
-            _write(self.file, kept)
-        return {key: {name: given[name] for name in self.dimensions} for key, given in whole.items()}
+    def _read(self) -> Iterator[Row]:
+        """Yield the ratings of the file; a last line that was cut off is none."""
+        lines = self.file.read_bytes().split(b"\n")[:-1] if self.file.exists() else []
+        for at, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                assert {"item_id", "dimension", "rater", "score"} <= set(row)
+            except (ValueError, TypeError, AssertionError):
+                where = place(self.file, at)
+                raise RagnbError(f"{where}this is no rating of a sheet; choose another file") from None
+            yield row
 
 
-def _items(source: Any) -> list[Item]:
+def _items(source: Any) -> list[Any]:
+    """Return what is rated: the answers of each system to each question."""
     frame = read_cases(source)
     if lacking := [name for name in ("question", "answer", "sample_id") if name not in frame]:
         raise RagnbError(f"the items lack {listing(lacking)}")
-    items = []
-    for row in frame.to_dict("records"):
-        contexts = row.pop("retrieved_contexts", None)
-        read = tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else ()
-        text = defaultdict(str, {key: str(value).strip() for key, value in row.items() if not is_missing(value)})
-        if text["answer"]:
-            key, cluster = (text["sample_id"], text["system"]), text["cluster"] or text["doc_name"]
-            items.append(Item(key, cluster, text["question"], text["answer"], text["ground_truth_answer"], read))
-    if not items:
+    shown = frame.reindex(columns=_SHOWN).map(lambda cell: "" if is_missing(cell) else str(cell).strip())
+    shown["cluster"] = shown["cluster"].where(shown["cluster"] != "", shown["doc_name"])
+    shown["key"] = [*zip(shown["sample_id"], shown["system"], strict=True)]
+    found = frame.get("retrieved_contexts", [()] * len(frame))
+    shown["contexts"] = [tuple(map(str, one)) if isinstance(one, list | tuple) else () for one in found]
+    if (shown := shown[shown["answer"] != ""]).empty:
         raise RagnbError("no item has an answer; there is nothing to rate")
-    if twice := [key for key, n in Counter(item.key for item in items).items() if n > 1][:3]:
-        raise RagnbError(f"two items have one id: {listing(' '.join(key) for key in twice)}; keep one of each")
-    return items
-
-
-def _read(file: Path) -> tuple[list[Row], bool]:
-    """What a file of ratings holds, and whether its last line was cut off."""
-    *lines, last = file.read_bytes().split(b"\n") if file.exists() else [b""]
-    rows: list[Row] = []
-    for at, line in enumerate(lines, 1):
-        try:
-            rows.append(json.loads(line))
-            assert {"item_id", "dimension", "rater", "score"} <= set(rows[-1])
-        except (ValueError, TypeError, AssertionError):
-            raise RagnbError(f"{place(file, at)}this is no rating of a sheet; choose another file") from None
-    return rows, bool(last)
-
-
-def _write(file: Path, rows: list[Row]) -> None:
-    write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    if len(twice := shown.loc[shown["key"].duplicated(), "key"].unique()):
+        raise RagnbError(f"two items have one id: {listing(map(' '.join, twice[:3]))}; keep one of each")
+    return list(shown.itertuples(index=False, name="Item"))
 
 
 class RatingSheet(Sheet):
@@ -482,9 +453,9 @@ class RatingSheet(Sheet):
         if (rubric.low, rubric.high) != (1, 10):
             raise RagnbError(f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10")
         self._rubric = {one.name: one for one in rubric.dimensions}
-        names = list(self._rubric) if dimensions is None or isinstance(dimensions, Rubric) else list(dimensions)
+        names = list(self._rubric if dimensions is None or isinstance(dimensions, Rubric) else dimensions)
         model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
-        super().__init__(model, "rating", _KEYS, rater=model.rater)
+        super().__init__(model, rater=model.rater)
 
     def _fields(self) -> list[Any]:
         self._scores, made = dict[str, Any](), list[Any]()
@@ -499,10 +470,8 @@ class RatingSheet(Sheet):
     def _bands(self, name: str) -> Safe:
         """What a dimension looks at, and what its scores mean."""
         asked, known = self._rubric.get(name), texts.entry(self.model.lang, "judge.bands").get(name, {})
-        bands = ((asked.bands if asked else {}) or known).items()
-        terms = [join([element("dt", band.replace("-", "–")), element("dd", means)]) for band, means in bands]
-        about = element("p", asked.description if asked else "", class_="rg-note")
-        return join([about, element("dl", *terms, class_="rg-bands")])
+        bands = (asked.bands if asked else {}) or known
+        return render("bands.html", about=asked.description if asked else "", bands=bands)
 
     def _refresh_fields(self, _: bool) -> list[str]:
         model = self.model
@@ -510,19 +479,6 @@ class RatingSheet(Sheet):
         for name, row in self._scores.items():
             row.value = model.scores.get(name)
         return [str(model.scores.get(name, "")) for name in model.dimensions]
-
-    def _shown(self, item: Item) -> Safe:
-        say = self.model.say
-        reference = element("details", element("summary", say("rating.reference")), prose(item.reference))
-        return join([
-            element("h4", say("rating.question")), element("p", item.question, class_="rg-question", dir="auto"),
-            element("h4", say("rating.answer")), prose(item.answer), reference if item.reference else "",
-            element("h4", say("rating.contexts", n=len(item.contexts))),
-            *map(prose, item.contexts or [say("rating.no_contexts")]),
-        ])  # fmt: skip
-
-
-DECISION_KEYS = {word[0]: word for word in DECISIONS}
 
 
 class Review(Items):
@@ -537,6 +493,9 @@ class Review(Items):
     lang : {"en", "zh"}
     """
 
+    kind, keys = "review", {word[0]: word for word in DECISIONS}
+    shown_keys = ", ".join(keys)
+
     def __init__(self, cases: pd.DataFrame, file: str | Path, *, lang: str) -> None:
         questions = review_sheet(cases).rename(columns={"sample_id": "key"})
         super().__init__(list(questions.itertuples(index=False, name="Question")), file, lang)
@@ -544,17 +503,16 @@ class Review(Items):
         if self.file.suffix.lower() != ".csv":
             raise RagnbError(f"{place(file)}a review is a CSV file; choose a name that ends in .csv")
         self._take(self._read())
-        self._turn_to(self._next(-1))
+        self.skip()
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; while a question is edited, keys decide nothing."""
-        if (key := unicodedata.normalize("NFKC", entry).strip().casefold()) in DECISION_KEYS and not self.editing:
-            self.decide(DECISION_KEYS[key])
-        elif key:
-            wrong = self.say("review.not_a_key", entry=key[:20], keys=", ".join(DECISION_KEYS))
-            self.problem = self.say("review.editing") if self.editing else wrong
+        if not self.editing:
+            super().press(entry)
+        elif entry.strip():
+            self.problem = self.say("review.editing")
 
-    def decide(self, decision: str, wording: Sequence[str] = ()) -> None:
+    def enter(self, decision: str, wording: Sequence[str] = ()) -> None:
         """Save a decision and turn to the next question; ``edit`` waits for another wording."""
         self.problem, self.editing = "", decision == "edit"
         if self.item is None or (self.editing and not wording):
@@ -629,7 +587,7 @@ class ReviewSheet(Sheet):
     model: Review
 
     def __init__(self, cases: pd.DataFrame, *, file: str | Path, lang: str = "en") -> None:
-        super().__init__(Review(cases, file, lang=lang), "review", ", ".join(DECISION_KEYS))
+        super().__init__(Review(cases, file, lang=lang))
 
     def _fields(self) -> list[Any]:
         say, model = self.model.say, self.model
@@ -638,12 +596,12 @@ class ReviewSheet(Sheet):
         look = {"button_width": "84px", "description_width": "initial"}
         options, name = [(label, word) for word, label in self._labels.items()], say("review.decision")
         self._choice = make("ToggleButtons", options=options, value=None, description=name, style=look)
-        hear(self, self._choice.add_class("rg-row").add_class("rg-scores"), partial(self._do, model.decide))
+        hear(self, self._choice.add_class("rg-row").add_class("rg-scores"), partial(self._do, model.enter))
         how: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
         self._wording = [field(say, f"rating.{key}", **how) for key in ("question", "reference")]
         for text in self._wording:
             hear(self, text.add_class("rg-row"), lambda _: self._refresh(clear=False))
-        save = button(say, "review.save", lambda: self._do(model.decide, "edit", [t.value for t in self._wording]))
+        save = button(say, "review.save", lambda: self._do(model.enter, "edit", [t.value for t in self._wording]))
         self._editor = make("VBox", [*self._wording, make("HBox", [save])], layout={"display": "none"})
         return [self._choice, self._editor]
 
@@ -657,21 +615,11 @@ class ReviewSheet(Sheet):
             self._wording[0].focus()
         return [self._labels.get(chosen or "", ""), *(text.value for text in self._wording)]
 
-    def _shown(self, item: Any) -> Safe:
-        say = self.model.say
-        return join([
-            element("p", " · ".join(filter(None, [item.doc_name, item.kind])), class_="rg-note"),
-            element("h4", say("rating.question")), element("p", item.question, class_="rg-question", dir="auto"),
-            element("h4", say("rating.reference")), prose(item.ground_truth_answer or say("review.no_answer")),
-            element("h4", say("review.evidence")),
-            *map(prose, (item.evidence or say("review.no_evidence")).split("\n\n")),
-        ])  # fmt: skip
-
-
 # The weight editor
 
 
 _NUMBERS = ("weight", "share", "mean", "n")
+_YAML = (".yaml", ".yml")
 _NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
 # Documents that are offered while a name is typed.
 _HITS = 8
@@ -724,20 +672,9 @@ class WeightEditor(Twin):
         self._views, self.busy = dict[str, EditorView](), False
         self.model: Weighing = Weighing(*weighable(first, **overrides))
 
-    @property
-    def metric_weights(self) -> dict[str, float]:
-        """The weight of every metric that has a row."""
-        return self.model.metric_weights
-
-    @property
-    def doc_weights(self) -> dict[str, float]:
-        """The weight of every document that has a row."""
-        return self.model.doc_weights
-
-    @property
-    def means(self) -> pd.DataFrame:
-        """The weighted means at these weights, as `ragnb.weighted_means` gives them."""
-        return self.model.now.means
+    metric_weights = property(attrgetter("model.metric_weights"), doc="The weight of every metric that has a row.")
+    doc_weights = property(attrgetter("model.doc_weights"), doc="The weight of every document that has a row.")
+    means = property(attrgetter("model.now.means"), doc="The means, as `ragnb.weighted_means` gives them.")
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the scenario's file, or into a new one, and return the fields that changed."""
@@ -781,12 +718,11 @@ class WeightEditor(Twin):
 
 def _choices(source: Any) -> tuple[list[Path], Any]:
     """The scenarios to choose from, and the one to open first."""
-    path, kinds = Path(source) if isinstance(source, str | Path) else None, {".yaml", ".yml"}
-    if path is None or not (path.suffix.lower() in kinds or path.is_dir()):
+    path = Path(source).resolve() if isinstance(source, str | Path) else None
+    if path is None or not (path.suffix.lower() in _YAML or path.is_dir()):
         return [], source
-    path = path.resolve()
     beside = (path if path.is_dir() else path.parent).glob("*")
-    files = sorted(file for file in beside if file.suffix.lower() in kinds)
+    files = sorted(file for file in beside if file.suffix.lower() in _YAML)
     if path.is_dir() and not files:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
     return files, files[0] if path.is_dir() else path
@@ -932,19 +868,14 @@ class WeightRow:
         self.slider.max = max(self.slider.max, math.ceil(weight))
         self.slider.value = weight
         self.busy = False
+        told = {"weight": weight, "start": model.start(kind, name), "mark": self.mark}
         if kind == METRIC:
             self.last.value = _percent(model.share(name))
+            # Beyond the slider's end it is only said.
+            told |= {"flip": _flip(model, name), "at": model.now.flips.get(name, math.inf) / self.slider.max}
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
-        lines = [element("p", problem, class_="rg-said rg-bad", role="alert")] * bool(problem)
-        if (start := model.start(kind, name)) != weight:
-            lines.append(element("p", model.say("editor.was", what=f"{start:.12g}"), class_="rg-said"))
-        if kind == METRIC and (words := _flip(model, name)):
-            lines.append(element("p", words, class_="rg-said rg-flip", id=self.mark))
-            if (at := model.now.flips[name] / self.slider.max) <= 1:  # a mark on the slider
-                rule = f".{self.mark} .noUi-base::after {{ display: block; left: {100 * at:.3f}%; }}"
-                lines.append(Safe(f"<style>{rule}</style>"))
-        self.said.show(join(lines))
+        self.said.show(render("weight.html", say=model.say, problem=problem, **told))
 
 
 # What the editor shows, as HTML
@@ -956,21 +887,15 @@ def _title(model: Weighing) -> Safe:
 
 def _total(model: Weighing) -> Safe:
     """The overall score with its interval and its place between the thresholds, and what it was."""
-    say, w, row, name = model.say, model.now.write, model.now.rows[TOTAL], model.say("editor.overall")
+    say, w, row = model.say, model.now.write, model.now.rows[TOTAL]
     if is_missing(row["value"]) or w.span(TOTAL) is None:
-        why = why_no_total(model.now.means, lang=model.lang)
-        return join([element("h4", name), element("p", why, class_="rg-note")])
+        return render("score.html", say=say, why=why_no_total(model.now.means, lang=model.lang))
     # Systems are never pooled into a judgement.
     tone = w.tone(TOTAL, row["value"]) if model.now.systems is None else ""
-    mark = draw(Mark(tone, say(f"mark.{tone}"))) if tone else ""
-    value, interval = w.value(TOTAL, row["value"]), w.say("sheet.ci", level=w.level, ends=w.ends(TOTAL, row))
-    before = say("editor.before", value=w.value(TOTAL, model.base.rows[TOTAL]["value"]))
-    return join([
-        element("h4", name), element("p", value, " ", mark, class_="rg-big"),
-        element("p", f"{interval} · {w.n(row)}", class_="rg-note"),
-        draw(w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone), width=260),
-        element("p", before, class_="rg-note"),
-    ])  # fmt: skip
+    drawn = w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone)
+    numbers = {"value": w.value(TOTAL, row["value"]), "ends": w.ends(TOTAL, row), "level": w.level, "n": w.n(row)}
+    numbers |= {"before": w.value(TOTAL, model.base.rows[TOTAL]["value"]), "picture": draw(drawn, width=260)}
+    return render("score.html", say=say, mark=draw(Mark(tone, say(f"mark.{tone}"))) if tone else "", **numbers)
 
 
 def _notes(model: Weighing) -> Safe:
@@ -1020,9 +945,8 @@ def _lead(model: Weighing) -> Safe:
     ahead, behind = (one_line(name, 40) for name in found.order)
     value, low, high = found.at(found.today).iloc[0]
     value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
-    leads = model.say("editor.leads", name=ahead, other=behind, value=number(value), ends=ends(low, high))
-    flips = model.say("editor.flips" if model.now.flips else "editor.no_flip")
-    return element("p", leads, element("br"), flips, class_="rg-note")
+    words = {"ahead": ahead, "behind": behind, "value": number(value), "ends": ends(low, high)}
+    return render("lead.html", say=model.say, flips=model.now.flips, **words)
 
 
 def _systems(model: Weighing) -> Safe:
@@ -1313,17 +1237,15 @@ def normalised(weights: Mapping[str, float]) -> dict[str, float]:
     >>> normalised({"a": 1, "b": 1, "c": 1})
     {'a': 0.34, 'b': 0.33, 'c': 0.33}
     """
-    units, top = round(1 / GRID), max(weights.values())
-    shares = {name: weight / top for name, weight in weights.items()}  # else a sum could overflow
-    total = math.fsum(shares.values())
-    least = 1 if sum(weight > 0 for weight in weights.values()) <= units else 0
-    exact = {name: units * share / total for name, share in shares.items()}
-    whole = {name: max(math.floor(x), least * (weights[name] > 0)) for name, x in exact.items()}
-    while (rest := units - sum(whole.values())) != 0:
-        step = 1 if rest > 0 else -1
-        free = [name for name, weight in weights.items() if weight > 0 and whole[name] + step >= least]
-        whole[max(free, key=lambda name: step * (exact[name] - whole[name]))] += step
-    return {name: count / units for name, count in whole.items()}
+    units, given = round(1 / GRID), np.array([*weights.values()], float)
+    raw, counts = given / given.max(), given > 0  # else a sum could overflow
+    least, exact = int(counts.sum() <= units), units * raw / raw.sum()
+    whole = np.maximum(np.floor(exact), least * counts)
+    while rest := units - whole.sum():
+        step = np.sign(rest)
+        free = counts & (whole + step >= least)
+        whole[np.where(free, step * (exact - whole), -np.inf).argmax()] += step
+    return dict(zip(weights, (whole / units).tolist(), strict=True))
 
 
 def read_entry(entry: str | float | None) -> tuple[float | None, str]:
