@@ -28,8 +28,7 @@ from ragnb.stats import NONE, Estimate, packed, sums_by
 from ragnb.texts.errors import translated
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
 from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Array, Flags
-from ragnb.weights.total import Total, total_of
+from ragnb.weights.total import Array, Flags, Total, total_of
 
 # What became of a metric of one question under one system; absent is a question that it was not asked.
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")

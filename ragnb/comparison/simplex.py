@@ -17,8 +17,8 @@ from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed
 from ragnb.weights.cells import Keys
-from ragnb.weights.columns import Array, Codes
-from ragnb.weights.total import Total
+from ragnb.weights.columns import Codes
+from ragnb.weights.total import Array, Total
 
 POINTS = 100_000
 _SEED = 20_26

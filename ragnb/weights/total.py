@@ -134,6 +134,17 @@ def refuse_all_zero(left: bool, what: str) -> None:
         raise RagnbError(f"{what}: all weights are 0; give one a positive weight, such as 1.0")
 
 
+def document_weights(weights: Mapping[str, float], names: Sequence[str], codes: npt.NDArray[np.int64]) -> Array:
+    """Return the weight of each document in order, last of rows without one; `codes` are the rows' documents.
+
+    Names that do not occur warn, and weights of 0 that leave out every row are refused.
+    """
+    warn_unused(weights, names, "doc_weights")
+    each = np.array([*(weights.get(name, 1.0) for name in names), 1.0]) if weights else np.ones(len(names) + 1)
+    refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
+    return each
+
+
 def relative(weights: Array) -> Array:
     """Return weights relative to the largest, so that none overflows or underflows.
 
