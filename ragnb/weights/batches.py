@@ -80,11 +80,10 @@ class Batch:
         if DRAWN not in self.frame:
             return None
         chances = pd.to_numeric(self.frame[DRAWN], errors="coerce").to_numpy(dtype=float)
-        odd = ~np.isnan(chances) & ~((chances > 0) & (chances <= 1))
+        odd = (chances <= 0) | (chances > 1)
         if odd.any():
             raise RagnbError(f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1")
-        drawn: Array = np.divide(1.0, chances, out=np.zeros(len(self)), where=~np.isnan(chances))
-        return drawn
+        return np.nan_to_num(1 / chances)
 
     def groups(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as groups: rows without a name are the last one; without a column all rows are one.

@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,7 +20,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-from ragnb.schema import ABOUT_COLUMNS, DRAWN, RESULT_COLUMNS, Metric
+from ragnb.schema import DRAWN, RESULT_COLUMNS, Metric
 from ragnb.stats import sums_by
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
@@ -763,9 +765,8 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     """
     if not 0 < level < 1:
         raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    complete = source.corpus == "complete"
+    complete, groups = source.corpus == "complete", len(source.rows)
     cells = source.by_document().cells if complete else source.cells
-    metrics, groups, width = source.metrics, len(source.rows), len(source.metrics) + 1
     columns = cell_columns(cells, total)
     v = (doc_weight[cells.doc] * cells.weight)[:, None]
     counts, of_cells = columns[1], _by(cells.group, groups)
@@ -774,72 +775,68 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
         largest = of_cells(there, np.maximum)[cells.group]
         v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
     units = Units.of(cells, v, columns)
-    by, group, size = _by(units.group, groups), units.group, units.size
-    mass, summed = of_cells(v * counts), of_cells(v * columns[0])
+    by, group, size, scored = _by(units.group, groups), units.group, units.size, units.weight > 0
+    mass, summed, n_clusters = by(size * units.weight), by(size * units.sum), by(size * scored)
     inverse, theta = (np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed))
     h = units.weight * inverse[group]
-    rest = np.where(h < 1, 1 - h, 1.0)
-    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / rest**2
-    n_clusters, h2 = by(size * (units.weight > 0)), by(size * h**2)
-    se = stats.jackknife_se(mass, n_clusters, by(size * squared))
+    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / np.where(h < 1, 1 - h, 1.0) ** 2
+    se, h2 = stats.jackknife_se(mass, n_clusters, by(size * squared)), by(size * h**2)
     middles = np.append(cells.centre, total.centre(cells.centre))
     value = np.where(mass > 0, theta + middles, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    n_eff = stats.kish(mass, of_cells(v**2 * counts))
-    low, high = np.array([[m.low, m.high] for m in metrics] + [[total.least, total.high]]).T
-    binary = np.array([m.kind == "binary" for m in metrics] + [False])
-    ends = stats.mean_interval(value, se, g_eff, n_eff, (low, high), binary=binary, level=level)
-    df, unit = g_eff - 1, np.full(value.shape, source.unit, dtype=object)
-    low_if, unseen = np.full((2, *value.shape), np.nan)
+    n_eff, n = stats.kish(mass, of_cells(v**2 * counts)), of_cells(counts).astype(np.int64)
+    whole = SimpleNamespace(
+        name="weighted_score", low=total.low, high=total.high, better="higher", kind="continuous", role="total"
+    )
+    about: dict[str, Any] = {
+        name: np.array([getattr(column, name) for column in (*source.metrics, whole)], dtype=object)
+        for name in vars(whole)
+    }
+    least, high = (about[end].astype(float) for end in ("low", "high"))
+    low = np.append(least[:-1], total.least)
+    interval = partial(stats.mean_interval, value, g_eff=g_eff, n_kish=n_eff, ranges=(low, high), level=level)
+    ends, df = interval(se, binary=about["kind"] == "binary"), g_eff - 1
+    unit, (low_if, unseen) = np.full(value.shape, source.unit, dtype=object), np.full((2, *value.shape), np.nan)
     if complete:
         inner_se, inner_df, questions = _within_documents(source, total, doc_weight, mass)
-        enough = np.isfinite(inner_se) & np.isfinite(value)
-        inside = stats.mean_interval(value, inner_se, g_eff, n_eff, (low, high), level=level, df=inner_df)
+        enough, inside = np.isfinite(inner_se) & np.isfinite(value), interval(inner_se, df=inner_df)
         ends = np.where(enough, inside[0], ends[0]), np.where(enough, inside[1], ends[1])
         se, df = np.where(enough, inner_se, se), np.where(enough, inner_df, df)
         n_clusters, unit[~enough] = np.where(enough, questions, n_clusters), "document"
-    elif source.unit == "document":
-        of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=units.weight > 0) + middles
-        bad, good = np.where([*(m.better == "lower" for m in metrics), False], (high, low), (low, high))
+    elif source.unit == "document" and (few := g_eff < _MANY - 1e-9).any():
+        of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=scored) + middles
+        bad, good = np.where(about["better"] == "lower", (high, low), (low, high))
         with np.errstate(invalid="ignore"):  # without a finite range a document cannot fail entirely
-            worst = by(np.where(units.weight > 0, (good - of_unit) / (good - bad), 0.0), np.maximum)
-            least = np.minimum(*((end - bad) / (good - bad) for end in ends))
-            none_failed = 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9
-            whole = none_failed & (n_eff > (3 - 1e-9) * g_eff) & (g_eff < _MANY - 1e-9)
+            worst = by(np.where(scored, (good - of_unit) / (good - bad), 0.0), np.maximum)
+            lowest = np.minimum(*((end - bad) / (good - bad) for end in ends))
+            few &= 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9  # no document failed
             of_documents = (units.cluster >= 0) & (units.cluster < len(source.docs))
-            whole &= np.isfinite(least) & (n_clusters == by(of_documents[:, None] * (units.weight > 0.0)))
-            floor, share_unseen = stats.unseen_failures(least, np.maximum(g_eff, 1.0), alpha=1 - level)
-            low_if, unseen = np.where(whole, (bad + (good - bad) * floor, share_unseen), np.nan)
+            few &= np.isfinite(lowest) & (n_clusters == by(of_documents[:, None] & scored))
+            floor, share_unseen = stats.unseen_failures(lowest, np.maximum(g_eff, 1.0), alpha=1 - level)
+            shown = few & (n_eff > (3 - 1e-9) * g_eff)
+            low_if, unseen = np.where(shown, (bad + (good - bad) * floor, share_unseen), np.nan)
     alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
-    known = np.where(units.cluster[:, None] >= 0, h, 0.0)
-    share = by(known, np.maximum)
-    # Only a dominating cluster is worth a note, and none of a complete corpus, where questions are the units.
-    row, column = np.nonzero((known == share[group]) & (known > 0.5 + 1e-9) & (not complete))
-    top = np.full(share.shape, -1)
-    top[group[row], column] = units.cluster[row]
-    n = of_cells(counts).astype(np.int64)
+    # Only a cluster with most of the weight is worth a note, and none where questions are the units.
+    row, column = np.nonzero((h > 0.5 + 1e-9) & (units.cluster >= 0)[:, None] & (not complete))
+    top, top_share = np.full(value.shape, -1), np.full(value.shape, np.nan)
+    top[group[row], column], top_share[group[row], column] = units.cluster[row], h[row, column]
     failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
-    quality = np.array([m.role == "quality" for m in metrics], dtype=bool)
-    given = np.where(quality | (total.given > 0), total.given, np.nan)
+    given = np.append(np.where((about["role"][:-1] == "quality") | (total.given > 0), total.given, np.nan), np.nan)
     made: dict[str, Any] = {
-        "metric": [*(m.name for m in metrics), "weighted_score"], "weight": np.append(given, np.nan),
-        "value": value, "low": np.where(alike, np.nan, ends[0]), "high": np.where(alike, np.nan, ends[1]),
-        "se": se, "n": n, "n_missing": source.rows[:, None] - n - failed - absent, "n_failed": failed,
-        "n_not_applicable": absent, "n_clusters": n_clusters.astype(np.int64), "n_eff": n_eff, "df": df,
-        "cluster_unit": unit, "range_low": [*(m.low for m in metrics), total.low], "range_high": high,
-        "level": np.full(width, level), "low_if": low_if, "share_unseen": unseen,
-        "top_share": np.where(top >= 0, share, np.nan),
+        "metric": about["name"], "weight": given, "value": value, "low": np.where(alike, np.nan, ends[0]),
+        "high": np.where(alike, np.nan, ends[1]), "se": se, "n": n,
+        "n_missing": source.rows[:, None] - n - failed - absent, "n_failed": failed, "n_not_applicable": absent,
+        "n_clusters": n_clusters.astype(np.int64), "n_eff": n_eff, "df": df, "cluster_unit": unit,
+        "range_low": least, "range_high": high, "better": about["better"], "kind": about["kind"],
+        "role": about["role"], "level": level, "low_if": low_if, "share_unseen": unseen, "top_share": top_share,
         "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
+        "reason": np.array([""] * len(source.metrics) + [total.reason], dtype=object),
     }
-    about = {"better": "higher", "kind": "continuous", "role": "total", "reason": total.reason}
-    made |= {name: [*(getattr(m, name, "") for m in metrics), last] for name, last in about.items()}
-    for name, column in made.items():  # notes by metric apply to every group
-        kind = object if isinstance(column, list) and isinstance(column[0], str) else None
-        made[name] = np.broadcast_to(np.asarray(column, dtype=kind), (groups, width)).ravel()
-    table = pd.DataFrame({name: made[name] for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
+    # What is told of a metric holds in every group.
+    table = pd.DataFrame({name: np.broadcast_to(made[name], value.shape).ravel() for name in made})
     if source.by is not None:
         table = table.rename(columns={source.by: f"metric_{source.by}"})
-        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
+        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), value.shape[1]))
     return table, units
 
 
@@ -848,20 +845,14 @@ def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Ar
 
     Repeats are averaged by question first. Where they are uneven, a document's variance rises by N Σr²/(Σr)².
     """
-    cells, single = source.cells, source.cells.cluster < 0
-    sums, counts, squares = cell_columns(cells, total)
-    stratum = cells.group * len(doc_weight) + cells.doc + 1
-    asked, of_cell = np.unique(np.stack([stratum, cells.cluster])[:, ~single], axis=1, return_inverse=True)
-    r, added = (sums_by(of_cell.ravel(), part[~single]).astype(float) for part in (counts, sums))
-    mean = np.divide(added, r, out=np.zeros_like(r), where=r > 0)
-    of_questions = [r > 0, mean, mean**2, r, r**2]
-    spread = sums**2
-    spread[cells.shared] = squares
-    of_rows = [counts[single], sums[single], spread[single], counts[single], counts[single]]
-    strata, code = np.unique(np.append(asked[0], stratum[single]), return_inverse=True)
-    n, first, second, rows, rows2 = (
-        sums_by(code, np.concatenate(pair, dtype=float)) for pair in zip(of_questions, of_rows, strict=True)
-    )
+    cells = source.cells
+    cells = add_up(cells, cells.group * len(doc_weight) + cells.doc + 1, cells.doc, cells.cluster)
+    units = Units.of(cells, np.ones((cells.size, 1)), cell_columns(cells, total))
+    strata, code = np.unique(units.group, return_inverse=True)
+    r = units.weight
+    mean = np.divide(units.sum, r, out=np.zeros_like(r), where=r > 0)
+    of_questions = (r > 0, mean, mean**2 + units.variance, r, r**2)
+    n, first, second, rows, rows2 = (sums_by(code, units.size * part) for part in of_questions)
     ones = np.where(n > 0, n, 1.0)
     left = second - first**2 / ones
     left[left < 1e-13 * second] = 0.0  # rounding error of identical values

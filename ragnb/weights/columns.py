@@ -331,20 +331,19 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
-    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
-        codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
-        there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
-        uniques, codes = uniques[there], np.append(np.cumsum(there) - 1, -1).take(codes)
-    else:
-        try:
-            codes, uniques = pd.factorize(values)
-        except TypeError:
-            where = place(key=getattr(values, "name", None))
-            raise RagnbError(
-                f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
-            ) from None
+    text = isinstance(getattr(values, "dtype", None), pd.StringDtype)
+    try:
+        codes, uniques = pd.factorize(values, sort=text)
+    except TypeError:
+        where = place(key=getattr(values, "name", None))
+        raise RagnbError(
+            f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
+        ) from None
+    found = np.asarray(uniques, object).tolist()
+    if text and "".join(found).isascii():  # sorted, and spelt in one way
+        return Labels(codes, tuple(found))
     named = nfc if compose else canonical_name
-    plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
+    plain = [name if type(name) is str and name.isascii() else named(name) for name in found]
     try:
         texts: Any = pd.array(plain, dtype="str")
     except UnicodeEncodeError:  # half a surrogate pair
