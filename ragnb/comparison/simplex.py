@@ -130,7 +130,7 @@ class WeightMap:
     def _patterns(self) -> tuple[npt.NDArray[np.bool_], Codes]:
         """The patterns of metrics that both systems have, and the pattern of each question."""
         present = ~np.isnan(self.differences)
-        key = Keys.of([], present[:, ::-1])  # in the order of the first metric, then the second, …
+        key = Keys.of([], present)  # in the order of the first metric, then the second, …
         return present[key.row], key.code
 
     @cached_property

@@ -29,6 +29,7 @@ from ragnb.weights.total import Array, Flags, Total, check_weights, document_wei
 
 Counts = npt.NDArray[np.int64]
 VERSION = 2  # 1 had neither questions nor centres
+_SMALL = 2**15  # codes that need no ranking, however few the rows are
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
 
 
@@ -112,20 +113,24 @@ class Keys(NamedTuple):
     def of(cls, parts: Iterable[tuple[npt.NDArray[Any], int]], present: Flags) -> Keys:
         """Combine parts (codes from 0 and how many there may be), in their order, with the gaps of the rows."""
         key, size = np.zeros(len(present), dtype=np.int64), 1
-        for codes, count in (*parts, *((byte, 256) for byte in np.packbits(present.T, axis=0))):
+        for codes, count in (*parts, *((column, 2) for column in present.T)):
             if size * count > 2**62:
-                key, uniques = pd.factorize(key, sort=True)
-                size = len(uniques)
-            key = key * count + codes
-            size *= count
-        code, uniques = pd.factorize(key, sort=True)
-        row = np.empty(len(uniques), dtype=np.int64)
-        row[code] = np.arange(len(code))
-        return cls(code, row)
+                key, size = _ranked(key)
+            if count > 1:
+                key *= count
+                key += codes
+                size *= count
+        if size > max(4 * len(key), _SMALL):
+            key, size = _ranked(key)
+        row = np.full(size, -1, dtype=np.int64)
+        row[key] = np.arange(len(key))
+        used = row >= 0
+        return cls((np.cumsum(used) - 1)[key], row[used])
 
-    def sums(self, x: Array | None = None) -> Array:
-        """Σx of each cell; without numbers its rows."""
-        return np.asarray(np.bincount(self.code, weights=x, minlength=len(self.row)), dtype=float)
+
+def _ranked(key: Codes) -> tuple[Codes, int]:
+    codes, uniques = pd.factorize(key, sort=True)
+    return codes, len(uniques)
 
 
 def reduce_rows(
@@ -144,10 +149,8 @@ def reduce_rows(
     x = np.empty((len(ones), width), order="F")
     for k in range(width):
         np.subtract(values[k], centre[k], out=x[:, k])
-    present = x == x
-    x[~present] = 0.0
     codes, none = (group.codes, doc.codes, cluster.codes), np.empty((0, width, width))
-    return add_up(Cells(*codes, present, ones, x, none, centre, ones if weight is None else weight), *codes)
+    return add_up(Cells(*codes, x == x, ones, x, none, centre, ones if weight is None else weight), *codes)
 
 
 def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
@@ -165,17 +168,19 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     if cells.size and cells.weight.min() < cells.weight.max():
         labels.append(np.unique(cells.weight, return_inverse=True)[1])
     key = Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], cells.present)
-    row, width, sums = key.row, cells.sums.shape[1], sums_by(key.code, cells.sums)
+    row, width = key.row, cells.sums.shape[1]
     codes, present, weight = (group[row], doc[row], cluster[row]), cells.present[row], cells.weight[row]
-    added = Cells(*codes, present, key.sums(cells.n), sums, cells.cross[:0], cells.centre, weight)
-    inside, of_shared = added.shared[key.code], (np.cumsum(added.shared) - 1)[key.code]
-    cross = np.zeros((int(added.shared.sum()), width, width))
+    sums = np.where(present, sums_by(key.code, cells.sums), 0.0)  # in a cell a column is all there, or all nan
+    n = np.bincount(key.code, cells.n)
+    added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
+    shared, several = added.shared, np.flatnonzero(cells.shared)
+    cross = np.zeros((int(shared.sum()), width, width))
     for i in range(width if len(cross) else 0):
         for j in range(i + 1):
             products = cells.sums[:, i] * cells.sums[:, j]  # right for cells of one row
-            products[cells.shared] = cells.cross[:, i, j]
-            summed = np.bincount(of_shared[inside], weights=products[inside], minlength=len(cross))
-            cross[:, i, j] = cross[:, j, i] = summed
+            products[several] = cells.cross[:, i, j]
+            summed, both = np.bincount(key.code, products)[shared], present[shared, i] & present[shared, j]
+            cross[:, i, j] = cross[:, j, i] = np.where(both, summed, 0.0)
     return replace(added, cross=cross)
 
 
@@ -315,7 +320,7 @@ class Moments:
         0.875
         """
         how = {"orient": orient, "rescale": rescale, "strict": strict}
-        return means_table(self, *checked_weights(self, metric_weights, doc_weights, **how), level)[0]
+        return means_table(self, metric_weights, doc_weights, level, **how)[0]
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together.
@@ -470,8 +475,8 @@ class Moments:
             )
         if resamples < _FEWEST:
             raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
-        total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)
-        table, units = means_table(self, total, doc_weight, level)
+        how = {"orient": orient, "rescale": rescale}
+        table, units, total = means_table(self, metric_weights, doc_weights, level, **how)
         middles = np.append(self.cells.centre, total.centre(self.cells.centre))
         spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])
         usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
@@ -653,25 +658,6 @@ _VANISHING, _FEWEST = 1e-140, 100
 _MANY = 60  # documents: with more, those that could have failed unseen change little
 
 
-def checked_weights(
-    source: Moments, metric_weights: Mapping[str, float] | None, doc_weights: Mapping[str, float] | None,
-    **how: bool,
-) -> tuple[Total, Array]:  # fmt: skip
-    """Return the total, and the weight of each document (in order), last that of rows without one.
-
-    Weights of documents are `relative` to the largest.
-
-    Raises
-    ------
-    RagnbError
-        As `total_of`, and for weights of 0 that leave out every row.
-    """
-    total, doc = total_of(source.metrics, metric_weights, **how), source.cells.doc
-    weights = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
-    weights[-1] *= (doc < 0).any()  # what no row has is no measure of the others
-    return total, relative(weights)
-
-
 @dataclass(frozen=True)
 class Units:
     """Resampling units of bootstrap and jackknife: clusters, and the cells of single rows, by group.
@@ -750,13 +736,16 @@ def _by(group: Codes, groups: int) -> Callable[..., Array]:
     return reduce
 
 
-def means_table(source: Moments, total: Total, doc_weight: Array, level: float) -> tuple[pd.DataFrame, Units]:
-    """Return the frame of `weighted_means` for one set of weights, and the units behind its intervals.
+def means_table(
+    source: Moments, metric_weights: Mapping[str, float] | None, doc_weights: Mapping[str, float] | None,
+    level: float, **how: bool,
+) -> tuple[pd.DataFrame, Units, Total]:  # fmt: skip
+    """Return the frame of `weighted_means` for one set of weights, the units behind its intervals, and the total.
 
-    Parameters
-    ----------
-    doc_weight : (D + 1,) float
-        The weight of each document, last the weight of rows without one.
+    Raises
+    ------
+    RagnbError
+        As `total_of`, and for weights of 0 that leave out every row.
 
     Notes
     -----
@@ -765,7 +754,11 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     """
     if not 0 < level < 1:
         raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    complete, groups = source.corpus == "complete", len(source.rows)
+    complete, groups, doc = source.corpus == "complete", len(source.rows), source.cells.doc
+    total = total_of(source.metrics, metric_weights, **how)
+    each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
+    each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
+    doc_weight = relative(each)
     cells = source.by_document().cells if complete else source.cells
     columns = cell_columns(cells, total)
     v = (doc_weight[cells.doc] * cells.weight)[:, None]
@@ -837,7 +830,7 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     if source.by is not None:
         table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), value.shape[1]))
-    return table, units
+    return table, units, total
 
 
 def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Array) -> tuple[Array, ...]:

@@ -66,7 +66,7 @@ def gains_reduction(
     how = {"orient": weighing.orient, "rescale": weighing.rescale, "strict": False, "known": False}
     total = total_of(metrics, weighing.metric_weights, **how)
 
-    def kernel(batch: Batch) -> tuple[Array, Array, Flags, Array, Codes]:
+    def kernel(batch: Batch) -> tuple[Codes, Array, Flags, Array, Codes]:
         """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
         values = [batch.values(metric) for metric in metrics]
         docs = batch.labels(weighing.doc if checked else None, compose=True)
@@ -82,8 +82,8 @@ def gains_reduction(
         for i, (k, threshold) in enumerate(lifts):
             way = threshold - values[k]
             clip = np.fmax if metrics[k].better == "higher" else np.fmin
-            lacking[:, i] = key.sums(clip(way, 0.0, out=way))  # nan gives 0
-        return key.sums(), each[kinds[key.row]], present[key.row], lacking, place[key.row]
+            lacking[:, i] = np.bincount(key.code, clip(way, 0.0, out=way))  # nan gives 0
+        return np.bincount(key.code), each[kinds[key.row]], present[key.row], lacking, place[key.row]
 
     def joined(parts: list[Any]) -> list[Any]:
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
