@@ -24,10 +24,11 @@ from ragnb.schema import DRAWN, RESULT_COLUMNS, Metric
 from ragnb.stats import sums_by
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Codes, Labels, MetricsArgument, column_names, scored
+from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
 from ragnb.weights.total import Array, Flags, Total, check_weights, document_weights, relative, total_of
 
 Counts = npt.NDArray[np.int64]
+Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
 VERSION = 2  # 1 had neither questions nor centres
 _SMALL = 2**15  # codes that need no ranking, however few the rows are
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
@@ -133,24 +134,21 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
     return codes, len(uniques)
 
 
-def reduce_rows(
-    values: Sequence[Array], metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels,
-    weight: Array | None = None,
-) -> Cells:  # fmt: skip
-    """Reduce rows, one column per metric, to cells.
+def cells_of(values: Sequence[Array], metrics: Sequence[Metric], codes: Places, weight: Array) -> Cells:
+    """Reduce rows, one column per metric, to cells; `codes` are their groups, documents and clusters.
 
     Examples
     --------
-    >>> one, none = Labels(np.array([0, 0]), ("",)), Labels(np.array([-1, -1]), ())
-    >>> reduce_rows([np.array([1.0, 0.0])], [Metric("a")], one, none, none).n
+    >>> one, none = np.array([0, 0]), np.array([-1, -1])
+    >>> cells_of([np.array([1.0, 0.0])], [Metric("a")], (one, none, none), np.ones(2)).n
     array([2.])
     """
-    ones, width, centre = np.ones(len(group.codes)), len(values), centres(metrics, values)
-    x = np.empty((len(ones), width), order="F")
+    width, centre = len(values), centres(metrics, values)
+    x = np.empty((len(weight), width), order="F")
     for k in range(width):
         np.subtract(values[k], centre[k], out=x[:, k])
-    codes, none = (group.codes, doc.codes, cluster.codes), np.empty((0, width, width))
-    return add_up(Cells(*codes, x == x, ones, x, none, centre, ones if weight is None else weight), *codes)
+    none = np.empty((0, width, width))
+    return add_up(Cells(*codes, x == x, np.ones(len(weight)), x, none, centre, weight), *codes)
 
 
 def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
@@ -171,7 +169,7 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     row, width = key.row, cells.sums.shape[1]
     codes, present, weight = (group[row], doc[row], cluster[row]), cells.present[row], cells.weight[row]
     sums = np.where(present, sums_by(key.code, cells.sums), 0.0)  # in a cell a column is all there, or all nan
-    n = np.bincount(key.code, cells.n)
+    n = np.bincount(key.code, cells.n).astype(float)
     added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
     shared, several = added.shared, np.flatnonzero(cells.shared)
     cross = np.zeros((int(shared.sum()), width, width))
@@ -274,8 +272,7 @@ class Moments:
                     f"make both with moments(..., {what}=...) alike"
                 )
         parts = (self, other)
-        alone = [bool((part.cells.cluster < 0).any()) and not part.cluster for part in parts]
-        asked = {part.questions for part, rows in zip(parts, alone, strict=True) if part.questions or rows}
+        asked = {p.questions for p in parts if p.questions or not (p.cluster or (p.cells.cluster >= 0).all())}
         key = next(filter(None, asked), None)
         if len(asked) > 1:
             raise RagnbError(
@@ -591,7 +588,8 @@ def moments_reduction(
             status = batch.status(metric)
             for word in (1, 2) if status.any() else ():
                 counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
-        cells = reduce_rows(values, metrics, group, docs, clusters, weight)
+        codes = group.codes, docs.codes, clusters.codes
+        cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
         rows = np.bincount(group.codes, minlength=size)
         names = () if by is None else group.names, docs.names, clusters.names
         return Moments(tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus)

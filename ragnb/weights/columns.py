@@ -95,8 +95,8 @@ def _no_metric(frame: Any) -> RagnbError:
     rows = native(frame)
     kinds = {str(name): kind for name, kind in rows.collect_schema().items()}
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    numbers = [name for name in numeric if name not in NOT_METRICS and "__" not in name]
-    numbers.sort(key=lambda name: bool(_NO_SCORE.search(name.casefold())))
+    others = (name for name in numeric if name not in NOT_METRICS and "__" not in name)
+    numbers = sorted(others, key=lambda name: bool(_NO_SCORE.search(name.casefold())))
     step = "score the answers first, with rn.evaluate or rn.judge, or read the file that holds the scores"
     if numbers:
         step = f"declare those that are scores: metrics=[rn.Metric({numbers[0]!r}, low, high)]"

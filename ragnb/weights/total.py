@@ -308,5 +308,4 @@ class Weighing:
     @property
     def of_total(self) -> dict[str, Any]:
         """The settings of the weighted score, as keywords of `Moments.means` and `weigh`."""
-        names = ("metric_weights", "doc_weights", "orient", "rescale")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
