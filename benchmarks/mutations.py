@@ -1,9 +1,9 @@
-"""Change the numbers' code at random, one operator, sign, constant or comparison at a time, and count what tests see.
+"""Change the code behind the numbers, an operator, sign, constant or comparison at a time; count what tests see.
 
-``python benchmarks/mutations.py --n 200 --seed 1`` draws from the code that decides: statistics, weights, gates and the
-calibration verdict. A copy of the checkout is changed, never the checkout itself. First the tests run once with
-coverage, to learn which test runs which line; then each change runs the tests of its line, up to the first failure.
-A change that no test sees is printed: it needs a test, or it is equal in effect.
+``python benchmarks/mutations.py --n 200 --seed 1`` draws from statistics, weights, gates and the calibration
+verdict. A copy of the checkout is changed, never the checkout itself. First the tests run once with coverage, to
+learn which test runs which line; then each change runs the tests of its line, up to the first failure. A change
+that no test sees is printed: it needs a test, or it is equal in effect.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CODE = [
     "ragnb/calibration/card.py:verdict_row,_sides,_hopeless,_reasons,summary,over_constant,measured",
 ]  # fmt: skip
 TESTS = [
-    "test_stats*.py", "test_weights.py", "test_moments.py", "test_clusters.py", "test_engines.py", "test_corpus.py",
-    "test_decisions.py", "test_gates.py", "test_planning.py", "test_calibration*.py", "test_corrected.py",
+    "test_stats*.py", "test_weights.py", "test_moments.py", "test_clusters.py", "test_engines.py",
+    "test_corpus.py", "test_decisions.py", "test_gates.py", "test_planning.py", "test_calibration*.py", "test_corrected.py",
     "test_draw.py", "test_comparison*.py", "test_diagnostics.py", "test_assessment.py", "test_streams.py",
 ]  # fmt: skip
 OTHER: dict[type, Any] = {
@@ -66,7 +66,8 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield node.operand
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         value = node.value
-        yield ast.Constant(not value if isinstance(value, bool) else value + 1 if value == int(value) else 1.1 * value)
+        more = value + 1 if value == int(value) else 1.1 * value
+        yield ast.Constant(not value if isinstance(value, bool) else more)
 
 
 class Swap(ast.NodeTransformer):
@@ -142,7 +143,8 @@ def main() -> None:
     parser.add_argument("--code", nargs="*", default=CODE, help="files, or files:function,function")
     asked = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="mutations-")) / "copy"
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".git", ".venv", "build", "reports", "__pycache__", ".*cache"))
+    left_out = shutil.ignore_patterns(".git", ".venv", "build", "reports", "__pycache__", ".*cache")
+    shutil.copytree(ROOT, root, ignore=left_out)
     by_line = tests_by_line(root)
     pool = list(mutants(root, asked.code))
     chosen = random.Random(asked.seed).sample(pool, min(asked.n, len(pool)))

@@ -400,7 +400,8 @@ def sums_by(codes: Codes, rows: Array) -> Array:
     [[4.0], [2.0]]
     """
     size = int(codes.max()) + 1 if len(codes) else 0
-    return np.stack([np.bincount(codes, weights=column, minlength=size) for column in rows.T], axis=1)
+    sums = [np.bincount(codes, weights=column, minlength=size) for column in rows.T]
+    return np.array(sums, dtype=float).reshape(rows.shape[1], size).T
 
 
 def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, float]:

@@ -87,6 +87,16 @@ def test_a_question_asked_about_two_documents_is_two():
     assert row["se"] == pytest.approx(se)
 
 
+def test_no_cluster_is_said_to_dominate_where_questions_are_the_units():
+    names = ["big"] * 50 + ["small"] * 10
+    frame = pd.DataFrame({"faithfulness": np.linspace(0, 1, 60), "doc_name": names})
+    frame["question"] = [f"q{i // 2}" for i in range(60)]
+    assert rn.weighted_means(frame).loc[0, ["top_cluster", "top_share"]].tolist() == ["big", pytest.approx(5 / 6)]
+    complete = rn.weighted_means(frame, corpus="complete")
+    assert complete["top_cluster"].eq("").all()
+    assert complete["top_share"].isna().all()
+
+
 def test_too_few_questions_a_document_take_the_documents_for_a_sample():
     rows = [(f"d{i}", float(x)) for i, x in enumerate((0.5, 0.6, 0.9, 0.7, 0.8, 0.6))]
     rows += [("d0", 0.4), ("d1", 0.5), ("d2", 0.7), ("d3", 0.8)]  # Σ(N − 1) = 4

@@ -20,7 +20,6 @@ import ragnb as rn
 from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
-from ragnb.weights import engines
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -517,7 +516,7 @@ def test_a_query_of_many_batches_gives_the_numbers_of_one(monkeypatch, native, r
     want = {call: call(on("pandas", columns), **options) for call in (rn.diagnose, failure_summary)}
     means = {by: rn.weighted_means(on("pandas", columns), by=by, **options) for by in (None, "team", "doc_name")}
     bins = histogram(on("pandas", columns))
-    monkeypatch.setattr(engines, "ROWS", rows)
+    monkeypatch.setattr("ragnb.weights.batches.ROWS", rows)
     frame = on(native, columns)
     for by, table in means.items():
         pd.testing.assert_frame_equal(rn.weighted_means(frame, by=by, **options), table, rtol=1e-10, atol=1e-10)

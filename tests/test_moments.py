@@ -128,7 +128,7 @@ def test_merging_is_reducing_at_once_in_any_order(rows, how, one, two):
 def test_rows_that_are_their_own_clusters_stay_so_when_parts_are_merged():
     frame = pd.DataFrame({"faithfulness": [0.1, 0.9], "answer_relevancy": [0.5, None]})
     part = moments(frame)
-    assert part.cells.size == 2  # a cell a row, each with a cluster code of its own
+    assert part.cells.size == 2  # a cell a row, as their gaps differ
     merged = part.merge(part)
     assert merged.means()["n_clusters"].tolist() == [4, 2, 4]
     assert merged.cells.size == 2
@@ -142,7 +142,7 @@ def test_many_blocks_merge_into_the_moments_of_all_rows():
     metrics = [rn.Metric(f"m{k}") for k in range(12)]
     blocks = [moments(frame[i : i + 250], metrics=metrics) for i in range(0, 4000, 250)]
     merged, whole = blocks[0], moments(frame, metrics=metrics)
-    assert blocks[0].cells.size == 250
+    assert blocks[0].cells.size > 125  # hardly any cell adds rows up
     for block in blocks[1:]:
         merged = merged.merge(block)
     assert merged.cells.size < 0.5 * sum(block.cells.size for block in blocks)
@@ -448,7 +448,7 @@ def test_documents_pooled_from_their_own_means_are_the_clusters_again():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({name: rng.random(400) for name in NAMES}).mask(rng.random((400, 3)) < 0.2)
     frame["doc_name"] = rng.choice(["甲", "b", "c", None], 400)
-    for part in (frame, frame[:5]):  # cells that add rows up, and cells that are rows
+    for part in (frame, frame[:5]):  # cells that add rows up, and cells of one row
         close(moments(part, by="doc_name").pooled().means(), moments(part).means())
 
 

@@ -19,7 +19,6 @@ from ragnb.inputs.streams import kept
 from ragnb.readers import formats, streams
 from ragnb.readers.streams import stream_scores
 from ragnb.sheet.build import weighable
-from ragnb.weights import engines
 
 N = 10_000
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity")
@@ -332,7 +331,7 @@ def test_repeated_samples_are_told_in_a_stream(tmp_path):
 
 
 def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "ROWS", 500)
+    monkeypatch.setattr("ragnb.weights.batches.ROWS", 500)
     tallest = []
     collect = pl.LazyFrame.collect
 

@@ -27,8 +27,7 @@ from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import as_pandas, coded
-from ragnb.weights.engines import opened, swift
+from ragnb.weights.columns import as_pandas, coded, opened, swift
 
 Names = str | Sequence[str]
 Missing = float | str | Sequence[float | str] | None

@@ -25,8 +25,7 @@ from ragnb.schema import Metric, note_frame, note_row
 from ragnb.stats import NONE, Estimate, packed, sums_by
 from ragnb.texts.errors import translated
 from ragnb.weights import column_names
-from ragnb.weights.columns import Array, Flags
-from ragnb.weights.total import Total, total_of
+from ragnb.weights.total import Array, Flags, Total, total_of
 
 TOTAL = "weighted_score"
 POWER = 0.8

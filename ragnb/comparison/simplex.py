@@ -16,8 +16,7 @@ from ragnb.comparison.differences import TIE, total_of_pairs
 from ragnb.comparison.source import Pairs, paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed
-from ragnb.weights.columns import Array, Flags
-from ragnb.weights.total import Total
+from ragnb.weights.total import Array, Flags, Total
 
 POINTS = 100_000
 _SEED = 20_26
@@ -115,11 +114,10 @@ class WeightMap:
                 "metrics=[…]"
             )
         d, v, cluster, weights = d[asked], pairs.weights[asked], packed(pairs.clusters[asked]), total.given[kept]
-        of_pattern = packed(~np.isnan(d) @ (1 << np.arange(d.shape[1])))
-        present = ~np.isnan(d[np.unique(of_pattern, return_index=True)[1]])
+        present, of_pattern = np.unique(~np.isnan(d), axis=0, return_inverse=True)
         shape = int(cluster.max()) + 1, len(present)
         columns = [v, *(v * np.nan_to_num(x) for x in d.T)]
-        cell = np.ravel_multi_index((cluster, of_pattern), shape)
+        cell = np.ravel_multi_index((cluster, of_pattern.ravel()), shape)
         made = [np.bincount(cell, column, shape[0] * shape[1]).reshape(shape) for column in columns]
         cells: Array = np.stack(made, axis=2).astype(float)
         names = tuple(metric.name for metric, used in zip(pairs.metrics, kept, strict=True) if used)

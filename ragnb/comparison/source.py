@@ -21,7 +21,7 @@ from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import Metric
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
 from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Array
+from ragnb.weights.total import Array
 
 REPORTS = Path("reports")
 # What two runs of one evaluation have in common; files and columns are each run's own.

@@ -167,7 +167,7 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
         return made
 
     rows = nw.from_native(scores, eager_only=True)
-    worst = weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0][0]
+    worst = weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]
     return [list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst]
 
 

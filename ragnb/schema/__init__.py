@@ -32,17 +32,10 @@ DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
 DRAWN = "inclusion_probability"
 """The column of the chance with which a row was drawn: numbers are weighted by its inverse."""
 NOT_METRICS = frozenset({*CASE_COLUMNS, *DERIVED_COLUMNS, DRAWN, "citations", "chunks", "ts", "ok", "repeat"})
-STATUS_WORDS = ("ok", "not_applicable", "failed", "missing")
 RESULT_COLUMNS = (
     "metric", "weight", "value", "low", "high", "se", "n", "n_missing", "n_failed", "n_not_applicable",
     "n_clusters", "n_eff",
 )  # fmt: skip
-ABOUT_COLUMNS = (
-    "df", "cluster_unit", "range_low", "range_high", "better", "kind", "role", "level", "low_if", "share_unseen",
-    "top_share", "top_cluster", "reason",
-)  # fmt: skip
-"""What later functions need to know of a mean; where rows are grouped by a column of such a name, ``metric_`` goes
-before it."""
 NOTE_COLUMNS = ("code", "about", "text")
 STOPPED_EARLY = "stopped early"
 """Why a question has no score that a judge left out, as the rest could not change the side of any gate."""

@@ -158,7 +158,7 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     groups = [weights.moments_reduction(metrics, **how, by=by, questions=ids) for by, ids in parts]
     modes = diagnostics.mode_reductions(metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions)
     of_rules = diagnostics.rule_gains(pairs, metrics, weighing)
-    tenths = weights.histogram_reduction(bounded, ends=True)
+    tenths = weights.histogram_reduction(bounded)
     found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])
     gains, mode_gains, shares, spread, reduced, *grouped = found
     weighing = _weighing(scenario, metrics, reduced.docs)

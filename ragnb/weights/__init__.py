@@ -11,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.clusters import Corpus, need_documents, question_of
-from ragnb.weights.columns import MetricsArgument, as_pandas, column_names, score_of, scored
-from ragnb.weights.engines import Batch, Reduction, collected, opened, reduce_batches, stays_lazy
+from ragnb.weights.columns import MetricsArgument, as_pandas, collected, column_names, opened, score_of, scored
+from ragnb.weights.columns import stays_lazy as stays_lazy
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import (
     add_columns,

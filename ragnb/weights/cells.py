@@ -7,9 +7,11 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,22 +20,23 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-from ragnb.schema import ABOUT_COLUMNS, DRAWN, RESULT_COLUMNS, Metric
+from ragnb.schema import DRAWN, RESULT_COLUMNS, Metric
 from ragnb.stats import sums_by
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Array, Codes, Flags, Labels, MetricsArgument, column_names, scored
-from ragnb.weights.engines import Batch, Reduction, reduce_batches
-from ragnb.weights.total import Total, check_weights, refuse_all_zero, relative, total_of, warn_unused
+from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
+from ragnb.weights.total import Array, Flags, Total, check_weights, document_weights, relative, total_of
 
 Counts = npt.NDArray[np.int64]
+Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
 VERSION = 2  # 1 had neither questions nor centres
+_SMALL = 2**15  # codes that need no ranking, however few the rows are
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
-_SMALL = 2**15  # maximum number of sums in memory at once, regardless of the rows
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The small table from which every weighted mean is computed exactly.
+    """The small table from which every weighted mean is computed exactly, in the order of group, then cluster.
 
     Attributes
     ----------
@@ -45,8 +48,8 @@ class Cells:
         Rows of the cell.
     sums : (C, K) float
         Σx, x centred.
-    cross : (C₁, K, K) float
-        Σxxᵀ of the cells with cluster −1, in their order.
+    cross : (S, K, K) float
+        Σxxᵀ of the cells that are `shared`, in their order.
     centre : (K,) float
         What each metric is centred on, see `centres`.
     weight : (C,) float
@@ -61,16 +64,17 @@ class Cells:
     sums: Array
     cross: Array
     centre: Array
-    weight: Array = field(default_factory=lambda: np.empty(0))
-
-    def __post_init__(self) -> None:
-        if len(self.weight) != len(self.n):
-            object.__setattr__(self, "weight", np.ones(len(self.n)))
+    weight: Array
 
     @property
     def size(self) -> int:
         """How many cells there are."""
         return len(self.n)
+
+    @property
+    def shared(self) -> Flags:
+        """Which cells hold several rows that are clusters of their own: their sums do not tell their spread."""
+        return (self.cluster < 0) & (self.n > 1)
 
 
 def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
@@ -92,8 +96,7 @@ def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
     return np.where(np.isfinite(middles), middles, 0.0)
 
 
-@dataclass(frozen=True)
-class Keys:
+class Keys(NamedTuple):
     """Which cell each row is of: a combination of codes and a pattern of gaps.
 
     Attributes
@@ -110,26 +113,20 @@ class Keys:
     @classmethod
     def of(cls, parts: Iterable[tuple[npt.NDArray[Any], int]], present: Flags) -> Keys:
         """Combine parts (codes from 0 and how many there may be), in their order, with the gaps of the rows."""
-        rows, width = present.shape
-        gaps = [(present[:, k], 2) for k in sorted(range(width), key=lambda k: (k // 8, -k))]  # as bytes of bits
-        key, size = np.zeros(rows, dtype=np.int64), 1
-        for codes, count in (*parts, *gaps):
+        key, size = np.zeros(len(present), dtype=np.int64), 1
+        for codes, count in (*parts, *((column, 2) for column in present.T)):
+            if size * count > 2**62:
+                key, size = _ranked(key)
             if count > 1:
-                if size * count > 2**62:
-                    key, size = _ranked(key)
                 key *= count
                 key += codes
                 size *= count
-        if size > max(4 * rows, _SMALL):
+        if size > max(4 * len(key), _SMALL):
             key, size = _ranked(key)
         row = np.full(size, -1, dtype=np.int64)
-        row[key] = np.arange(rows)
+        row[key] = np.arange(len(key))
         used = row >= 0
         return cls((np.cumsum(used) - 1)[key], row[used])
-
-    def sums(self, x: Array | None = None) -> Array:
-        """Σx of each cell; without numbers its rows."""
-        return np.asarray(np.bincount(self.code, weights=x, minlength=len(self.row)), dtype=float)
 
 
 def _ranked(key: Codes) -> tuple[Codes, int]:
@@ -137,86 +134,58 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
     return codes, len(uniques)
 
 
-def reduce_rows(
-    values: Sequence[Array], metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels,
-    weight: Array | None = None,
-) -> Cells:  # fmt: skip
-    """Reduce rows, one column per metric, to cells, or keep one cell per row if that saves less than half.
+def cells_of(values: Sequence[Array], metrics: Sequence[Metric], codes: Places, weight: Array) -> Cells:
+    """Reduce rows, one column per metric, to cells; `codes` are their groups, documents and clusters.
 
     Examples
     --------
-    >>> one, none = Labels(np.array([0, 0]), ("",)), Labels(np.array([-1, -1]), ())
-    >>> reduce_rows([np.array([1.0, 0.0])], [Metric("a")], one, none, none).n
+    >>> one, none = np.array([0, 0]), np.array([-1, -1])
+    >>> cells_of([np.array([1.0, 0.0])], [Metric("a")], (one, none, none), np.ones(2)).n
     array([2.])
     """
-    rows, width = len(group.codes), len(values)
-    centre = centres(metrics, values)
-    x = np.empty((rows, width), order="F")
+    width, centre = len(values), centres(metrics, values)
+    x = np.empty((len(weight), width), order="F")
     for k in range(width):
         np.subtract(values[k], centre[k], out=x[:, k])
-    none, codes = np.empty((0, width, width)), (group.codes, doc.codes, cluster.codes)
-    weight = np.ones(rows) if weight is None else weight
-    whole = Cells(*codes, ~np.isnan(x), np.ones(rows), x, none, centre, weight)
-    key = _keys(*codes, whole.present, weight)
-    if len(key.row) <= rows / 2:
-        return _added([whole], *codes, key)
-    single = cluster.codes < 0
-    alone = np.where(single, np.cumsum(single) - 1 + len(cluster.names), cluster.codes).astype(np.int64)
-    order = np.lexsort((alone, group.codes))
-    there = whole.present[order]
-    moved = (group.codes[order], doc.codes[order], alone[order])
-    return Cells(*moved, there, np.ones(rows), np.where(there, x[order], 0.0), none, centre, weight[order])
+    none = np.empty((0, width, width))
+    return add_up(Cells(*codes, x == x, np.ones(len(weight)), x, none, centre, weight), *codes)
 
 
-def add_up(parts: Sequence[Cells], group: Codes, doc: Codes, cluster: Codes) -> Cells:
-    """Add up the cells of equal codes and pattern, in the order of group, cluster, document and pattern.
+def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
+    """Add up the cells of equal codes, pattern and weight, in the order of group, cluster, document and pattern.
 
     Examples
     --------
-    >>> zero, none = np.zeros(2, dtype=int), np.empty((0, 1, 1))
+    >>> zero, one, none = np.zeros(2, dtype=int), np.ones(2), np.empty((0, 1, 1))
     >>> sums = np.array([[0.5], [0.25]])
-    >>> cells = Cells(zero, zero, zero, sums > 0, np.ones(2), sums, none, np.array([0.5]))
-    >>> add_up([cells], zero, zero, zero).sums
+    >>> cells = Cells(zero, zero, zero, sums > 0, one, sums, none, np.array([0.5]), one)
+    >>> add_up(cells, zero, zero, zero).sums
     array([[0.75]])
     """
-    present, weight = (np.concatenate([getattr(cells, name) for cells in parts]) for name in ("present", "weight"))
-    return _added(parts, group, doc, cluster, _keys(group, doc, cluster, present, weight))
-
-
-def _keys(group: Codes, doc: Codes, cluster: Codes, present: Flags, weight: Array) -> Keys:
     labels = [group, cluster + 1] if doc is cluster else [group, cluster + 1, doc + 1]
-    if len(weight) and weight.min() < weight.max():
-        labels.append(np.unique(weight, return_inverse=True)[1])
-    return Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], present)
-
-
-def _added(parts: Sequence[Cells], group: Codes, doc: Codes, cluster: Codes, key: Keys) -> Cells:
-    row, present = key.row, np.vstack([cells.present for cells in parts])[key.row]
-    alone, width = cluster[row] < 0, present.shape[1]
-    sums, cross = np.zeros(present.shape), np.zeros((int(alone.sum()), width, width))
-    for i in range(width):  # the gaps are part of the key: in a cell a column is all there, or all nan
-        sums[:, i] = np.where(present[:, i], key.sums(np.hstack([cells.sums[:, i] for cells in parts])), 0.0)
-        for j in range(i + 1 if len(cross) else 0):
-            both = key.sums(np.hstack([_products(cells, i, j) for cells in parts]))
-            cross[:, i, j] = cross[:, j, i] = np.where(present[:, i] & present[:, j], both, 0.0)[alone]
-    n = key.sums(np.hstack([cells.n for cells in parts]))
-    weight = np.concatenate([cells.weight for cells in parts])[row]
-    return Cells(group[row], doc[row], cluster[row], present, n, sums, cross, parts[0].centre, weight)
-
-
-def _products(cells: Cells, i: int, j: int) -> Array:
-    """Σxᵢxⱼ of cells without a cluster, and of cells that are one row; the others' are not used."""
-    products: Array = cells.sums[:, i] * cells.sums[:, j]
-    if len(cells.cross):
-        products[cells.cluster < 0] = cells.cross[:, i, j]
-    return products
+    if cells.size and cells.weight.min() < cells.weight.max():
+        labels.append(np.unique(cells.weight, return_inverse=True)[1])
+    key = Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], cells.present)
+    row, width = key.row, cells.sums.shape[1]
+    codes, present, weight = (group[row], doc[row], cluster[row]), cells.present[row], cells.weight[row]
+    sums = np.where(present, sums_by(key.code, cells.sums), 0.0)  # in a cell a column is all there, or all nan
+    n = np.bincount(key.code, cells.n).astype(float)
+    added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
+    shared, several = added.shared, np.flatnonzero(cells.shared)
+    cross = np.zeros((int(shared.sum()), width, width))
+    for i in range(width if len(cross) else 0):
+        for j in range(i + 1):
+            products = cells.sums[:, i] * cells.sums[:, j]  # right for cells of one row
+            products[several] = cells.cross[:, i, j]
+            summed, both = np.bincount(key.code, products)[shared], present[shared, i] & present[shared, j]
+            cross[:, i, j] = cross[:, j, i] = np.where(both, summed, 0.0)
+    return replace(added, cross=cross)
 
 
 def recentred(cells: Cells, centre: Array) -> Cells:
     """Return the cells about another centre."""
-    moved = np.where(cells.present, cells.centre - centre, 0.0)
-    alone = cells.cluster < 0 if len(cells.cross) else slice(0)
-    d, s, n = moved[alone], cells.sums[alone], cells.n[alone]
+    moved, shared = np.where(cells.present, cells.centre - centre, 0.0), cells.shared
+    d, s, n = moved[shared], cells.sums[shared], cells.n[shared]
     both = np.einsum("ci,cj->cij", d, s)
     cross = cells.cross + both + both.transpose(0, 2, 1) + n[:, None, None] * np.einsum("ci,cj->cij", d, d)
     return replace(cells, sums=cells.sums + cells.n[:, None] * moved, cross=cross, centre=centre)
@@ -303,7 +272,7 @@ class Moments:
                     f"make both with moments(..., {what}=...) alike"
                 )
         parts = (self, other)
-        asked = {part.questions for part in parts if part.questions or (_single_rows(part) and not part.cluster)}
+        asked = {p.questions for p in parts if p.questions or not (p.cluster or (p.cells.cluster >= 0).all())}
         key = next(filter(None, asked), None)
         if len(asked) > 1:
             raise RagnbError(
@@ -348,7 +317,7 @@ class Moments:
         0.875
         """
         how = {"orient": orient, "rescale": rescale, "strict": strict}
-        return means_table(self, *checked_weights(self, metric_weights, doc_weights, **how), level)[0]
+        return means_table(self, metric_weights, doc_weights, level, **how)[0]
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together.
@@ -357,26 +326,21 @@ class Moments:
         --------
         >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5], "system": ["a", "b"]})
         >>> moments(scores, by="system").pooled()
-        Moments(2 rows in 2 cells: 1 metrics, 0 documents, 1 groups)
+        Moments(2 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
         """
-        c, cluster, clusters = self.cells, self.cells.cluster, self.clusters
-        if self.by == self.doc and self.cluster is None and self.corpus == "sample":
-            cluster, clusters = self._document_clusters()  # within a document rows are clusters, across it is one
-        cells = add_up([c], np.zeros_like(c.group), c.doc, cluster)
+        # Within a document rows are the clusters, across documents it is one.
+        within = self.by == self.doc and self.cluster is None and self.corpus == "sample"
+        whole = self.by_document() if within else self
+        cells = add_up(whole.cells, np.zeros_like(whole.cells.group), whole.cells.doc, whole.cells.cluster)
         rows, counts = (part.sum(axis=0, keepdims=True) for part in (self.rows, self.counts))
-        return replace(self, cells=cells, by=None, groups=(), clusters=clusters, counts=counts, rows=rows)
-
-    def _document_clusters(self) -> tuple[Codes, tuple[str, ...]]:
-        """The cluster of each cell by its document, where it has one, and the names of all."""
-        c = self.cells
-        own = np.where(c.cluster < 0, -1, c.cluster + len(self.docs))
-        return np.where(c.doc >= 0, c.doc, own), (*self.docs, *self.clusters)
+        return replace(whole, cells=cells, by=None, groups=(), counts=counts, rows=rows)
 
     def by_document(self) -> Moments:
         """Return the moments with documents as the clusters, as of a corpus that is a sample."""
-        cluster, clusters = self._document_clusters()
-        cells = add_up([self.cells], self.cells.group, self.cells.doc, cluster)
-        return replace(self, cells=cells, clusters=clusters, corpus="sample")
+        c = self.cells
+        others = np.where(c.cluster < 0, -1, c.cluster + len(self.docs))
+        cells = add_up(c, c.group, c.doc, np.where(c.doc >= 0, c.doc, others))
+        return replace(self, cells=cells, clusters=(*self.docs, *self.clusters), corpus="sample")
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the moments to a file, whole or not at all, and return its path.
@@ -454,7 +418,11 @@ class Moments:
         names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
         counts: dict[str, Any] = {name: arrays.pop(name) for name in ("counts", "rows")}
-        return cls(metrics, Cells(**({"centre": centres(metrics)} | arrays)), **names, **counts)
+        if about["version"] == 1:  # products of single rows too, and rows with cluster codes beyond the names
+            arrays["cross"] = arrays["cross"][arrays["n"][arrays["cluster"] < 0] > 1]
+            arrays["cluster"] = np.where(arrays["cluster"] < len(names["clusters"]), arrays["cluster"], -1)
+            arrays = {"centre": centres(metrics), "weight": np.ones(len(arrays["n"]))} | arrays
+        return cls(metrics, Cells(**arrays), **names, **counts)
 
     def bootstrap(
         self, *, metric_weights: Mapping[str, float] | None = None,
@@ -504,8 +472,8 @@ class Moments:
             )
         if resamples < _FEWEST:
             raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
-        total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)
-        table, units = means_table(self, total, doc_weight, level)
+        how = {"orient": orient, "rescale": rescale}
+        table, units, total = means_table(self, metric_weights, doc_weights, level, **how)
         middles = np.append(self.cells.centre, total.centre(self.cells.centre))
         spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])
         usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
@@ -577,7 +545,7 @@ def moments(
     Examples
     --------
     >>> moments(pd.DataFrame({"faithfulness": [1.0, 0.5, None], "doc_name": ["a", "a", "b"]}))
-    Moments(3 rows in 3 cells: 1 metrics, 2 documents, 1 groups)
+    Moments(3 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
     """
     if by in (*RESULT_COLUMNS, "numerator"):
         raise RagnbError(f"by={by!r} is also a column of the result; rename the frame's column")
@@ -620,44 +588,39 @@ def moments_reduction(
             status = batch.status(metric)
             for word in (1, 2) if status.any() else ():
                 counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
-        cells = reduce_rows(values, metrics, group, docs, clusters, weight)
+        codes = group.codes, docs.codes, clusters.codes
+        cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
         rows = np.bincount(group.codes, minlength=size)
         names = () if by is None else group.names, docs.names, clusters.names
         return Moments(tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus)
 
-    return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN), merge=_combined)
+    return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN))
 
 
 def _combined(parts: Sequence[Moments]) -> Moments:
     """Return the moments of several sets of rows, cells matched by the names of groups, documents and clusters."""
-    first, *others = parts
-    if not others:
+    first = parts[0]
+    if len(parts) == 1:
         return first
-    docs, clusters = _union(p.docs for p in parts), _union(p.clusters for p in parts)
-    groups = _union([name for name in p.groups if name is not None] for p in parts)
-    groups += (None,) if any(None in p.groups for p in parts) else ()  # rows without one come last
+    docs, clusters, groups = (_union(getattr(part, of) for part in parts) for of in ("docs", "clusters", "groups"))
     size = len(groups) if first.by is not None else 1
     counts, rows = np.zeros((size, len(first.metrics), 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
     # The centre of most scores: numbers far from it would lose precision.
     scored = np.array([part.cells.n @ part.cells.present for part in parts])
     centre = np.array([part.cells.centre for part in parts])[scored.argmax(axis=0), np.arange(len(first.metrics))]
-    codes = []
+    moved = []
     for part in parts:
-        group = _recode(part.groups, groups)[:-1] if first.by is not None else np.zeros(1, dtype=np.int64)
+        c, group = recentred(part.cells, centre), np.zeros(1, dtype=np.int64)
+        if first.by is not None:
+            group = _recode(part.groups, groups)[:-1]
         np.add.at(counts, group, part.counts)
         np.add.at(rows, group, part.rows)
-        c = part.cells
-        named = np.where(c.cluster < len(part.clusters), c.cluster, -1)
-        codes.append((group[c.group], _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[named]))
-    moved = [recentred(part.cells, centre) for part in parts]
-    cells = add_up(moved, *map(np.concatenate, zip(*codes, strict=True)))
+        doc, cluster = _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[c.cluster]
+        moved.append(replace(c, group=group[c.group], doc=doc, cluster=cluster))
+    stacked = {of.name: np.concatenate([getattr(c, of.name) for c in moved]) for of in fields(Cells)}
+    whole = Cells(**(stacked | {"centre": centre}))
+    cells = add_up(whole, whole.group, whole.doc, whole.cluster)
     return replace(first, cells=cells, counts=counts, rows=rows, groups=groups, docs=docs, clusters=clusters)
-
-
-def _single_rows(part: Moments) -> bool:
-    """Whether a row is a cluster of its own."""
-    cluster = part.cells.cluster
-    return bool(((cluster < 0) | (cluster >= len(part.clusters))).any())
 
 
 def _shown(value: object) -> str:
@@ -665,7 +628,8 @@ def _shown(value: object) -> str:
 
 
 def _union(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
-    return tuple(sorted(set().union(*names)))
+    """All names, sorted; None, of rows without one, comes last."""
+    return tuple(sorted(set().union(*names), key=lambda name: (name is None, name)))
 
 
 def _recode(names: Sequence[str | None], into: Sequence[str | None]) -> Codes:
@@ -690,28 +654,6 @@ def plain_sums(reduced: Moments) -> Array:
 
 _VANISHING, _FEWEST = 1e-140, 100
 _MANY = 60  # documents: with more, those that could have failed unseen change little
-
-
-def checked_weights(
-    source: Moments, metric_weights: Mapping[str, float] | None, doc_weights: Mapping[str, float] | None,
-    **how: bool,
-) -> tuple[Total, Array]:  # fmt: skip
-    """Return the total, and the weight of each document (in order), last that of rows without one.
-
-    Weights of documents are `relative` to the largest.
-
-    Raises
-    ------
-    RagnbError
-        As `total_of`, and for weights of 0 that leave out every row.
-    """
-    total, checked = total_of(source.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
-    warn_unused(checked, source.docs, "doc_weights")
-    weights = np.array([*(checked.get(name, 1.0) for name in source.docs), 1.0])
-    used = np.bincount(source.cells.doc + 1, minlength=len(weights)) > 0
-    weights[~np.roll(used, -1)] = 0.0
-    refuse_all_zero(bool(weights.any()) or not source.cells.size, "doc_weights")
-    return total, relative(weights)
 
 
 @dataclass(frozen=True)
@@ -739,22 +681,20 @@ class Units:
     def of(cls, cells: Cells, v: Array, columns: tuple[Array, Array, Array]) -> Units:
         """Return the units of cells, which are sorted by group, then cluster."""
         sums, counts, squares = columns
-        alone = cells.cluster < 0
+        alone, shared = cells.cluster < 0, cells.shared
         changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
         starts = np.flatnonzero(np.append(True, changes))[: cells.size]
         size = np.where(alone, cells.n, 1.0)[starts, None]
         weight, total = (np.add.reduceat(part, starts, axis=0) / size for part in (v * counts, v * sums))
-        variance = np.zeros_like(total)
-        if alone.any():
-            n, single = cells.n[alone, None], alone[starts]
-            spread = squares - sums[alone] ** 2 / n
-            spread[spread < 1e-13 * squares] = 0.0  # rounding error of identical values
-            variance[single] = v[alone] ** 2 * spread / n
+        variance, n = np.zeros_like(total), cells.n[shared, None]
+        spread = squares - sums[shared] ** 2 / n
+        spread[spread < 1e-13 * squares] = 0.0  # rounding error of identical values
+        variance[shared[starts]] = v[shared] ** 2 * spread / n
         return cls(cells.group[starts], cells.cluster[starts], size, weight, total, variance)
 
 
 def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
-    """Return Σx, n and (for rows that are clusters) Σx² of every metric and, last, of the weighted score.
+    """Return Σx, n and (of shared cells) Σx² of every metric and, last, of the weighted score.
 
     Examples
     --------
@@ -762,7 +702,7 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     >>> from ragnb.weights.cells import Cells
     >>> from ragnb.weights.total import total_of
     >>> code, one = np.array([0]), np.ones((1, 1))
-    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)), np.array([0.5]))
+    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, one[:0, None], np.array([0.5]), one[0])
     >>> [part.tolist() for part in cell_columns(cells, total_of([Metric("a")], None))]
     [[[1.0, 1.0]], [[4.0, 4.0]], []]
     """
@@ -773,35 +713,37 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     if total.weights.any() and not np.isfinite(total.high - total.low):  # metrics then have centres of their own
         moved = (scale > 0) * ((there @ (total.weights * cells.centre)) * share - total.centre(cells.centre))
         score += n * moved
-    single = cells.cluster < 0 if len(cells.cross) else slice(0)
-    inner = there[single] * (total.weights * total.slopes) * share[single, None]
+    several = cells.shared
+    inner = there[several] * (total.weights * total.slopes) * share[several, None]
     squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
-    squares += moved[single] * (2 * score[single] - n[single] * moved[single])
+    squares += moved[several] * (2 * score[several] - n[several] * moved[several])
     counts, of_metrics = np.column_stack([there, scale > 0]) * n[:, None], np.einsum("ckk->ck", cells.cross)
     return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
 
 
 def _by(group: Codes, groups: int) -> Callable[..., Array]:
     """Return the function that reduces rows to their groups, sums by default; one without rows gives 0."""
-    first = np.searchsorted(group, np.arange(groups))
-    empty = np.searchsorted(group, np.arange(groups), side="right") == first
+    first, end = (np.searchsorted(group, np.arange(groups), side=side) for side in ("left", "right"))
+    there = first < end
 
     def reduce(x: Array, how: np.ufunc = np.add) -> Array:
-        # Without a row more the end of the last run could not be named.
-        reduced: Array = how.reduceat(np.vstack([x, np.zeros((1, x.shape[1]))]), first, axis=0)
-        reduced[empty] = 0.0
+        reduced: Array = np.zeros((groups, x.shape[1]))
+        reduced[there] = how.reduceat(x, first[there], axis=0)
         return reduced
 
     return reduce
 
 
-def means_table(source: Moments, total: Total, doc_weight: Array, level: float) -> tuple[pd.DataFrame, Units]:
-    """Return the frame of `weighted_means` for one set of weights, and the units behind its intervals.
+def means_table(
+    source: Moments, metric_weights: Mapping[str, float] | None, doc_weights: Mapping[str, float] | None,
+    level: float, **how: bool,
+) -> tuple[pd.DataFrame, Units, Total]:  # fmt: skip
+    """Return the frame of `weighted_means` for one set of weights, the units behind its intervals, and the total.
 
-    Parameters
-    ----------
-    doc_weight : (D + 1,) float
-        The weight of each document, last the weight of rows without one.
+    Raises
+    ------
+    RagnbError
+        As `total_of`, and for weights of 0 that leave out every row.
 
     Notes
     -----
@@ -810,9 +752,12 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     """
     if not 0 < level < 1:
         raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    complete = source.corpus == "complete"
+    complete, groups, doc = source.corpus == "complete", len(source.rows), source.cells.doc
+    total = total_of(source.metrics, metric_weights, **how)
+    each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
+    each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
+    doc_weight = relative(each)
     cells = source.by_document().cells if complete else source.cells
-    metrics, groups, width = source.metrics, len(source.rows), len(source.metrics) + 1
     columns = cell_columns(cells, total)
     v = (doc_weight[cells.doc] * cells.weight)[:, None]
     counts, of_cells = columns[1], _by(cells.group, groups)
@@ -821,74 +766,69 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
         largest = of_cells(there, np.maximum)[cells.group]
         v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
     units = Units.of(cells, v, columns)
-    by, group, size = _by(units.group, groups), units.group, units.size
-    mass, summed = of_cells(v * counts), of_cells(v * columns[0])
+    by, group, size, scored = _by(units.group, groups), units.group, units.size, units.weight > 0
+    mass, summed, n_clusters = by(size * units.weight), by(size * units.sum), by(size * scored)
     inverse, theta = (np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed))
     h = units.weight * inverse[group]
-    rest = np.where(h < 1, 1 - h, 1.0)
-    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / rest**2
-    n_clusters, h2 = by(size * (units.weight > 0)), by(size * h**2)
-    se = stats.jackknife_se(mass, n_clusters, by(size * squared))
+    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / np.where(h < 1, 1 - h, 1.0) ** 2
+    se, h2 = stats.jackknife_se(mass, n_clusters, by(size * squared)), by(size * h**2)
     middles = np.append(cells.centre, total.centre(cells.centre))
     value = np.where(mass > 0, theta + middles, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    n_eff = stats.kish(mass, of_cells(v**2 * counts))
-    low, high = np.array([[m.low, m.high] for m in metrics] + [[total.least, total.high]]).T
-    binary = np.array([m.kind == "binary" for m in metrics] + [False])
-    ends = stats.mean_interval(value, se, g_eff, n_eff, (low, high), binary=binary, level=level)
-    df, unit = g_eff - 1, np.full(value.shape, source.unit, dtype=object)
-    low_if, unseen = np.full((2, *value.shape), np.nan)
+    n_eff, n = stats.kish(mass, of_cells(v**2 * counts)), of_cells(counts).astype(np.int64)
+    whole = SimpleNamespace(
+        name="weighted_score", low=total.low, high=total.high, better="higher", kind="continuous", role="total"
+    )
+    about: dict[str, Any] = {
+        name: np.array([getattr(column, name) for column in (*source.metrics, whole)], dtype=object)
+        for name in vars(whole)
+    }
+    least, high = (about[end].astype(float) for end in ("low", "high"))
+    low = np.append(least[:-1], total.least)
+    interval = partial(stats.mean_interval, value, g_eff=g_eff, n_kish=n_eff, ranges=(low, high), level=level)
+    ends, df = interval(se, binary=about["kind"] == "binary"), g_eff - 1
+    unit, (low_if, unseen) = np.full(value.shape, source.unit, dtype=object), np.full((2, *value.shape), np.nan)
     if complete:
         inner_se, inner_df, questions = _within_documents(source, total, doc_weight, mass)
-        enough = np.isfinite(inner_se) & np.isfinite(value)
-        inside = stats.mean_interval(value, inner_se, g_eff, n_eff, (low, high), level=level, df=inner_df)
+        enough, inside = np.isfinite(inner_se) & np.isfinite(value), interval(inner_se, df=inner_df)
         ends = np.where(enough, inside[0], ends[0]), np.where(enough, inside[1], ends[1])
         se, df = np.where(enough, inner_se, se), np.where(enough, inner_df, df)
         n_clusters, unit[~enough] = np.where(enough, questions, n_clusters), "document"
-    elif source.unit == "document":
-        of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=units.weight > 0) + middles
-        bad, good = np.where([*(m.better == "lower" for m in metrics), False], (high, low), (low, high))
+    elif source.unit == "document" and (few := g_eff < _MANY - 1e-9).any():
+        of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=scored) + middles
+        bad, good = np.where(about["better"] == "lower", (high, low), (low, high))
         with np.errstate(invalid="ignore"):  # without a finite range a document cannot fail entirely
-            worst = by(np.where(units.weight > 0, (good - of_unit) / (good - bad), 0.0), np.maximum)
-            least = np.minimum(*((end - bad) / (good - bad) for end in ends))
-            none_failed = 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9
-            whole = none_failed & (n_eff > (3 - 1e-9) * g_eff) & (g_eff < _MANY - 1e-9)
+            worst = by(np.where(scored, (good - of_unit) / (good - bad), 0.0), np.maximum)
+            lowest = np.minimum(*((end - bad) / (good - bad) for end in ends))
+            few &= 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9  # no document failed
             of_documents = (units.cluster >= 0) & (units.cluster < len(source.docs))
-            whole &= np.isfinite(least) & (n_clusters == by(of_documents[:, None] * (units.weight > 0.0)))
-            floor, share_unseen = stats.unseen_failures(least, np.maximum(g_eff, 1.0), alpha=1 - level)
-            low_if, unseen = np.where(whole, (bad + (good - bad) * floor, share_unseen), np.nan)
+            few &= np.isfinite(lowest) & (n_clusters == by(of_documents[:, None] & scored))
+            floor, share_unseen = stats.unseen_failures(lowest, np.maximum(g_eff, 1.0), alpha=1 - level)
+            shown = few & (n_eff > (3 - 1e-9) * g_eff)
+            low_if, unseen = np.where(shown, (bad + (good - bad) * floor, share_unseen), np.nan)
     alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
-    known = np.where(units.cluster[:, None] >= 0, h, 0.0)
-    share = by(known, np.maximum)
-    # Only a dominating cluster is worth a note; single rows have codes beyond the names.
-    row, column = np.nonzero((known == share[group]) & (known > 0.5 + 1e-9))
-    top = np.full(share.shape, -1)
-    top[group[row], column] = units.cluster[row]
-    top[top >= len(source.clusters)] = -1
-    n = of_cells(counts).astype(np.int64)
+    # Only a cluster with most of the weight is worth a note, and none where questions are the units.
+    row, column = np.nonzero((h > 0.5 + 1e-9) & (units.cluster >= 0)[:, None] & (not complete))
+    top, top_share = np.full(value.shape, -1), np.full(value.shape, np.nan)
+    top[group[row], column], top_share[group[row], column] = units.cluster[row], h[row, column]
     failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
-    quality = np.array([m.role == "quality" for m in metrics], dtype=bool)
-    given = np.where(quality | (total.given > 0), total.given, np.nan)
+    given = np.append(np.where((about["role"][:-1] == "quality") | (total.given > 0), total.given, np.nan), np.nan)
     made: dict[str, Any] = {
-        "metric": [*(m.name for m in metrics), "weighted_score"], "weight": np.append(given, np.nan),
-        "value": value, "low": np.where(alike, np.nan, ends[0]), "high": np.where(alike, np.nan, ends[1]),
-        "se": se, "n": n, "n_missing": source.rows[:, None] - n - failed - absent, "n_failed": failed,
-        "n_not_applicable": absent, "n_clusters": n_clusters.astype(np.int64), "n_eff": n_eff, "df": df,
-        "cluster_unit": unit, "range_low": [*(m.low for m in metrics), total.low], "range_high": high,
-        "level": np.full(width, level), "low_if": low_if, "share_unseen": unseen,
-        "top_share": np.where(top >= 0, share, np.nan),
+        "metric": about["name"], "weight": given, "value": value, "low": np.where(alike, np.nan, ends[0]),
+        "high": np.where(alike, np.nan, ends[1]), "se": se, "n": n,
+        "n_missing": source.rows[:, None] - n - failed - absent, "n_failed": failed, "n_not_applicable": absent,
+        "n_clusters": n_clusters.astype(np.int64), "n_eff": n_eff, "df": df, "cluster_unit": unit,
+        "range_low": least, "range_high": high, "better": about["better"], "kind": about["kind"],
+        "role": about["role"], "level": level, "low_if": low_if, "share_unseen": unseen, "top_share": top_share,
         "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
+        "reason": np.array([""] * len(source.metrics) + [total.reason], dtype=object),
     }
-    about = {"better": "higher", "kind": "continuous", "role": "total", "reason": total.reason}
-    made |= {name: [*(getattr(m, name, "") for m in metrics), last] for name, last in about.items()}
-    for name, column in made.items():  # notes by metric apply to every group
-        kind = object if isinstance(column, list) and isinstance(column[0], str) else None
-        made[name] = np.broadcast_to(np.asarray(column, dtype=kind), (groups, width)).ravel()
-    table = pd.DataFrame({name: made[name] for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
+    # What is told of a metric holds in every group.
+    table = pd.DataFrame({name: np.broadcast_to(made[name], value.shape).ravel() for name in made})
     if source.by is not None:
         table = table.rename(columns={source.by: f"metric_{source.by}"})
-        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
-    return table, units
+        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), value.shape[1]))
+    return table, units, total
 
 
 def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Array) -> tuple[Array, ...]:
@@ -896,18 +836,14 @@ def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Ar
 
     Repeats are averaged by question first. Where they are uneven, a document's variance rises by N Σr²/(Σr)².
     """
-    cells, single = source.cells, source.cells.cluster < 0
-    sums, counts, squares = cell_columns(cells, total)
-    stratum = cells.group * len(doc_weight) + cells.doc + 1
-    asked, of_cell = np.unique(np.stack([stratum, cells.cluster])[:, ~single], axis=1, return_inverse=True)
-    r, added = (sums_by(of_cell.ravel(), part[~single]).astype(float) for part in (counts, sums))
-    mean = np.divide(added, r, out=np.zeros_like(r), where=r > 0)
-    of_questions = [r > 0, mean, mean**2, r, r**2]
-    of_rows = [counts[single], sums[single], squares, counts[single], counts[single]]
-    strata, code = np.unique(np.append(asked[0], stratum[single]), return_inverse=True)
-    n, first, second, rows, rows2 = (
-        sums_by(code, np.concatenate(pair, dtype=float)) for pair in zip(of_questions, of_rows, strict=True)
-    )
+    cells = source.cells
+    cells = add_up(cells, cells.group * len(doc_weight) + cells.doc + 1, cells.doc, cells.cluster)
+    units = Units.of(cells, np.ones((cells.size, 1)), cell_columns(cells, total))
+    strata, code = np.unique(units.group, return_inverse=True)
+    r = units.weight
+    mean = np.divide(units.sum, r, out=np.zeros_like(r), where=r > 0)
+    of_questions = (r > 0, mean, mean**2 + units.variance, r, r**2)
+    n, first, second, rows, rows2 = (sums_by(code, units.size * part) for part in of_questions)
     ones = np.where(n > 0, n, 1.0)
     left = second - first**2 / ones
     left[left < 1e-13 * second] = 0.0  # rounding error of identical values

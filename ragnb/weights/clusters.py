@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.weights.columns import Labels, coded, column_names
-from ragnb.weights.engines import Batch, collected, key_of, opened
+from ragnb.weights.batches import Batch
+from ragnb.weights.columns import Labels, coded, collected, column_names, key_of, opened
 
 Corpus = Literal["sample", "complete"]
 INSIDE = "question within document"

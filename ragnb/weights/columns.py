@@ -1,4 +1,4 @@
-"""A caller's frame under canonical names, its metrics, and their columns as arrays.
+"""The columns of a caller's frame: its metrics, scores and labels, as arrays and as expressions of a query.
 
 Numeric columns have gaps, and are checked against their metric's range and status words.
 """
@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, listing, outside, place
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, outside, place
 from ragnb.readers.frames import canonical, native
 from ragnb.readers.names import rename_map
 from ragnb.schema import CLIP, METRICS, NOT_METRICS, Metric, declare_step, metric_list, resolve_metrics
-from ragnb.weights.total import canonical_name, nfc
+from ragnb.weights.total import Array, Flags, canonical_name, nfc
 
-Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 MetricsArgument = str | Metric | Iterable[str | Metric] | None
+Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+_STATUSES = {"ok": 0, "not_applicable": 2, "failed": 1, "missing": 0}
 _NO_SCORE = re.compile(r"(time|stamp|latency|duration|second|cost|price|token|index|id|count|length|rank)s?$")
 
 
@@ -81,9 +81,9 @@ def scored(scores: Any, metrics: MetricsArgument, *kept: str | None) -> tuple[An
             kept = (*kept, *have)  # metrics that were resolved before come with a frame that was named before
     frame = canonical(scores, *kept, metrics=own)
     columns = column_names(frame)
-    for i, item in enumerate(given or ()):
-        if given and isinstance(item, str) and item not in columns:
-            given[i] = rename_map([item], metrics=own).get(item, item)
+    if given is not None:
+        tools = {item for item in given if isinstance(item, str) and item not in columns}
+        given = [rename_map([item], metrics=own).get(item, item) if item in tools else item for item in given]
     chosen = resolve_metrics(given, columns)
     if given is None and not chosen:
         raise _no_metric(frame)
@@ -95,8 +95,8 @@ def _no_metric(frame: Any) -> RagnbError:
     rows = native(frame)
     kinds = {str(name): kind for name, kind in rows.collect_schema().items()}
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    numbers = [name for name in numeric if name not in NOT_METRICS and "__" not in name]
-    numbers.sort(key=lambda name: bool(_NO_SCORE.search(name.casefold())))
+    others = (name for name in numeric if name not in NOT_METRICS and "__" not in name)
+    numbers = sorted(others, key=lambda name: bool(_NO_SCORE.search(name.casefold())))
     step = "score the answers first, with rn.evaluate or rn.judge, or read the file that holds the scores"
     if numbers:
         step = f"declare those that are scores: metrics=[rn.Metric({numbers[0]!r}, low, high)]"
@@ -128,12 +128,93 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     )
 
 
+def opened(frame: Any) -> Frame:
+    """Return a frame of any engine for narwhals; an eager Polars frame is made lazy, so that it is optimised.
+
+    Raises
+    ------
+    RagnbError
+        For what is no data frame.
+
+    Examples
+    --------
+    >>> opened(pd.DataFrame({"a": [1]})).columns
+    ['a']
+    """
+    found: Frame = native(frame)
+    eager_polars = isinstance(found, nw.DataFrame) and found.implementation.is_polars()
+    return found.lazy() if eager_polars else found
+
+
+def stays_lazy(frame: Any) -> bool:
+    """Return whether the caller's frame is a query that has not run."""
+    return isinstance(nw.from_native(frame), nw.LazyFrame)
+
+
+def collected(frame: Frame) -> nw.DataFrame[Any]:
+    """Run a query; Polars streams its rows, and DuckDB's result comes as pandas, which needs no Arrow."""
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    if frame.implementation.is_polars():
+        return cast(nw.DataFrame[Any], nw.from_native(frame.to_native().collect(engine="streaming")))
+    return frame.collect(backend="pandas") if frame.implementation.is_duckdb() else frame.collect()
+
+
+def swift(frame: Frame) -> nw.LazyFrame[Any]:
+    """Return a query over the rows; those of an eager frame go to Polars, which shares Arrow's numbers."""
+    return nw.from_native(frame.to_polars()).lazy() if isinstance(frame, nw.DataFrame) else frame
+
+
+def key_of(frame: Frame, column: str) -> nw.Expr:
+    """Return a column as a group key: missing is null, a whole number its digits.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there.
+    """
+    schema = frame.collect_schema()
+    need_columns(schema.names(), [column])
+    key, kind = nw.col(column), schema[column]
+    if kind == nw.Unknown:
+        return nw.lit(None, dtype=nw.String)
+    if kind.is_float():
+        return nw.when(~key.is_nan()).then(key)
+    categorical = kind in (nw.Categorical, nw.Enum) and not frame.implementation.is_polars()
+    return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or categorical else key
+
+
 def score_of(name: str, kind: Any) -> nw.Expr:
     """Return a column of this type as floats, null for every gap."""
     if not kind.is_numeric() and kind != nw.Boolean:
         return nw.lit(None, dtype=nw.Float64)
     value = nw.col(name).cast(nw.Float64)
     return nw.when(~value.is_nan()).then(value) if kind.is_float() else value
+
+
+def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple[nw.Expr, str]]]:
+    """Return a query with the scores as ``__v0``, ``__v1`` …, and the row-wise checks with their messages.
+
+    A score within 1e-6 beyond an end of its range is that end.
+    """
+    schema = frame.collect_schema()
+    values: dict[str, nw.Expr] = {}
+    faults: list[tuple[nw.Expr, str]] = []
+    for k, metric in enumerate(metrics):
+        name, kind, low, high = metric.name, schema[metric.name], float(metric.low), float(metric.high)
+        value = score_of(name, kind)
+        values[f"__v{k}"] = value.clip(low, high)
+        inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()
+        faults.append((~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}"))
+        if not kind.is_numeric() and kind != nw.Boolean:
+            faults.append((~nw.col(name).is_null(), f"column {name!r} holds what is no score"))
+        if f"{name}__status" in schema:
+            word = key_of(frame, f"{name}__status").cast(nw.String)
+            odd = ~word.is_null() & ~word.is_in(list(_STATUSES))
+            clash = word.is_in(["failed", "not_applicable"]) & ~value.is_null()
+            faults.append((odd, f"column '{name}__status' holds what is no status"))
+            faults.append((clash, f"column {name!r} has a number beside a status that has none"))
+    return frame.with_columns(**values) if values else frame, faults
 
 
 def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
@@ -168,10 +249,13 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
             )
     plain = column.dtype == np.float64
     values: Array = column.to_numpy() if plain else column.to_numpy(dtype=float, na_value=np.nan)
-    least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
-    if np.isinf(least) or np.isinf(most) or least < metric.low - CLIP or most > metric.high + CLIP:
-        wrong = np.isinf(values) | (values < metric.low - CLIP) | (values > metric.high + CLIP)
-        position = int(np.argmax(wrong))
+
+    def wrong(x: Array) -> Flags:
+        return np.isinf(x) | (x < metric.low - CLIP) | (x > metric.high + CLIP)
+
+    least, most = ends = np.array([of.reduce(values, initial=np.nan) for of in (np.fmin, np.fmax)])
+    if wrong(ends).any():
+        position = int(np.argmax(wrong(values)))
         raise RagnbError(
             f"column {metric.name!r}, row {frame.index[position]!r}: {float(values[position])!r} lies outside "
             f"{metric.low:g}..{metric.high:g}; {declare_step(metric.name, least, most)}"
@@ -211,13 +295,12 @@ def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDAr
     if name not in frame.columns:
         return np.zeros(len(frame), dtype=np.int8)
     label = coded(frame[name])
-    meaning = {"ok": 0, "not_applicable": 2, "failed": 1, "missing": 0}
-    codes = np.array([meaning.get(word, -1) for word in label.names] + [0], dtype=np.int8)[label.codes]
+    codes = np.array([_STATUSES.get(word, -1) for word in label.names] + [0], dtype=np.int8)[label.codes]
     if (codes < 0).any():
         at = int(np.argmin(codes))
         raise RagnbError(
             f"column {name!r}, row {frame.index[at]!r}: {label.names[label.codes[at]]!r} is not a status "
-            f"(have: {listing(meaning)})"
+            f"(have: {listing(_STATUSES)})"
         )
     clash = (codes > 0) & ~np.isnan(values)
     if clash.any():
@@ -248,20 +331,22 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
-    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
-        codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
-        there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
-        uniques, codes = uniques[there], np.append(np.cumsum(there) - 1, -1).take(codes)
-    else:
-        try:
-            codes, uniques = pd.factorize(values)
-        except TypeError:
-            where = place(key=getattr(values, "name", None))
-            raise RagnbError(
-                f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
-            ) from None
+    text = isinstance(getattr(values, "dtype", None), pd.StringDtype)
+    try:
+        codes, uniques = pd.factorize(values, sort=text)
+    except TypeError:
+        where = place(key=getattr(values, "name", None))
+        raise RagnbError(
+            f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
+        ) from None
+    found = np.asarray(uniques, object).tolist()
+    if text and "".join(found).isascii():  # sorted, and spelt in one way
+        return Labels(codes, tuple(found))
     named = nfc if compose else canonical_name
-    plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
-    # One name may be spelt in two ways.
-    names, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
+    plain = [name if type(name) is str and name.isascii() else named(name) for name in found]
+    try:
+        texts: Any = pd.array(plain, dtype="str")
+    except UnicodeEncodeError:  # half a surrogate pair
+        texts = np.array(plain, dtype=object)
+    ranks, names = pd.factorize(texts, sort=True)  # one name may be spelt in two ways
     return Labels(np.append(ranks, -1).take(codes), tuple(names.tolist()))

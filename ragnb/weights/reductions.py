@@ -14,11 +14,11 @@ import pandas as pd
 from ragnb.errors import RagnbError
 from ragnb.readers.frames import as_called
 from ragnb.schema import DRAWN, Metric
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Keys
 from ragnb.weights.clusters import document_column
-from ragnb.weights.columns import Array, Codes, Flags, MetricsArgument, column_names, scored
-from ragnb.weights.engines import Batch, Frame, Reduction, key_of, laid_out, reduce_batches
-from ragnb.weights.total import Weighing, check_weights, nfc, refuse_all_zero, relative, total_of, warn_unused
+from ragnb.weights.columns import Codes, Frame, MetricsArgument, column_names, key_of, laid_out, scored
+from ragnb.weights.total import Array, Flags, Weighing, check_weights, document_weights, nfc, relative, total_of
 
 # Keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
 _HAIR = 1e-9
@@ -66,7 +66,7 @@ def gains_reduction(
     how = {"orient": weighing.orient, "rescale": weighing.rescale, "strict": False, "known": False}
     total = total_of(metrics, weighing.metric_weights, **how)
 
-    def kernel(batch: Batch) -> tuple[Array, Array, Flags, Array, Codes]:
+    def kernel(batch: Batch) -> tuple[Codes, Array, Flags, Array, Codes]:
         """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
         values = [batch.values(metric) for metric in metrics]
         docs = batch.labels(weighing.doc if checked else None, compose=True)
@@ -82,11 +82,14 @@ def gains_reduction(
         for i, (k, threshold) in enumerate(lifts):
             way = threshold - values[k]
             clip = np.fmax if metrics[k].better == "higher" else np.fmin
-            lacking[:, i] = key.sums(clip(way, 0.0, out=way))  # nan gives 0
-        return key.sums(), each[kinds[key.row]], present[key.row], lacking, place[key.row]
+            lacking[:, i] = np.bincount(key.code, clip(way, 0.0, out=way))  # nan gives 0
+        return np.bincount(key.code), each[kinds[key.row]], present[key.row], lacking, place[key.row]
 
-    def finish(cells: list[Any]) -> Array:
-        n, doc_weight, present, lacking, place = (np.concatenate(column) for column in zip(*cells, strict=True))
+    def joined(parts: list[Any]) -> list[Any]:
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def finish(cells: Any) -> Array:
+        n, doc_weight, present, lacking, place = cells
         weight, share = relative(doc_weight), total.shares(present)
         mass = float((weight * n)[share.sum(axis=1) > 0].sum())
         gains: Array = np.zeros((parts, len(lifts)))
@@ -94,13 +97,13 @@ def gains_reduction(
         gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
         return gains[0] if part is None else gains
 
-    return Reduction(kernel, finish, [weighing.doc, DRAWN] if checked else [DRAWN])
+    return Reduction(kernel, joined, [weighing.doc, DRAWN] if checked else [DRAWN], finish)
 
 
-def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool = False) -> Reduction:
-    """Return the reduction to ``metric, bin_low, bin_high, n``; with `ends` how many lie at either end too.
+def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10) -> Reduction:
+    """Return the reduction to ``metric, bin_low, bin_high, n, n_low, n_high``.
 
-    The columns ``n_low, n_high`` are the same in every bin of a metric.
+    The last two are how many lie at the low and at the high end, the same in every bin of a metric.
 
     Raises
     ------
@@ -110,14 +113,10 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool
     endless = [metric.name for metric in metrics if not metric.bounded]
     if endless:
         raise RagnbError(f"{endless[0]!r} has no finite range for binning; declare one, or leave it out")
-    low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
-    edges = low + (high - low) * np.arange(bins + 1) / bins
-    names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
-    empty = pd.DataFrame({"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()})
 
-    def count(batch: Batch) -> Array:
+    def count(batch: Batch) -> npt.NDArray[np.int64]:
         """Metrics × bins, then how many lie at the low end and at the high end."""
-        counts = np.zeros((len(metrics), bins + 2))
+        counts = np.zeros((len(metrics), bins + 2), dtype=np.int64)
         for k, metric in enumerate(metrics):
             batch.status(metric)  # refuses a number whose status is failed
             x = batch.values(metric)
@@ -127,14 +126,16 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool
             counts[k, bins:] = (x == metric.low).sum(), (x == metric.high).sum()
         return counts
 
-    def finish(parts: list[Array]) -> pd.DataFrame:
-        every = np.sum(parts, axis=0).astype(np.int64)
-        table = empty.assign(n=every[:, :bins].ravel())
-        if ends:
-            table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
+    def finish(counts: npt.NDArray[np.int64]) -> pd.DataFrame:
+        low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
+        edges = low + (high - low) * np.arange(bins + 1) / bins
+        names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
+        table = pd.DataFrame({"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()})
+        table["n"] = counts[:, :bins].ravel()
+        table[["n_low", "n_high"]] = counts[:, bins:].repeat(bins, axis=0)
         return table
 
-    return Reduction(count, finish)
+    return Reduction(count, lambda parts: np.sum(parts, axis=0), finish=finish)
 
 
 Rows = TypeVar("Rows")
@@ -226,15 +227,12 @@ def weigh(
 
     def of_batch(batch: Batch) -> Array:
         labels = batch.labels(column, compose=True)
-        warn_unused(checked, labels.names, "doc_weights")
-        weights: Array = np.array([checked.get(name, 1.0) for name in labels.names] + [1.0])[labels.codes]
-        refuse_all_zero(bool(weights.any()) or not len(batch), "doc_weights")
-        return weights
+        return np.asarray(document_weights(checked, labels.names, labels.codes)[labels.codes])
 
     def of_query(rows: Frame) -> nw.Expr:
         """All forms of each name are tried, as the names of a query are unknown until it runs."""
         if column is None or not checked:
-            warn_unused(checked, [], "doc_weights")
+            document_weights(checked, (), np.empty(0, dtype=np.int64))  # warns
             return nw.lit(1.0)
         canonical = {
             form: checked[nfc(name)]
@@ -261,14 +259,15 @@ def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> n
     """
     import polars as pl
 
-    if id(expression) in batch.made:
-        return batch.made[id(expression)]
-    for metric in metrics:
-        batch.status(metric)
-    values = {f"__v{k}": pl.Series(batch.values(metric)) for k, metric in enumerate(metrics)}
-    rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(None)
-    made = nw.from_native(rows).select(made=nw.when(nw.col("__row") == 0).then(expression)).collect()
-    return batch.made.setdefault(id(expression), made["made"].to_numpy())
+    def make() -> npt.NDArray[Any]:
+        for metric in metrics:
+            batch.status(metric)
+        values = {f"__v{k}": pl.Series(batch.values(metric)) for k, metric in enumerate(metrics)}
+        rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(None)
+        made = nw.from_native(rows).select(made=nw.when(nw.col("__row") == 0).then(expression)).collect()
+        return made["made"].to_numpy()
+
+    return batch.once(id(expression), make)
 
 
 Beside = tuple[str | None, Callable[[Batch], Any], Callable[[Frame], nw.Expr]]
@@ -316,7 +315,7 @@ def add_columns(
         return made | {name: of_batch(batch) for name, (_, of_batch, _) in beside.items()}
 
     columns = [column for column, _, _ in beside.values()]
-    made = reduce_batches(frame, metrics, [Reduction(kernel, columns=columns)])[0][0]
+    made = reduce_batches(frame, metrics, [Reduction(kernel, columns=columns)])[0]
     if isinstance(frame, pd.DataFrame):
         return frame.assign(**made)
     series = [nw.new_series(name, values, backend=rows.implementation) for name, values in made.items()]

@@ -134,6 +134,17 @@ def refuse_all_zero(left: bool, what: str) -> None:
         raise RagnbError(f"{what}: all weights are 0; give one a positive weight, such as 1.0")
 
 
+def document_weights(weights: Mapping[str, float], names: Sequence[str], codes: npt.NDArray[np.int64]) -> Array:
+    """Return the weight of each document in order, last of rows without one; `codes` are the rows' documents.
+
+    Names that do not occur warn, and weights of 0 that leave out every row are refused.
+    """
+    warn_unused(weights, names, "doc_weights")
+    each = np.array([*(weights.get(name, 1.0) for name in names), 1.0]) if weights else np.ones(len(names) + 1)
+    refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
+    return each
+
+
 def relative(weights: Array) -> Array:
     """Return weights relative to the largest, so that none overflows or underflows.
 
@@ -156,7 +167,6 @@ class Total:
 
     Attributes
     ----------
-    metrics : tuple of Metric
     given : (K,) float
         The weight of each metric as the caller gives it; 0 for a rate that is not named.
     weights : (K,) float
@@ -171,7 +181,6 @@ class Total:
         Why there is no total: a code (``mixed``, ``unbounded``), a colon and its detail; empty where there is one.
     """
 
-    metrics: tuple[Metric, ...]
     given: Array
     weights: Array
     slopes: Array
@@ -238,11 +247,11 @@ def total_of(
     """
     names = [m.name for m in metrics]
     checked = check_weights(weights, "metric_weights", names)
-    for name in checked if known else ():
-        if name not in names and name not in METRICS:
+    if known:
+        if odd := [name for name in checked if name not in names and name not in METRICS]:
             step = "A metric of your own is declared first: metrics=[Metric(name, low, high)]."
-            raise unknown("metric_weights", name, list(dict.fromkeys([*names, *METRICS])), step)
-    warn_unused(checked if known else {}, names, "metric_weights")
+            raise unknown("metric_weights", odd[0], list(dict.fromkeys([*names, *METRICS])), step)
+        warn_unused(checked, names, "metric_weights")
     default = [m.weight if m.role == "quality" else 0.0 for m in metrics]
     given = np.array([checked.get(name, weight) for name, weight in zip(names, default, strict=True)], dtype=float)
     refuse_all_zero(bool(given.any()) or not any(default), "metric_weights")
@@ -253,24 +262,21 @@ def total_of(
         listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
         reason = f"mixed: {listed}"
         why = f"metrics with different ranges are not combined ({listed}); select metrics, or pass rescale=True"
-    for metric in used:
-        if orient and metric.better == "lower" and not metric.bounded:
-            reason = f"unbounded: {metric.name}"
-            why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or orient=False"
+    if endless := [m.name for m in used if orient and m.better == "lower" and not m.bounded]:
+        reason = f"unbounded: {endless[-1]}"
+        why = f"{endless[-1]!r} is lower-is-better and has no finite range; declare one, or orient=False"
     if why and strict:
         raise RagnbError(why)
-    (low, high), *_ = spans if len(spans) == 1 and not why else [(np.nan, np.nan)]
+    low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
     least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
-    maps = []
-    for metric in metrics:
-        (bottom, top), rescaled = metric.scale, rescale and metric.bounded
-        width = top - bottom if rescaled else 1.0
-        turned = orient and metric.better == "lower" and metric.bounded
-        start = (bottom + top if turned else 0.0) - (bottom if rescaled else 0.0)
-        maps.append(((-1.0 if turned else 1.0) / width, start / width))
-    slopes, intercepts = np.array(maps).reshape(-1, 2).T
+    bottom, top = np.array([m.scale if m.bounded else (0.0, 1.0) for m in metrics], dtype=float).reshape(-1, 2).T
+    turned = np.array([orient and m.better == "lower" and m.bounded for m in metrics], dtype=bool)
+    moved = np.array([rescale and m.bounded for m in metrics], dtype=bool)
+    width = np.where(moved, top - bottom, 1.0)
+    starts = np.where(turned, bottom + top, 0.0) - np.where(moved, bottom, 0.0)
     shares = np.zeros(len(metrics)) if why else relative(given)
-    return Total(tuple(metrics), given, shares, slopes, intercepts, low, high, least, reason)
+    slopes = np.where(turned, -1.0, 1.0) / width
+    return Total(given, shares, slopes, starts / width, low, high, least, reason)
 
 
 @dataclass(frozen=True)
@@ -302,5 +308,4 @@ class Weighing:
     @property
     def of_total(self) -> dict[str, Any]:
         """The settings of the weighted score, as keywords of `Moments.means` and `weigh`."""
-        names = ("metric_weights", "doc_weights", "orient", "rescale")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}

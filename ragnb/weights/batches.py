@@ -1,0 +1,216 @@
+"""Rows of any engine in batches of pandas columns, and reductions in one pass over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError, require
+from ragnb.readers.executors import ROWS, on_spark, reduced
+from ragnb.readers.frames import native
+from ragnb.schema import DRAWN, Metric
+from ragnb.weights.columns import Frame, Labels, coded, collected, column_names, numeric, status_codes, stays_lazy
+from ragnb.weights.total import Array
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Made = TypeVar("Made")
+
+
+class Batch:
+    """Some rows of a frame: each metric's column and status is checked once, each label column coded once.
+
+    Examples
+    --------
+    >>> batch = Batch(pd.DataFrame({"faithfulness": [1.0, None]}))
+    >>> batch.values(Metric("faithfulness"))
+    array([ 1., nan])
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._made: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made under this key, making it the first time."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(Made, self._made[key])
+
+    def values(self, metric: Metric) -> Array:
+        """Return the scores of a metric, nan where there is none; see `numeric`."""
+        return self.once(metric, lambda: numeric(self.frame, metric))
+
+    def with_values(self, values: Mapping[Any, Array]) -> Batch:
+        """Return the batch with the scores of other metrics; its labels are shared."""
+        batch = Batch(self.frame)
+        batch._made = {**self._made, **values}
+        return batch
+
+    def status(self, metric: Metric) -> npt.NDArray[np.int8]:
+        """Return the status of each row; see `status_codes`."""
+        return self.once(("status", metric), lambda: status_codes(self.frame, metric, self.values(metric)))
+
+    def labels(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as codes into sorted names; without a column no row has a label."""
+        if column not in self.frame:
+            return Labels(np.full(len(self), -1, dtype=np.int64), ())
+        return self.once((column, compose), lambda: coded(self.frame[column], compose=compose))
+
+    def weights(self) -> Array | None:
+        """Return 1 / the chance with which each row was drawn, 0 without one; None where all rows count alike.
+
+        Raises
+        ------
+        RagnbError
+            For a chance outside (0, 1].
+        """
+        if DRAWN not in self.frame:
+            return None
+        chances = pd.to_numeric(self.frame[DRAWN], errors="coerce").to_numpy(dtype=float)
+        odd = (chances <= 0) | (chances > 1)
+        if odd.any():
+            raise RagnbError(f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1")
+        return np.nan_to_num(1 / chances)
+
+    def groups(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as groups: rows without a name are the last one; without a column all rows are one.
+
+        Examples
+        --------
+        >>> Batch(pd.DataFrame({"system": ["a", None]})).groups("system")
+        Labels(codes=array([0, 1]), names=('a', None))
+        """
+        if column is None:
+            return Labels(np.zeros(len(self), dtype=np.int64), ("",))
+        named = self.labels(column, compose=compose)
+        if not (named.codes < 0).any():
+            return named
+        return Labels(np.where(named.codes < 0, len(named.names), named.codes), (*named.names, None))
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction computed in one pass over the rows.
+
+    Attributes
+    ----------
+    kernel : function of a Batch
+    merge : function of a list of what the kernel made
+        Makes one of them, in any grouping: Spark's executors merge theirs, so that the driver gets few. By default
+        the first, of rows that are one batch.
+    columns : str or None
+        What the kernel reads beside the metrics, where it is there.
+    finish : function of what all batches made together
+    """
+
+    kernel: Callable[[Batch], Any]
+    merge: Callable[[list[Any]], Any] = itemgetter(0)
+    columns: Sequence[str | None] = ()
+    finish: Callable[[Any], Any] = lambda made: made
+
+
+def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]) -> list[Any]:
+    """Apply several reductions to the rows in one pass; PySpark rows stay on the executors.
+
+    Parameters
+    ----------
+    scores : DataFrame of any engine
+        An eager frame is one batch, whose columns are views.
+    metrics : Metric objects
+        Their columns and statuses are in the batches.
+
+    Raises
+    ------
+    RagnbError
+        As the kernels; of a query the row is named by its ``sample_id``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> reduce_batches(pl.LazyFrame({"faithfulness": [0.5, 1.0]}), [Metric("faithfulness")], [Reduction(len, sum)])
+    [2]
+    """
+    have = column_names(scores)
+    asked = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
+    asked += [name for one in reductions for name in one.columns if name is not None]
+    wanted = [name for name in dict.fromkeys(asked) if name in have] or have[:1]  # to count rows
+
+    def take(part: pd.DataFrame) -> list[Any]:
+        batch = Batch(part)
+        return [one.kernel(batch) for one in reductions]
+
+    def named(part: pd.DataFrame) -> list[Any]:
+        return take(part.set_axis(part["sample_id"] if "sample_id" in part else ["?"] * len(part)))
+
+    def merge(parts: list[list[Any]]) -> list[Any]:
+        return [one.merge(list(made)) for one, made in zip(reductions, zip(*parts, strict=True), strict=True)]
+
+    if isinstance(scores, pd.DataFrame):
+        columns = {name: scores[name] for name in wanted}
+        found = merge([take(pd.DataFrame(columns, scores.index, copy=False))])
+    else:
+        try:
+            found = _of_parts(native(scores).select(*wanted), take, merge)
+        except RagnbError:
+            if stays_lazy(scores):  # a second pass finds the row's name, which the first one does not keep
+                more = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
+                _of_parts(native(scores).select(*more), named, merge)
+            raise
+    return [one.finish(made) for one, made in zip(reductions, found, strict=True)]
+
+
+def _of_parts(rows: Frame, take: Callable[[pd.DataFrame], Any], merge: Callable[[list[Any]], Any]) -> Any:
+    """Apply a function to the rows, batch by batch, and merge what it made."""
+    if on_spark(rows):
+        return reduced(rows.to_native(), lambda part: take(_pandas(part)), merge)
+    with closing(_parts(rows)) as parts:
+        made = [take(_pandas(part)) for part in parts if len(part)]
+    return merge(made or [take(_pandas(collected(rows.head(0)).to_polars()))])
+
+
+def _parts(rows: Frame) -> Generator[pl.DataFrame]:
+    import polars as pl
+
+    if isinstance(rows, nw.DataFrame):
+        yield rows.to_polars()
+    elif rows.implementation.is_polars():
+        yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
+    else:
+        require("pyarrow", extra="duckdb")
+        relation = rows.to_native()
+        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name before 2.0
+        with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
+            yield from map(pl.from_arrow, stream)
+
+
+def _pandas(part: pl.DataFrame) -> pd.DataFrame:
+    """Return a batch of Polars as pandas columns: numbers shared, texts coded."""
+    import polars as pl
+
+    made: dict[str, Any] = {}
+    for column in part:
+        if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            whole = column.dtype.is_integer() and not column.null_count()
+            numbers = column if whole else column.cast(pl.Float64).fill_null(np.nan)
+            made[column.name] = numbers.to_numpy()
+        elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            words = column.cast(pl.Categorical)
+            codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
+            names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
+            made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
+        else:
+            made[column.name] = pd.Series(column.to_list(), dtype=object)
+    return pd.DataFrame(made, range(len(part)), copy=False)
