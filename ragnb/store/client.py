@@ -491,14 +491,13 @@ class Client:
 
     async def _sent(self, meter: Meter, key: str, chat: bool, asked: dict[str, Any]) -> Call:
         """Send a request, with retries after transient errors."""
-        again, endpoint = self._tenacity, self._sdk.chat.completions if chat else self._sdk.embeddings
+        again = self._tenacity
         tries = again.AsyncRetrying(
             retry=again.retry_if_exception_type(Again), stop=again.stop_after_attempt(self.retries + 1),
             wait=self._pause, reraise=True,
         )  # fmt: skip
         try:
-            got = await tries(self._try, meter, asked, endpoint)
-            counts = self._count(meter, got, chat)
+            got, counts = await tries(self._try, meter, asked, chat)
             reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
             return Call(key, reply, meter.tag, *counts)
         except Again as error:
@@ -508,8 +507,9 @@ class Client:
             fault = CallFailed(self.redact(str(error)))
         raise fault  # here, as what the SDK raised holds its request
 
-    async def _try(self, meter: Meter, asked: dict[str, Any], endpoint: Any) -> Any:
-        """Try once: wait for a slot, send, and return the reply."""
+    async def _try(self, meter: Meter, asked: dict[str, Any], chat: bool) -> tuple[Any, Iterable[int | None]]:
+        """Try once: wait for a slot, send, and return the reply and its counted tokens."""
+        endpoint = self._sdk.chat.completions if chat else self._sdk.embeddings
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
@@ -528,7 +528,7 @@ class Client:
                 fault = self._fault_of(error)
             else:
                 self._answered = True
-                return got
+                return got, self._count(meter, got, chat, expected)
             finally:
                 self._reserved -= expected
         raise fault
@@ -570,14 +570,13 @@ class Client:
         self.stopped = self.stopped or stop
         return stop
 
-    def _count(self, meter: Meter, got: Any, chat: bool) -> tuple[int | None, int | None]:
+    def _count(self, meter: Meter, got: Any, chat: bool, expected: int) -> tuple[int | None, int | None]:
         """Count and return the tokens of a prompt and its reply."""
         usage = getattr(got, "usage", None)
         counts = [getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion")]
         # Some endpoints count in floats or texts, which the SDK lets pass.
         prompt, reply = (int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in counts)
         reply = reply if chat else 0
-        expected = meter.cell.tokens // max(1, meter.cell.calls)
         self.budget.tokens += expected if prompt is None or reply is None else prompt + reply
         meter.counts.append((prompt, reply))
         return prompt, reply
