@@ -279,7 +279,7 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
         table = weights.collected(counts).to_pandas().astype({"group": object}).fillna({"group": MISSING})
         tables.append(table.assign(slice=name, group=[weights.nfc(str(group)) for group in table["group"]]))
     # Names in two forms of Unicode are one group.
-    return pd.concat(tables).groupby(["slice", "group", "label"], as_index=False)["n"].sum()
+    return pd.concat(tables).groupby(["slice", "group", "label"], as_index=False).agg({"n": "sum"})
 
 
 def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
