@@ -299,14 +299,17 @@ def _open(
 
 
 def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
-    step = "name the column that contains them: human='…'; or, if each dimension is a column, "
-    step += "pass the judge's table as well: judged='…'"
     if both:
         step = "fill in human scores under the dimensions of the judge's table, or a column 'human'"
     elif "score" in table.raw.columns:
         step = "all its scores come from a judge; read the table of human ratings, with this one as judged=…"
     elif "human" in frame:
         step = "every cell for human scores is empty; fill in some first"
+    else:
+        step = (
+            "name the column that contains them: human='…'; or, if each dimension is a column, "
+            "pass the judge's table as well: judged='…'"
+        )
     return RagnbError(f"{table.file}contains no human scores (columns: {listing(table.raw.columns)}); {step}")
 
 
