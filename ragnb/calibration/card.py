@@ -1168,7 +1168,7 @@ class Written(float):
 
 def filled(text: str, facts: Mapping[Any, Any]) -> str:
     """Return a text filled with the facts of a row."""
-    numbers = {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float)}
+    numbers = {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float | np.floating)}
     return text.format(**{**facts, **numbers})
 
 

@@ -159,7 +159,7 @@ def read_judged(
         if absent or not wanted:
             fault = f"dimension {absent!r} is not a column" if absent else "contains no judge scores"
             raise RagnbError(
-                f"{table.file}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
+                f"{table.raw.where()}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores (judge), or the columns that are dimensions (dimensions)"
             )
     return finish(tidy(table, wanted), table)
@@ -195,11 +195,6 @@ class Table:
     missing: list[float | str]
     scale: Scale | None
     side: str
-
-    @property
-    def file(self) -> str:
-        """The file as a prefix of an error message."""
-        return self.raw.where()
 
     def frame(self, scored: list[str]) -> pd.DataFrame:
         """Return the table as a frame, with the columns `scored` as numbers within their scale, NaN if missing.
@@ -299,15 +294,19 @@ def _open(
 
 
 def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
-    step = "name the column that contains them: human='…'; or, if each dimension is a column, "
-    step += "pass the judge's table as well: judged='…'"
+    place, columns = table.raw.where(), table.raw.columns
     if both:
         step = "fill in human scores under the dimensions of the judge's table, or a column 'human'"
-    elif "score" in table.raw.columns:
+    elif "score" in columns:
         step = "all its scores come from a judge; read the table of human ratings, with this one as judged=…"
     elif "human" in frame:
         step = "every cell for human scores is empty; fill in some first"
-    return RagnbError(f"{table.file}contains no human scores (columns: {listing(table.raw.columns)}); {step}")
+    else:
+        step = (
+            "name the column that contains them: human='…'; or, if each dimension is a column, "
+            "pass the judge's table as well: judged='…'"
+        )
+    return RagnbError(f"{place}contains no human scores (columns: {listing(columns)}); {step}")
 
 
 def looks_like_ratings(columns: Sequence[str]) -> bool:
@@ -374,7 +373,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     """Split the rows of judges from those of humans, and join them."""
     if "item_id" not in (raw := table.raw).columns:
         raise RagnbError(
-            f"{table.file}has one score per row (columns {listing(raw.columns)}) and no item id; "
+            f"{table.raw.where()}has one score per row (columns {listing(raw.columns)}) and no item id; "
             "name the column: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
@@ -382,7 +381,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     if not (side := "human" if kinds is not None or named else table.side):
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
-            f"{table.file}column {was!r} does not say who gave the scores; automatic ones look the same; "
+            f"{table.raw.where()}column {was!r} does not say who gave the scores; automatic ones look the same; "
             f"if annotators gave them, set human={was!r}, or add a column that names the rater: "
             "columns={'…': 'rater'}; if a judge did, read the table of human ratings with this one as judged="
         )
@@ -431,7 +430,7 @@ def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     for row in frame[frame.duplicated(keys, keep=False)][:1].to_dict("records"):
         place_of = ", ".join(f"{key} {row[key]!r}" for key in keys)
         raise RagnbError(
-            f"{table.file}{place_of} appears more than once; a row is one rater's score of one item: keep "
+            f"{table.raw.where()}{place_of} appears more than once; a row is one rater's score of one item: keep "
             "one of them, or name the column that distinguishes them, such as columns={'…': 'rater'}"
         )
     first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
@@ -459,7 +458,7 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     if "item_id" not in keys or again.any():
         twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once" if again.any() else ""
         raise RagnbError(
-            f"{judged.file}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
+            f"{judged.raw.where()}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
             f"tables need the columns that identify an item (columns: {listing(judged.raw.columns)}; "
             f"{people.raw.file}: {listing(people.raw.columns)})"
         )
@@ -471,7 +470,7 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     alone, nobody = ~_found(left, right, keys), ~_found(right, left, keys)
     if len(left) and alone.all():
         raise RagnbError(
-            f"{people.file}no item in it is in {judged.raw.file}, by {listing(keys)}; items there "
+            f"{people.raw.where()}no item in it is in {judged.raw.file}, by {listing(keys)}; items there "
             f"look like {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
         )
     report.add("kept", "judge", "ratings of items that the judge did not score", int(alone.sum()))
@@ -493,7 +492,7 @@ def _dimensions(people: Table, judged: Table) -> list[str]:
     found = [n for n in sheets[-1].raw.columns if n in shared and "__" not in n and sheets[-1].is_number(n)]
     if not found:
         raise RagnbError(
-            f"{people.file}no dimension is in both tables (columns: {listing(people.raw.columns)}; "
+            f"{people.raw.where()}no dimension is in both tables (columns: {listing(people.raw.columns)}; "
             f"{judged.raw.file}: {listing(judged.raw.columns)}); give them the same names, or say which columns "
             "hold the scores: human='…', judge='…'"
         )
