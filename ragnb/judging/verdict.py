@@ -641,6 +641,8 @@ def _read_leniently(text: str, start: int) -> Found:
         if kind == "quote":
             ends = _string_ends(text, _CLOSERS[word])
             end = ends[bisect_right(ends, place - 1)]
+            if end + 1 >= len(text):  # nothing closes the object
+                return Found(None, start, end, "truncated")
             word, place = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL), end + 1
         elif kind == "bare":
             ending = pattern("bare_ends").search(text, place)
@@ -655,7 +657,7 @@ def _read_leniently(text: str, start: int) -> Found:
             closers.pop()
             written[-1:] = [] if last == "," else written[-1:]
         shown = {"open": sign, "close": sign, "colon": ":", "commas": ",", "comment": "", "ellipsis": ""}
-        piece = "null" if (kind, word) == ("bare", "null") else shown.get(kind, json.dumps(word))
+        piece = shown[kind] if kind in shown else "null" if (kind, word) == ("bare", "null") else json.dumps(word)
         written += filter(None, (omitted, piece))
         how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
     with suppress(ValueError):
