@@ -717,6 +717,16 @@ def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, name):
         assert large[1:] == small[1:]
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [("问题,忠实度\n甲,1\n乙,0\n".encode("gbk"), "gb18030"), (b"q,a\nx,\0\n" * 3, "NUL")],
+)
+def test_a_large_file_that_is_no_utf8_text_is_refused_as_a_small_one(tmp_path, monkeypatch, data, words):
+    monkeypatch.setattr(formats, "_LARGE", 0)
+    (tmp_path / "a.csv").write_bytes(data)
+    refused(lambda: read_scores(tmp_path / "a.csv"), "a.csv", words)
+
+
 def test_an_error_in_a_large_file_names_its_line(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "_LARGE", 0)
     path = tmp_path / "a.csv"
