@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Made = TypeVar("Made")
+_HELD = 8  # batches whose results are in memory before they are merged
 
 
 class Batch:
@@ -176,8 +177,10 @@ def _of_parts(rows: Frame, take: Callable[[pd.DataFrame], Any], merge: Callable[
     """Apply a function to the rows, batch by batch, and merge what it made."""
     if on_spark(rows):
         return reduced(rows.to_native(), lambda part: take(_pandas(part)), merge)
+    made: list[Any] = []
     with closing(_parts(rows)) as parts:
-        made = [take(_pandas(part)) for part in parts if len(part)]
+        for part in filter(len, parts):
+            made = [*made, take(_pandas(part))] if len(made) < _HELD else [merge(made), take(_pandas(part))]
     return merge(made or [take(_pandas(collected(rows.head(0)).to_polars()))])
 
 

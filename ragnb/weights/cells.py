@@ -184,6 +184,8 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
 
 def recentred(cells: Cells, centre: Array) -> Cells:
     """Return the cells about another centre."""
+    if np.array_equal(cells.centre, centre):
+        return cells
     moved, shared = np.where(cells.present, cells.centre - centre, 0.0), cells.shared
     d, s, n = moved[shared], cells.sums[shared], cells.n[shared]
     both = np.einsum("ci,cj->cij", d, s)
