@@ -99,6 +99,11 @@ def test_every_code_that_the_library_writes_is_in_the_catalogue():
                 place = 1 if name == "_note" else 0
                 if len(call.args) > place and isinstance(call.args[place], ast.Constant):
                     found.add(call.args[place].value)
+            # Rows of notes that may hold: their code stands first in one file, behind the condition in the other.
+            row = isinstance(call, ast.Tuple) and len(call.elts) == 4 and not isinstance(call.elts[3], ast.Constant)
+            if "Told = tuple" in source and row:
+                code = call.elts["Told = tuple[Any" in source]
+                found |= {node.value for node in ast.walk(code) if isinstance(node, ast.Constant)}
     found = {code for code in found if isinstance(code, str)}
     assert len(found) > 40
     assert found <= known
