@@ -31,7 +31,8 @@ TESTS = [
     "test_stats*.py", "test_weights.py", "test_moments.py", "test_clusters.py", "test_engines.py",
     "test_corpus.py", "test_decisions.py", "test_gates.py", "test_planning.py", "test_calibration*.py",
     "test_corrected.py", "test_draw.py", "test_comparison*.py", "test_diagnostics.py", "test_assessment.py",
-    "test_streams.py",
+    "test_streams.py", "real/test_stats*.py", "real/test_calibration.py", "real/test_corrected.py",
+    "real/test_comparison.py",
 ]  # fmt: skip
 OTHER: dict[type, Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -125,12 +126,12 @@ def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     with sqlite3.connect(root / ".coverage") as data:
         rows = data.execute(
             "select file.path, context.context, numbits from line_bits join file on file.id = file_id "
-            "join context on context.id = context_id where context like 'tests.test%'"
+            "join context on context.id = context_id where context like 'tests.%test!_%' escape '!'"
         ).fetchall()
     size = Counter(context for _, context, _ in rows)
     for path, context, lines in sorted(rows, key=lambda row: size[row[1]]):
-        _, module, function = context.split(".", 2)
-        test, file = f"tests/{module}.py::{function.replace('.', '::')}", str(Path(path).relative_to(root))
+        module, function = context.rsplit(".", 1)
+        test, file = f"{module.replace('.', '/')}.py::{function}", str(Path(path).relative_to(root))
         for line in (8 * at + bit for at, byte in enumerate(lines) if byte for bit in range(8) if byte & 1 << bit):
             found.setdefault((file, line), []).append(test)
     return found
