@@ -492,7 +492,8 @@ def test_context_cells_are_understood(cell, texts):
 @pytest.mark.parametrize(
     "cell",
     ["[Have the check...", "[Document(id='1', page_content='x')]", "[8,804,000]", "[['nested']]", "[1, 2]",
-     "['cut at the", "[" * 5000, "['a', __import__('os')]", "['\\d+', 'x' ]x", "['bad \\q escape']"],
+     "['cut at the", "['cut \\u12 escape']", "[" * 5000,
+     "['a', __import__('os')]", "['\\d+', 'x' ]x", "['bad \\q escape']"],
 )  # fmt: skip
 def test_context_cells_that_cannot_be_parsed_are_kept_whole_and_counted(cell):
     assert as_texts(cell) == ([cell], False)

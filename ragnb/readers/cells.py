@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from types import MappingProxyType
@@ -36,7 +37,10 @@ LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids",
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
-_STRING = re.compile(r"""[uUrR]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
+_QUOTED = r"""(?:'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")"""
+_STRING = re.compile(f"[uUrR]?{_QUOTED}", re.DOTALL)
+# The texts of a plain list, by whether it has escapes.
+_PLAIN = {False: re.compile(r"""'[^']*+'|"[^"]*+["]"""), True: re.compile(_QUOTED, re.DOTALL)}
 _NESTED = (list, tuple, np.ndarray, Mapping)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
@@ -45,11 +49,14 @@ _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"docu
 ROUNDED = 1e-9
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
 _SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
-_CODE = re.compile(r"[-+]?(0\d|\d{19})")
 _SETTLED = {*CASE_COLUMNS, *IDS, *LISTS, "gold_claim", "raw_answer"}
-_WHOLE = re.compile(r"[-+]?\d{1,18}")
-_TRUTH = {"true": 1.0, "false": 0.0}
-VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
+# What a column of texts may hold instead, if all do; leading zeros and 19 digits make an identifier.
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
+    (re.compile("true|false", re.IGNORECASE), lambda word: word.casefold() == "true"),
+    (re.compile(r"(?![-+]?0\d)[-+]?\d{1,18}"), int),
+    (re.compile(rf"(?![-+]?(?:0\d|\d{{19}})){NUMBER.pattern}"), float),
+)
+VERDICTS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
 _SAID_TRUE = "True and yes are 1, False and no 0"
 _DECIMAL_COMMA = re.compile(r"[-+]?(0,\d{1,18}|\d{1,9},(?!\d{3}(?:\s{0,3}%)?$)\d{1,18})(\s{0,3}%)?")
 _PERCENT = re.compile(r"[-+]?(\d{1,9}(\.\d{0,18})?|\.\d{1,18})\s{0,3}%")
@@ -79,40 +86,17 @@ def parse_list(text: str) -> list[Any] | None:
 
 def _plain_texts(text: str) -> list[str] | None:
     """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
-    quote, escaped = text[1:2], "\\" in text
-    if not text.startswith(("['", '["')) or "\n" in text or "\r" in text or "\0" in text:
+    escaped = "\\" in text
+    words = _PLAIN[escaped].findall(text)
+    if not words or f"[{', '.join(words)}]" != text or "\n" in text or "\r" in text or "\0" in text:
         return None
-    items = text[2:-2].split(f"{quote}, {quote}")
-    if not escaped and text.endswith(f"{quote}]") and text.count(quote) == 2 * len(items):
-        return items
-    if escaped and (quote == '"' or _ODD_ESCAPE.search(text.replace("\\\\", ""))):
+    if not escaped:
+        return [word[1:-1] for word in words]
+    if text[1] == '"' or _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
-    items = []
-    start, last = 1, len(text) - 1
-    while (quote := text[start]) == "'" or quote == '"':
-        end = text.find(quote, start + 1)
-        while escaped and end > 0 and _is_escaped(text, end):
-            end = text.find(quote, end + 1)
-        word = text[start + 1 : end]
-        items.append(_unescaped(word) if escaped and "\\" in word else word)
-        if end + 1 == last:
-            return items
-        if end < 0 or text[end + 1 : end + 3] != ", ":
-            return None
-        start = end + 3
+    with suppress(UnicodeError):
+        return [word[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape") for word in words]
     return None
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    """Whether an odd number of backslashes is before a character."""
-    before = at
-    while text[before - 1] == "\\":
-        before -= 1
-    return (at - before) % 2 == 1
-
-
-def _unescaped(text: str) -> str:
-    return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
 
 
 def _parse_python(text: str) -> Any:
@@ -465,15 +449,12 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     """
     if typed or not set(map(type, cells)) <= {str, type(None)}:
         return settle(cells)
-    cells = ["" if cell is None else cell for cell in cells]
-    words = [None if cell.strip().casefold() in NO_NUMBER else cell.strip() for cell in cells]
+    words = [None if cell is None or cell.strip().casefold() in NO_NUMBER else cell.strip() for cell in cells]
     present = [word for word in words if word is not None]
-    if present and all(word.casefold() in _TRUTH for word in present):
-        return settle([None if word is None else word.casefold() == "true" for word in words])
-    if present and all(NUMBER.fullmatch(word) and not _CODE.match(word) for word in present):
-        kind = int if all(_WHOLE.fullmatch(word) for word in present) else float
-        return settle([None if word is None else kind(word) for word in words])
-    return settle([None if cell.strip() in ("", "NaN", "<NA>") else cell for cell in cells])
+    for form, read in _FORMS:
+        if present and all(map(form.fullmatch, present)):
+            return settle([word and read(word) for word in words])
+    return settle([None if (cell or "").strip() in ("", "NaN", "<NA>") else cell for cell in cells])
 
 
 def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> dict[str, Metric]:

@@ -47,33 +47,31 @@ def reduced(frame: Any, kernel: Callable[[pl.DataFrame], Any], merge: Callable[[
         What the kernel raised on an executor.
     """
 
-    def first(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from packed(lambda: [kernel(part) for part in _large(batches)])
-
-    def again(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from packed(lambda: [found for batch in batches for found in _unpacked(batch["made"].to_pylist())])
-
-    def packed(make: Callable[[], list[Any]]) -> Iterator[Any]:
+    def packed(parts: Iterable[Any]) -> Iterator[Any]:
         pa = require("pyarrow", extra="spark")
         try:
-            made = make()
+            made = list(parts)
             answer = merge(made) if made else None
         except RagnbError as error:  # raised there, its words would drown in a trace of the worker
             answer, made = error, [error]
         if made:
             yield pa.RecordBatch.from_pydict({"made": [pickle.dumps(answer)]})
 
+    def again(batches: Iterator[Any]) -> Iterator[Any]:
+        return packed(_unpacked(cell for batch in batches for cell in batch["made"].to_pylist()))
+
     width = min(WIDTH, frame.sparkSession.sparkContext.defaultParallelism)
-    parts = frame.mapInArrow(first, "made binary").repartition(width).mapInArrow(again, "made binary").collect()
-    return merge(_unpacked(row[0] for row in parts) or [kernel(_empty(frame))])
+    first = frame.mapInArrow(lambda batches: packed(map(kernel, _large(batches))), "made binary")
+    parts = first.repartition(width).mapInArrow(again, "made binary").collect()
+    return merge([*_unpacked(row[0] for row in parts)] or [kernel(_empty(frame))])
 
 
-def _unpacked(cells: Iterable[bytes]) -> list[Any]:
-    found = [pickle.loads(cell) for cell in cells]
-    for error in found:
-        if isinstance(error, RagnbError):
-            raise error
-    return found
+def _unpacked(cells: Iterable[bytes]) -> Iterator[Any]:
+    for cell in cells:
+        found = pickle.loads(cell)
+        if isinstance(found, RagnbError):
+            raise found
+        yield found
 
 
 def mapped(frame: Any, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Any:

@@ -378,16 +378,15 @@ def _begins_record(text: str, start: int) -> bool:
 def _separated(separators: str, document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a file separated by the first of these, or by another that its first line tells of."""
     data = document.data()
-    separator = _separator(data[:_HEAD].decode("utf-8-sig", "replace"), separators)
-    format = "tsv" if separator == "\t" else "csv"
-    if len(data) > _LARGE and document.is_utf8 and (quick := _quick(document, data, separator, report, format)):
-        return quick
-    text = document.text(data)
+    quick = len(data) > _LARGE and document.is_utf8
+    text = data[:_HEAD].decode("utf-8-sig", "replace") if quick else document.text(data)
     line = _SEPARATOR_LINE.match(text)  # Excel writes such a line, and does not show it
-    text = text[line.end(1) :] if line else text
     separator = line[1] if line else _separator(text, separators)
     format = "tsv" if separator == "\t" else "csv"
-    return _laid(document, _rows(document, text, separator, report), format, report)
+    if quick and not line and (raw := _quick(document, data, separator, report, format)):
+        return raw
+    text = document.text(data) if quick else text
+    return _laid(document, _rows(document, text[line.end(1) if line else 0 :], separator, report), format, report)
 
 
 def _separator(text: str, separators: str) -> str:
@@ -625,18 +624,15 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, Valu
     if isinstance(value, dict):
         value = _records_in(document, value, report) or value
     if isinstance(value, list):
-        for i, row in enumerate(value):
+        for i, row in enumerate(value, 1):
             if not isinstance(row, dict):
-                raise RagnbError(
-                    f"{document.path}, record {i + 1}: found {type(row).__name__}, expected an object"
-                )
+                raise RagnbError(f"{document.path}, record {i}: found {type(row).__name__}, expected an object")
         return from_records(value, document.path)
-    cells = list(value.values()) if isinstance(value, dict) else []
-    if cells and all(isinstance(c, list) for c in cells) and len({len(c) for c in cells}) == 1:
-        return {str(name): list(column) for name, column in value.items()}
-    indexed = cells and all(isinstance(c, dict) for c in cells) and len({tuple(c) for c in cells}) == 1
-    if indexed and (meanings(value) or not meanings(cells[0])):
-        return {str(name): list(column.values()) for name, column in value.items()}
+    cells = value.values() if isinstance(value, dict) else ()
+    shapes = {tuple(c) if isinstance(c, dict) else len(c) if isinstance(c, list) else None for c in cells}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    if isinstance(shape, int) or (shape is not None and (meanings(value) or not meanings(shape))):
+        return {str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()}
     found = f"an object with the keys {listing(value)}" if isinstance(value, dict) else type(value).__name__
     raise RagnbError(
         f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "

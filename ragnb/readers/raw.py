@@ -26,6 +26,9 @@ _PRESENT = {str, int, bool, list, dict}
 TEXT: Any = pd.Series(["a"]).dtype
 _SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
 _SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
+# What such cells are where some are missing or cannot be written; pandas finds the kind of a date.
+_GAPPED: dict[str, Any] = {"boolean": "boolean", "integer": "float64", "string": TEXT}
+_GAPPED |= dict.fromkeys(("date", "datetime", "datetime64"))
 
 
 @dataclass
@@ -135,10 +138,9 @@ class Raw:
         What the cells came from, such as ``csv`` or ``frame``.
     file : str
         The name used in messages.
-    lines : list of int or None
-        The line each row starts on, where the file has lines; its row in its file, where there are several.
-    files : list of str or None
-        The file of each row, where there are several.
+    lines : list or None
+        The line each row starts on, where the file has lines. Where there are several files, the file of each row,
+        and its line or row there.
     uneven : RagnbError or None
         The refusal of the first row that has more or fewer cells than the header.
     typed : bool
@@ -155,10 +157,9 @@ class Raw:
     columns: dict[str, Values]
     format: str
     file: str = "the frame"
-    lines: list[int] | None = None
+    lines: Sequence[Any] | None = None
     uneven: RagnbError | None = None
     typed: bool = True
-    files: list[str] | None = None
     scales: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -205,17 +206,15 @@ class Raw:
         """Return the file and the line (or row, counted from 1) for a message."""
         if row is None:
             return place(self.file)
-        file = self.file if self.files is None else self.files[row]
-        if self.lines is not None and self.format in _WITH_LINES:
-            return place(file, self.lines[row])
-        return f"{file}, row {row + 1 if self.lines is None else self.lines[row]}: "
+        at = row + 1 if self.lines is None else self.lines[row]
+        file, at = at if isinstance(at, tuple) else (self.file, at)
+        return place(file, at) if self.lines and self.format in _WITH_LINES else f"{file}, row {at}: "
 
     def keep(self, rows: Iterable[int]) -> None:
         """Keep only these rows."""
         chosen = list(rows)
         self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
         self.lines = self.lines and [self.lines[i] for i in chosen]
-        self.files = self.files and [self.files[i] for i in chosen]
 
     def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
         """Drop rows and count them; refuse a table of which nothing is left, if required."""
@@ -260,10 +259,9 @@ def stacked(raws: Sequence[Raw], file: str) -> Raw:
         agree(first.file, list(first.columns), raw.file, list(raw.columns), first.format)
     names = dict.fromkeys(name for raw in raws for name in raw.columns)
     columns = {name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))] for name in names}
-    lines = [at for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
-    files = [raw.file for raw in raws for _ in range(len(raw))]
+    lines = [(raw.file, at) for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
     uneven = next((raw.uneven for raw in raws if raw.uneven), None)
-    return Raw(columns, first.format, file, lines, uneven, first.typed, files)
+    return Raw(columns, first.format, file, lines, uneven, first.typed)
 
 
 def agree(file: str, columns: Collection[str], other: str, found: Collection[str], format: str) -> None:
@@ -382,11 +380,7 @@ def settle(values: Values) -> pd.Series[Any]:
         return whole
     cells = [None if absent(value) else value for value in whole]
     kind = pd.api.types.infer_dtype(cells, skipna=True)
-    if kind == "string":
-        return pd.Series(clean_text(cells))
-    if kind in ("date", "datetime", "datetime64"):
-        return pd.Series(values)
-    return pd.Series(cells, dtype={"boolean": "boolean", "integer": "float64"}.get(kind, object))
+    return pd.Series(clean_text(cells) if kind == "string" else cells, dtype=_GAPPED.get(kind, object))
 
 
 def clean_text(value: Any) -> Any:

@@ -173,9 +173,8 @@ def _read(
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    given = [raw.columns[name] for name in texts]
-    empty = [list(cells.isna() if isinstance(cells, pd.Series) else map(absent, cells)) for cells in given]
-    bare = sum(map(all, zip(*empty, strict=True)))
+    given = pd.DataFrame({name: raw.columns[name] for name in texts}, dtype=object)
+    bare = int(given.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
         raw.need("question")

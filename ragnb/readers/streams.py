@@ -139,7 +139,7 @@ def stream_scores(
     True
     """
     report, paths = Lossy(), list[Path]()
-    stream = Stream(pl.LazyFrame(), 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
+    stream = Stream(None, 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
     found = nw.from_native(source, pass_through=True)
     query = isinstance(found, nw.LazyFrame)
     if on_spark(source):
@@ -158,9 +158,7 @@ def stream_scores(
             folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
             stream.close = weakref.finalize(stream, shutil.rmtree, folder, ignore_errors=True)
             stream.frame = spill(documents, folder, report)
-        else:
-            return None
-    else:
+    if stream.frame is None:
         return None
     stream.rows = int(_item(stream.frame, pl.len()))
     if stream.rows <= ROWS and stream.close is bool and not query:

@@ -153,7 +153,7 @@ def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
         relevant += [str(as_id(passage))] if float(relevance) > 0 else []
     report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
     raw.columns = {names[0]: [*ids], "answerable": [*map(bool, ids.values())], "gold_ids": [*ids.values()]}
-    raw.lines = raw.files = None
+    raw.lines = None
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
