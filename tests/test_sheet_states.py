@@ -458,3 +458,15 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
     total = sheet.scores.set_index("sample_id")["weighted_score"]
     worst = [total[row.key] for row in sheet.section("questions").blocks[0].rows]
     assert max(worst) <= total.drop([row[0] for row in read.samples]).min() + 1e-12
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "differs from the baseline by -0.2"), ("zh", "与基线之差为 -0.2")])
+def test_the_verdict_on_a_failed_difference_says_that_it_is_one(lang, words):
+    scores = np.linspace(0.5, 0.9, 40)
+    ids = [f"q{place}" for place in range(40)]
+    runs = [pd.DataFrame({"sample_id": ids, "faithfulness": scores - fall, "system": name})
+            for name, fall in (("new", 0.2), ("old", 0.0))]  # fmt: skip
+    gates = [{"name": "kept", "metric": "faithfulness", "not_worse_than": "baseline", "by": 0.05}]
+    sheet = rn.assess(pd.concat(runs), candidate="new", baseline="old", gates=gates, lang=lang)
+    assert sheet.blocked
+    assert words in sheet.verdict

@@ -188,10 +188,8 @@ class Formatter:
 
     def radar(self, axes: Mapping[str, str], values: Mapping[str, Sequence[Any]], label: str) -> blocks.Picture:
         """Return the values of systems as a radar; the axes are metrics by what they are called."""
-        ranges = {name: self.scales[metric] for name, metric in axes.items()}
-        better = {name: self.better[metric] for name, metric in axes.items()}
-        how: dict[str, Any] = {"ranges": ranges, "better": better, "radius": 105, "lang": self.lang}
-        return blocks.Picture(radar_svg(list(axes), values, label=label, **how), label)
+        drawn = [(name, self.scales[metric], self.better[metric] == "lower") for name, metric in axes.items()]
+        return blocks.Picture(radar_svg(drawn, values, label=label, radius=105, lang=self.lang), label)
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
@@ -814,7 +812,8 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")
     sentence, (k, n) = w.about(metric).get("headline"), counted(w, metric) if w.shown == gate["system"] else (0, 0)
-    title = w.say("headline.metric" if fails else "headline.open", **said)
+    key = "open" if not fails else "differs" if gate["role"] == "difference" else "metric"
+    title = w.say(f"headline.{key}", **said)
     lead = w.say("headline.asks" if fails else "headline.seen", **said)
     if sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores:  # a weighted rate is no count
         title = sentence.format(k=count(k), n=count(n))
