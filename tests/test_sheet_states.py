@@ -14,7 +14,7 @@ import pytest
 from pages import Reader, island, numbers
 
 import ragnb as rn
-from ragnb.markup.blocks import Bar, Measures, Samples, Steps, Table, Verdict
+from ragnb.markup.blocks import Bar, Measure, Samples, Steps, Table, Verdict
 from ragnb.markup.rendering import render_page
 from ragnb.sheet.sections import Formatter
 
@@ -164,7 +164,7 @@ def test_a_difference_that_fails_is_the_verdict_also_among_several_systems():
     gates = [gate(threshold=0.1), worse]
     sheet = rn.assess(pd.concat(runs, ignore_index=True), candidate="new", baseline="old", gates=gates)
     title = sheet.section("summary").blocks[0].title
-    assert title.startswith("Faithfulness is -0.3")
+    assert title.startswith("Faithfulness differs from the baseline by -0.3")
     assert title.endswith("below its threshold of -0.020.")
 
 
@@ -227,9 +227,9 @@ def test_the_badge_of_metrics_counts_the_rows_that_are_marked(state):
     marked = [
         row
         for block in parts["metrics"].blocks
-        if isinstance(block, Measures) and not block.folded
+        if isinstance(block, Table) and not block.folded
         for row in block.rows
-        if row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
+        if isinstance(row, Measure) and row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
     ]
     badge = parts["metrics"].badge
     assert (int(badge.text.split()[0]) if badge else 0) == len(marked)

@@ -476,21 +476,20 @@ def _mean(w: Formatter, row: Row) -> tuple[object, ...]:
 def metrics(w: Formatter) -> Section | None:
     """Return the metrics with the overall score first, the rates folded below."""
     names = [*w.total, *w.quality]
-    heads = tuple(map(w.head, (f"measures.{key}" for key in ("metric", "weight", "n", "mean", "scale", "bins"))))
     # Without gold most rates say nothing; they are rows only where all do.
     told = [name for name in w.rates if w.known(name)] or w.rates
     alone = w.whole.systems is None and w.sheet.comparison is None
-    shown = [
-        blocks.Measures(heads, tuple(measure(w, name) for name in names)) if names else None,
-        radar(w) if alone else None,
-        blocks.Measures(
-            heads, tuple(measure(w, name) for name in told), w.say("measures.rates", n=len(told)) if names else ""
-        ) if told else None,
-    ]  # fmt: skip
+    folded = w.say("measures.rates", n=len(told)) if names else ""
+    shown = [_measures(w, names), radar(w) if alone else None, _measures(w, told, folded)]
     finding, low = metrics_finding(w)
     lead = w.say("measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level)
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
     return w.section("metrics", finding, lead, shown, badge) if names or told else None
+
+
+def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
+    heads = tuple(w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins"))
+    return Table(heads, tuple(measure(w, name) for name in names), folded=folded) if names else None
 
 
 def measure(w: Formatter, metric: str) -> blocks.Measure:
@@ -506,7 +505,7 @@ def measure(w: Formatter, metric: str) -> blocks.Measure:
     return blocks.Measure(
         w.title(metric), metric, " ".join(filter(None, [about, lower])),
         "" if pd.isna(row["weight"]) else f"{row['weight']:g}",
-        blocks.Coverage(int(row["n"]), int(row["n"]) + sum(lacking.values()), rest),
+        int(row["n"]), int(row["n"]) + sum(lacking.values()), rest,
         w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
         why, "" if why else w.counted(row),
     )  # fmt: skip
