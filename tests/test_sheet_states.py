@@ -460,7 +460,9 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
     assert max(worst) <= total.drop([row[0] for row in read.samples]).min() + 1e-12
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "differs from the baseline by -0.2"), ("zh", "与基线之差为 -0.2")])
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", "differs from the baseline by -0.2"), ("zh", "与基线之差为 -0.2")]
+)
 def test_the_verdict_on_a_failed_difference_says_that_it_is_one(lang, words):
     scores = np.linspace(0.5, 0.9, 40)
     ids = [f"q{place}" for place in range(40)]

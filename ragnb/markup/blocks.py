@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
     exact : str
         With one decimal more, for texts.
     value, low, high : float
-        What is drawn; nan is not.
+        What is drawn; nan and, of the ends, None are not.
     span : (float, float) or None
         Ends of the scale; None draws nothing.
     thresholds : tuple of (name, at)
