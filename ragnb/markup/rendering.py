@@ -32,8 +32,9 @@ _NOT_IN_SCRIPT = re.compile("[<\u2028\u2029\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
 
+@cache
 def style(*, notebook: bool = False) -> Safe:
-    """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
+    """Return the style sheet, whose rules reach only into ``class="ragnb"``.
 
     Parameters
     ----------
@@ -45,12 +46,8 @@ def style(*, notebook: bool = False) -> Safe:
     >>> "--jp-" in style(notebook=True), "--jp-" in style()
     (True, False)
     """
-    return Safe(f"<style>{_style(notebook)}</style>")
-
-
-@cache
-def _style(notebook: bool) -> str:
-    return "\n".join([_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook])
+    parts = [_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook]
+    return Safe("\n".join(parts))
 
 
 def fragment(html: str, *, lang: str = "en") -> Safe:
@@ -61,7 +58,8 @@ def fragment(html: str, *, lang: str = "en") -> Safe:
     >>> fragment("<p>fine</p>").endswith("<p>fine</p></div>")
     True
     """
-    return element("div", style(notebook=True), Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
+    sheet = element("style", style(notebook=True))
+    return element("div", sheet, Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
 
 
 def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en") -> Safe:
@@ -89,14 +87,13 @@ def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str]
     """
     blocks = [block for section in sections for block in section.blocks]
     script = _text("page.js") if any(isinstance(block, Samples) for block in blocks) else ""
-    sheet = _style(False)
     # The charts of matplotlib have their colours in attributes, which no hash can name.
     inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
-    allowed = "'unsafe-inline'" if inline else _digest(sheet)
+    allowed = "'unsafe-inline'" if inline else _digest(style())
     policy = f"default-src 'none'; style-src {allowed}"
     policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
     return render(
-        "page.html", sections=sections, title=title, facts=facts, style=Safe(sheet), script=Safe(script),
+        "page.html", sections=sections, title=title, facts=facts, style=style(), script=Safe(script),
         say=texts.entry(lang, "page"), lang=LANGUAGES[lang], policy=Safe(policy),
         headed=any(isinstance(block, Verdict) for block in blocks),
     )  # fmt: skip

@@ -384,27 +384,25 @@ _WIDELY = 0.8  # of the documents: where a metric is low nearly everywhere, its 
 
 
 def documents(w: Formatter) -> Section | None:
-    """Return documents by metrics and the slices; nothing where there is one document and no slice."""
+    """Return documents by metrics, those that pull the overall score down most first, and the slices.
+
+    Nothing where there is one document and no slice.
+    """
     table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
     n = 0 if table is None else table["document"].nunique()
     if n > 1:
-        order, finding = _by_pull(w, table)
+        rows = table[table["metric"] == TOTAL]
+        rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
+        order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
+        if not pd.isna(pull):
+            key = "documents.pulls" if pull < 0 else "documents.alike"
+            finding = w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
         shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
     lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
     return w.section("documents", finding, lead, shown, count(n) if n else "")
-
-
-def _by_pull(w: Formatter, table: pd.DataFrame) -> tuple[list[str], str]:
-    """Return the documents, those that pull the overall score down most first, and what that shows."""
-    rows = table[table["metric"] == TOTAL].sort_values("pull", kind="stable", na_position="last")
-    if rows["pull"].isna().all():
-        return sorted(table["document"].unique()), w.say("section.documents")
-    order, pull = rows["document"].tolist(), float(rows["pull"].iloc[0])
-    key = "documents.pulls" if pull < 0 else "documents.alike"
-    return order, w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
 
 
 def _signed(value: float) -> str:
