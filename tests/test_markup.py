@@ -180,8 +180,8 @@ def test_any_text_in_a_picture_stays_text_and_the_picture_is_xml(one, two):
     made = [
         rendering.draw(drawn(text=one, written=two, thresholds=((two, 0.5),))),
         rendering.draw(Stack((("ok", one, 1), ("miss", two, 2)), 3)),
-        rendering.radar_svg([one, "b", "c"], {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one),
-        rendering.radar_svg([one], {two: [0.1]}, label=one),
+        rendering.radar_svg(axes([one, "b", "c"]), {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one),
+        rendering.radar_svg(axes([one]), {two: [0.1]}, label=one),
     ]
     for picture in made:
         root = svg(picture)
@@ -252,6 +252,10 @@ def test_bars_of_a_histogram_are_as_high_as_their_share(low, between, high):
 # Radar
 
 
+def axes(names, span=(0, 1)):
+    return [(name, span, False) for name in names]
+
+
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=12))
 def test_radar_points_lie_on_their_axes_clockwise_from_the_top(values):
     points = rendering.radar_points(values)
@@ -261,7 +265,8 @@ def test_radar_points_lie_on_their_axes_clockwise_from_the_top(values):
 
 
 def test_the_rim_is_the_good_end_of_each_range():
-    points = rendering.radar_points([10, 1, 0.2], ranges=[(1, 10), (1, 10), (0, 1)], lower=[False, True, True])
+    turned = [("a", (1, 10), False), ("b", (1, 10), True), ("c", (0, 1), True)]
+    points = rendering.radar_points([10, 1, 0.2], turned)
     assert np.hypot(*points.T) == pytest.approx([1, 1, 0.8])
 
 
@@ -279,38 +284,38 @@ def test_runs_hold_every_present_axis_once_and_join_neighbours_only(there):
 
 def test_a_radar_closes_and_its_gap_is_named():
     systems = {"x": [0.5, 0.5, 0.5], "y": [0.5, None, 0.5]}
-    drawn = rendering.radar_svg(["a", "b", "c"], systems, label="b is missing")
+    drawn = rendering.radar_svg(axes("abc"), systems, label="b is missing")
     root = svg(drawn)
     assert len(list(root.iter("polygon"))) == 1
     assert len(list(root.iter("polyline"))) == 1
     assert "b (missing: y)" in texts_of(root)
     assert root.get("aria-label") == "b is missing"
-    alone = rendering.radar_svg(["a", "b", "c"], {"x": [0.5, None, 0.5]}, label="x", lang="zh")
+    alone = rendering.radar_svg(axes("abc"), {"x": [0.5, None, 0.5]}, label="x", lang="zh")
     assert "b (缺失)" in texts_of(svg(alone))
 
 
 def test_a_radar_marks_direction_and_range():
-    metrics, systems = ["a", "b", "c"], {"x": [0.2, 5, 0.5]}
-    root = svg(rendering.radar_svg(metrics, systems, ranges={"b": (1, 10)}, better={"a": "lower"}, label="x"))
+    turned = [("a", (0, 1), True), ("b", (1, 10), False), ("c", (0, 1), False)]
+    root = svg(rendering.radar_svg(turned, {"x": [0.2, 5, 0.5]}, label="x"))
     assert {"a ↓ (0–1)", "b (1–10)", "c (0–1)"} <= set(texts_of(root))
-    same = svg(rendering.radar_svg(metrics, {"x": [2, 3, 4]}, ranges=dict.fromkeys(metrics, (1, 5)), label="x"))
+    same = svg(rendering.radar_svg(axes("abc", (1, 5)), {"x": [2, 3, 4]}, label="x"))
     assert {"a", "b", "c", "3", "5"} == set(texts_of(same))
 
 
 def test_five_systems_differ_in_colour_and_dash_and_a_sixth_is_refused():
     systems = {name: [0.1, 0.2, 0.3] for name in "vwxyz"}
-    outlines = list(svg(rendering.radar_svg(["a", "b", "c"], systems, label="x")).iter("polygon"))
+    outlines = list(svg(rendering.radar_svg(axes("abc"), systems, label="x")).iter("polygon"))
     assert (
         len({node.get("stroke") for node in outlines})
         == len({node.get("stroke-dasharray") for node in outlines})
         == 5
     )
     with pytest.raises(RagnbError, match="at most 5 systems"):
-        rendering.radar_svg(["a", "b", "c"], systems | {"u": [1, 1, 1]}, label="x")
+        rendering.radar_svg(axes("abc"), systems | {"u": [1, 1, 1]}, label="x")
 
 
 def test_two_metrics_are_a_line_and_one_is_a_point():
-    root = svg(rendering.radar_svg(["a", "b"], {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100))
+    root = svg(rendering.radar_svg(axes("ab"), {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100))
     (line,) = root.iter("polygon")
     ends = [tuple(map(float, corner.split(","))) for corner in line.get("points").split()]
     assert ends[0][0] == ends[1][0]
@@ -318,7 +323,7 @@ def test_two_metrics_are_a_line_and_one_is_a_point():
     dots = [node for node in root.iter("circle") if node.get("r") == "3.5"]
     assert len(dots) == 3
     assert {"a", "b (missing: y)"} <= set(texts_of(root))
-    (dot,) = (node for node in svg(rendering.radar_svg(["a"], {"x": [1.0]}, label="x")).iter("circle")
+    (dot,) = (node for node in svg(rendering.radar_svg(axes("a"), {"x": [1.0]}, label="x")).iter("circle")
               if node.get("r") == "3.5")  # fmt: skip
     assert dot.get("cx")
 

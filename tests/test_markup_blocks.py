@@ -84,8 +84,6 @@ def cells(text: str) -> tuple[Any, ...]:
         b.Link(text, "#x"),
         b.Link(text, "file.html"),
         estimate(text),
-        b.Histogram(1, (2, 3), 4, (True, False)),
-        b.Coverage(3, 4, text),
         b.Stack((("ok", text, 3), ("miss", text, 1)), 4),
         (text, b.Small(text), (b.Code(text), text)),
     )
@@ -93,11 +91,10 @@ def cells(text: str) -> tuple[Any, ...]:
 
 def every_block(text: str) -> list[b.Block]:
     row = cells(text)
-    coverage = b.Coverage(3, 4, text)
     measure = b.Measure(
-        text, text, text, "0.3", coverage, estimate(text), b.Histogram(1, (2,), 3, (True,)), "", text
+        text, text, text, "0.3", 3, 4, text, estimate(text), b.Histogram(1, (2, 3), 4, (True, False)), "", text
     )
-    gone = b.Measure("", text, text, "", coverage, estimate(text), None, text, "")
+    gone = b.Measure("", text, text, "", 3, 4, text, estimate(text), None, text, "")
     sample = b.Sample(
         text,
         tuple(row[:6]),
@@ -115,7 +112,7 @@ def every_block(text: str) -> list[b.Block]:
         b.Text(((text, text, text),), "terms"),
         b.Table(("head", *(f">{text}" for _ in row[1:])), (row, row), text, "", True),
         b.Table((text, *(text for _ in row[1:])), (row,), "", text),
-        b.Measures((text, *(f">{text}" for _ in range(5))), (measure, gone), text),
+        b.Table((text, *(f">{text}" for _ in range(5))), (measure, gone), "", text),
         b.Verdict(
             b.Mark("bad", text), text, text, (b.Mark("good", text),), text, estimate(text), text, row
         ),
@@ -216,8 +213,8 @@ def test_an_empty_cell_is_a_dash_in_both_renderings(gone):
 def test_a_missing_mean_is_a_dash_with_its_reason_in_both_renderings():
     nan = float("nan")
     gone = b.Estimate("—", "", nan, nan, nan)
-    row = b.Measure("Recall", "recall", "", "0.5", b.Coverage(0, 4, "4 failed"), gone, None, "failed", "")
-    one = b.Section("k", "n", blocks=(b.Measures(("a", ">b", ">c", ">d", "e", "f"), (row,)),))
+    row = b.Measure("Recall", "recall", "", "0.5", 0, 4, "4 failed", gone, None, "failed", "")
+    one = b.Section("k", "n", blocks=(b.Table(("a", ">b", ">c", ">d", "e", "f"), (row,)),))
     cell = Reader(render_fragment([one])).tables[0][1]
     assert cell[3] == "— failed"
     assert cell[2] == "0 4 failed"

@@ -69,7 +69,7 @@ def estimate(means, metric, column="value"):
 def test_radar_draws_the_frames_means_by_the_one_geometry(means):
     (line,) = named(plots.radar(means), "_one")
     values = [estimate(means, name) for name in NAMES]
-    points = rendering.radar_points(values, lower=[False, False, False, True])
+    points = rendering.radar_points(values, [("", (0, 1), name == NAMES[-1]) for name in NAMES])
     assert line.get_xydata() == pytest.approx(points[[0, 1, 2, 3, 0]])
 
 

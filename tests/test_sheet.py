@@ -17,7 +17,7 @@ from pages import Reader, anchored, island, numbers, table_of
 import ragnb as rn
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup.blocks import Measures, Samples, Section, Table
+from ragnb.markup.blocks import Measure, Samples, Section, Table
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.sheet.sections import DATA, LABELS, SECTIONS, Formatter
 
@@ -260,7 +260,7 @@ def test_the_overall_score_stands_on_the_first_screen_with_its_interval(both):
 
 def test_histograms_hold_every_score_once_and_the_exact_ends_apart(judged):
     for block in judged.section("metrics").blocks:
-        for row in block.rows if isinstance(block, Measures) else ():
+        for row in block.rows if isinstance(block, Table) else ():
             if row.code == "weighted_score":
                 continue
             values = judged.scores[row.code].dropna()
@@ -291,7 +291,7 @@ def check_same_numbers(sheet):
         tables = iter(read.tables)
         for block in section.blocks:
             text = render_markdown([Section("k", "n", blocks=(block,))]).removeprefix("## n")
-            if isinstance(block, Measures):
+            if isinstance(block, Table) and isinstance(block.rows[0], Measure):
                 for line, cells in zip(re.findall("^- .*", text, re.MULTILINE), next(tables)[1:], strict=True):
                     value, *others = numbers(line.split(": ", 1)[1])
                     if cells[3].startswith("—"):

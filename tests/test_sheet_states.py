@@ -14,7 +14,7 @@ import pytest
 from pages import Reader, island, numbers
 
 import ragnb as rn
-from ragnb.markup.blocks import Bar, Measures, Samples, Steps, Table, Verdict
+from ragnb.markup.blocks import Bar, Measure, Samples, Steps, Table, Verdict
 from ragnb.markup.rendering import render_page
 from ragnb.sheet.sections import Formatter
 
@@ -164,7 +164,7 @@ def test_a_difference_that_fails_is_the_verdict_also_among_several_systems():
     gates = [gate(threshold=0.1), worse]
     sheet = rn.assess(pd.concat(runs, ignore_index=True), candidate="new", baseline="old", gates=gates)
     title = sheet.section("summary").blocks[0].title
-    assert title.startswith("Faithfulness is -0.3")
+    assert title.startswith("Faithfulness differs from the baseline by -0.3")
     assert title.endswith("below its threshold of -0.020.")
 
 
@@ -227,9 +227,9 @@ def test_the_badge_of_metrics_counts_the_rows_that_are_marked(state):
     marked = [
         row
         for block in parts["metrics"].blocks
-        if isinstance(block, Measures) and not block.folded
+        if isinstance(block, Table) and not block.folded
         for row in block.rows
-        if row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
+        if isinstance(row, Measure) and row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
     ]
     badge = parts["metrics"].badge
     assert (int(badge.text.split()[0]) if badge else 0) == len(marked)
@@ -458,3 +458,17 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
     total = sheet.scores.set_index("sample_id")["weighted_score"]
     worst = [total[row.key] for row in sheet.section("questions").blocks[0].rows]
     assert max(worst) <= total.drop([row[0] for row in read.samples]).min() + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", "differs from the baseline by -0.2"), ("zh", "与基线之差为 -0.2")]
+)
+def test_the_verdict_on_a_failed_difference_says_that_it_is_one(lang, words):
+    scores = np.linspace(0.5, 0.9, 40)
+    ids = [f"q{place}" for place in range(40)]
+    runs = [pd.DataFrame({"sample_id": ids, "faithfulness": scores - fall, "system": name})
+            for name, fall in (("new", 0.2), ("old", 0.0))]  # fmt: skip
+    gates = [{"name": "kept", "metric": "faithfulness", "not_worse_than": "baseline", "by": 0.05}]
+    sheet = rn.assess(pd.concat(runs), candidate="new", baseline="old", gates=gates, lang=lang)
+    assert sheet.blocked
+    assert words in sheet.verdict

@@ -39,7 +39,7 @@ _OTHER_CODE = {
     "few_clusters_counted": "few_clusters", "few_rows_counted": "few_rows", "systems_candidate": "systems",
     "stage_streamed": "stage_unused", "no_total_mixed": "no_total", "no_total_unbounded": "no_total",
     "on_the_bar": "more_needed", "documents_unseen": "documents_may_fail", "no_data_blocks": "no_data",
-    "no_data_skipped": "no_data", "judge": "judge_not_trusted",
+    "no_data_skipped": "no_data",
 }  # fmt: skip
 _GROUPS = {"run": "note", "judge": "judge.note", "loop": "judge.loop", "calibration": "calibration.note"}
 
@@ -54,7 +54,7 @@ def note_codes() -> dict[str, dict[str, list[str]]]:
                 name = _OTHER_CODE.get(key, key) if group == "run" else key
                 codes.setdefault(name, []).append(f"{table_name}.{key}")
     run = found["run"]
-    run["no_ratings"], run["least_set"] = ["sheet.no_ratings"], ["mode_note.least_set"]
+    run["least_set"] = ["mode_note.least_set"]
     run |= {f"gold_{key}": [f"gold.{key}"] for key in texts.entry("en", "gold")}
     return found
 

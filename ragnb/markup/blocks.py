@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
     exact : str
         With one decimal more, for texts.
     value, low, high : float
-        What is drawn; nan is not.
+        What is drawn; nan and, of the ends, None are not.
     span : (float, float) or None
         Ends of the scale; None draws nothing.
     thresholds : tuple of (name, at)
@@ -82,14 +82,6 @@ class Histogram(NamedTuple):
     below: tuple[bool, ...] = ()
 
 
-class Coverage(NamedTuple):
-    """How many questions have a score, and in words what the others lack."""
-
-    n: int
-    all: int
-    rest: str = ""
-
-
 class Stack(NamedTuple):
     """Counts side by side: ``(kind, label, n)``, where the kind decides colour and outline."""
 
@@ -104,8 +96,37 @@ class Text(NamedTuple):
     kind: str = "text"
 
 
+class Measure(NamedTuple):
+    """A metric as a row of a table: HTML draws it, Markdown has a line of it.
+
+    Attributes
+    ----------
+    name, code, gloss, weight : str
+    n, all : int
+        How many questions have a score, and of how many.
+    rest : str
+        What the others lack, in words.
+    estimate : Estimate
+    histogram : Histogram or None
+    missing, counted : str
+        Why there is no mean; where there is one, its n.
+    """
+
+    name: str
+    code: str
+    gloss: str
+    weight: str
+    n: int
+    all: int
+    rest: str
+    estimate: Estimate
+    histogram: Histogram | None = None
+    missing: str = ""
+    counted: str = ""
+
+
 class Table(NamedTuple):
-    """Rows of cells below their heads; a head that begins with ``>`` is that of numbers.
+    """Rows of cells, or of metrics, below their heads; a head that begins with ``>`` is that of numbers.
 
     Attributes
     ----------
@@ -116,32 +137,10 @@ class Table(NamedTuple):
     """
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...] | tuple[Measure, ...]
     caption: str = ""
     folded: str = ""
     cards: bool = False
-
-
-class Measure(NamedTuple):
-    """One metric of `Measures`."""
-
-    name: str
-    code: str
-    gloss: str
-    weight: str
-    coverage: Coverage
-    estimate: Estimate
-    histogram: Histogram | None = None
-    missing: str = ""
-    counted: str = ""
-
-
-class Measures(NamedTuple):
-    """Metrics, one a row: HTML draws them, Markdown has a line each."""
-
-    heads: tuple[str, ...]
-    rows: tuple[Measure, ...]
-    folded: str = ""
 
 
 class Verdict(NamedTuple):
@@ -238,7 +237,7 @@ class Samples(NamedTuple):
     rest: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
 
 
-Block = Text | Table | Measures | Verdict | Steps | Bar | Picture | Samples
+Block = Text | Table | Verdict | Steps | Bar | Picture | Samples
 
 
 @dataclass(frozen=True, repr=False)

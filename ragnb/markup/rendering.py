@@ -32,8 +32,9 @@ _NOT_IN_SCRIPT = re.compile("[<\u2028\u2029\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
 
+@cache
 def style(*, notebook: bool = False) -> Safe:
-    """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
+    """Return the style sheet, whose rules reach only into ``class="ragnb"``.
 
     Parameters
     ----------
@@ -45,12 +46,8 @@ def style(*, notebook: bool = False) -> Safe:
     >>> "--jp-" in style(notebook=True), "--jp-" in style()
     (True, False)
     """
-    return Safe(f"<style>{_style(notebook)}</style>")
-
-
-@cache
-def _style(notebook: bool) -> str:
-    return "\n".join([_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook])
+    parts = [_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook]
+    return Safe("\n".join(parts))
 
 
 def fragment(html: str, *, lang: str = "en") -> Safe:
@@ -61,7 +58,8 @@ def fragment(html: str, *, lang: str = "en") -> Safe:
     >>> fragment("<p>fine</p>").endswith("<p>fine</p></div>")
     True
     """
-    return element("div", style(notebook=True), Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
+    sheet = element("style", style(notebook=True))
+    return element("div", sheet, Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
 
 
 def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en") -> Safe:
@@ -89,14 +87,13 @@ def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str]
     """
     blocks = [block for section in sections for block in section.blocks]
     script = _text("page.js") if any(isinstance(block, Samples) for block in blocks) else ""
-    sheet = _style(False)
     # The charts of matplotlib have their colours in attributes, which no hash can name.
     inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
-    allowed = "'unsafe-inline'" if inline else _digest(sheet)
+    allowed = "'unsafe-inline'" if inline else _digest(style())
     policy = f"default-src 'none'; style-src {allowed}"
     policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
     return render(
-        "page.html", sections=sections, title=title, facts=facts, style=Safe(sheet), script=Safe(script),
+        "page.html", sections=sections, title=title, facts=facts, style=style(), script=Safe(script),
         say=texts.entry(lang, "page"), lang=LANGUAGES[lang], policy=Safe(policy),
         headed=any(isinstance(block, Verdict) for block in blocks),
     )  # fmt: skip
@@ -205,8 +202,6 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
             return write(text) if target.startswith("#") else f"[{write(text)}](<{target}>)"
         case blocks.Estimate():
             return value.written + (f" ({value.interval})" if value.interval else "")
-        case blocks.Histogram() | blocks.Coverage():
-            return ""
         case blocks.Stack(parts):
             return ", ".join(f"{write(label)} {n}" for _, label, n in parts if n)
         case tuple():  # last, as each of the cells above is one, too
@@ -227,20 +222,11 @@ INK = "#1f2328"
 SYSTEM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
 # One dash pattern a system, in pixels, so that grey print keeps them apart.
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4))
-Ranges = Mapping[str, tuple[float, float]]
+# What an axis is called, its range, and whether lower is better.
+Axis = tuple[str, tuple[float, float], bool]
 
 
-def check_span(span: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a scale, or refuse a scale that is empty or endless."""
-    low, high = float(span[0]), float(span[1])
-    if not (low < high and high - low < float("inf")):
-        raise RagnbError(f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first")
-    return low, high
-
-
-def radar_points(
-    values: Sequence[Any], *, ranges: Sequence[tuple[float, float]] | None = None, lower: Sequence[bool] = ()
-) -> np.ndarray:
+def radar_points(values: Sequence[Any], axes: Sequence[Axis] = ()) -> np.ndarray:
     """Place one value an axis on a radar of radius 1 whose rim is the good end of each range.
 
     The first axis points up, the others follow clockwise. A value where lower is better enters as
@@ -250,10 +236,8 @@ def radar_points(
     ----------
     values : sequence of float or None, length k
         One value an axis, in the units of its metric.
-    ranges : sequence of (low, high), length k, optional
-        The range of each axis; 0 to 1 by default.
-    lower : sequence of bool, length k, optional
-        Whether lower is better.
+    axes : sequence of (name, (low, high), lower), length k, optional
+        By default 0 to 1, where higher is better.
 
     Returns
     -------
@@ -273,11 +257,14 @@ def radar_points(
     import numpy as np
 
     size = len(values)
-    ends = np.array([check_span(span) for span in (ranges or [(0.0, 1.0)] * size)]).reshape(size, 2)
+    _, spans, lower = zip(*(axes or [("", (0.0, 1.0), False)] * size), strict=True)
+    ends = np.array(spans, dtype=float)
+    for span in ends[~(np.isfinite(ends).all(axis=1) & (ends[:, 0] < ends[:, 1]))].tolist():
+        raise RagnbError(f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first")
     raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
     share = np.clip((raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0)  # the centre, of a cosine below 0
-    share = np.where(np.array(lower or [False] * size, dtype=bool), 1.0 - share, share)
-    angle = 2 * np.pi * np.arange(size) / max(size, 1)
+    share = np.where(lower, 1.0 - share, share)
+    angle = 2 * np.pi * np.arange(size) / size
     return np.column_stack([share * np.sin(angle), share * np.cos(angle)])
 
 
@@ -300,19 +287,15 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
     return [(part[1:].tolist(), False) for part in parts if len(part) > 1]
 
 
-def axis_names(
-    metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, ranges: Ranges, better: Mapping[str, str],
-    lang: str,
-) -> list[str]:  # fmt: skip
+def axis_names(axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], lang: str) -> list[str]:
     """Name the axes: the metric, ``↓`` where lower is better, its range where ranges differ, and its gaps."""
     missing = str(texts.entry(lang, "word.missing"))
-    spans = [check_span(ranges.get(metric, (0, 1))) for metric in metrics]
-    mixed, names = len(set(spans)) > 1, []
-    for place, (metric, (low, high)) in enumerate(zip(metrics, spans, strict=True)):
+    mixed, names = len({span for _, span, _ in axes}) > 1, []
+    for place, (metric, (low, high), lower) in enumerate(axes):
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
         whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
         words = [one_line(metric, 40)]
-        words += ["↓"] if better.get(metric) == "lower" else []
+        words += ["↓"] if lower else []
         words += [f"({low:g}–{high:g})"] if mixed else []
         words += [f"({missing}{one_line(whose, 40)})" if whose else f"({missing})"] if gaps else []
         names.append(" ".join(words))
@@ -328,23 +311,19 @@ def check_systems(systems: Collection[str]) -> None:
 
 
 def radar_svg(
-    metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, label: str, ranges: Ranges | None = None,
-    better: Mapping[str, str] | None = None, radius: int = 130, lang: str = "en",
-) -> Safe:  # fmt: skip
+    axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], *, label: str, radius: int = 130, lang: str = "en"
+) -> Safe:
     """Draw systems as closed polygons over their metrics; of two metrics as lines, of one as points.
 
     Parameters
     ----------
-    metrics : sequence of str
-        The axes, the first one up.
+    axes : sequence of (metric, (low, high), lower)
+        The first one up. The rim is the good end of each range: where lower is better the axis is turned and
+        marked ``↓``.
     systems : mapping of system to values
         One value a metric, raw, in its own units; None or NaN leaves a gap that the axis names.
     label : str
         The finding, in words, for those who cannot see the picture.
-    ranges : mapping of metric to (low, high), optional
-        As the columns ``range_low, range_high`` of means; 0 to 1 where none is given. The rim is the good end.
-    better : mapping of metric to {"higher", "lower"}, optional
-        As the column ``better`` of means. Where lower is better the axis is turned and marked ``↓``.
     radius : int
         Pixels.
     lang : {"en", "zh"}
@@ -362,24 +341,22 @@ def radar_svg(
 
     Examples
     --------
-    >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
+    >>> axes = [(name, (0, 1), False) for name in "abc"]
+    >>> 'role="img"' in radar_svg(axes, {"mine": [0.5, None, 1.0]}, label="b is missing")
     True
     """
     check_systems(systems)
-    spans, senses = ranges or {}, better or {}
-    names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
-    shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
-    lower = [senses.get(metric) == "lower" for metric in metrics]
+    names, spans = axis_names(axes, systems, lang), {span for _, span, _ in axes}
     middle, top = max(*map(text_width, names), 6.0) + 14 + radius, radius + 24.0
     outlines = []
     for values in systems.values():
-        points = radar_points(values, ranges=shown, lower=lower) * [1, -1] * radius + [middle, top]
+        points = radar_points(values, axes) * [1, -1] * radius + [middle, top]
         outlines.append([(points[run].tolist(), closed) for run, closed in radar_runs(points)])
     keys = [one_line(system, 40) for system in systems]
     styles = zip(SYSTEM_COLOURS, (" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES), strict=True)
     return render(
         "radar.svg", label=one_line(label), x=middle, y=top, radius=radius, styles=list(styles),
         axes=list(zip(names, radar_points([1.0] * len(names)).tolist(), strict=True)), outlines=outlines,
-        ends=shown[0] if len(set(shown)) == 1 else None, keys=keys if len(keys) > 1 else [],
+        ends=next(iter(spans)) if len(spans) == 1 else None, keys=keys if len(keys) > 1 else [],
         left=middle - (max(map(text_width, keys), default=0) + 40) / 2,
     )  # fmt: skip

@@ -341,17 +341,17 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     if len((table := Means(means, total=False, **look)).metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
     systems = {name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems}
-    lang = look.get("lang") or "en"
-    heads = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
-    names = [wrapped(name, 96) for name in heads]
+    lower = [table.better[metric] == "lower" for metric in table.metrics]
+    axes = list(zip(table.metrics, table.scales.values(), lower, strict=True))
+    names = [wrapped(name, 96) for name in axis_names(axes, systems, look.get("lang") or "en")]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
-    lower, values = [table.better[metric] == "lower" for metric in table.metrics], list[str]()
+    values = list[str]()
     with canvas(look, 2.4 * radius + 0.8, 2 * (1.1 * radius + side)) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
         for (system, found), colour, dash in zip(systems.items(), SYSTEM_COLOURS, DASHES, strict=False):
-            points = radar_points(found, ranges=list(table.scales.values()), lower=lower)
+            points = radar_points(found, axes)
             line: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
             line["linestyle"] = (0, dash) if dash else "-"
             # A system without any score has no run, and is named in the legend too.

@@ -7,7 +7,6 @@ runs in threads would meet.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shlex
@@ -508,14 +507,13 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
     change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
-    verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
-    verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
+    said = [Small(run["verdict"])] if sentence and run["verdict"] else []
+    verdict = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
     score: Cell = ""
     if run["value"] is not None:
         value, ends = markup.number(run["value"]), markup.ends(run["low"], run["high"])
-        low, high = (math.nan if run[end] is None else run[end] for end in ("low", "high"))
-        text = f"{run['scenario']} {run['at']}: {value} {ends}"
-        drawn = [Estimate("", "", run["value"], low, high, tuple(run["range"]), text=text)] if run["range"] else []
+        text, span = f"{run['scenario']} {run['at']}: {value} {ends}", run["range"]
+        drawn = [Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)] if span else []
         score = (value, Small(ends), *drawn)
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
     return link, run["at"], verdict, score, "" if run["n"] is None else markup.count(run["n"]), change

@@ -717,10 +717,10 @@ def _system_notes(
 
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say whether people would agree with the scores, unless they were shown to."""
-    if card is None and any(metric.role == "quality" for metric in metrics):
-        yield note_row("no_ratings", "ratings", say("sheet.no_ratings"))
     if card is not None and card.verdict != "TRUST":
-        yield _note(say, "judge_not_trusted", "judge", "judge", reason=card.reasons[0])
+        yield _note(say, "judge_not_trusted", "judge", reason=card.reasons[0])
+    if card is None and any(metric.role == "quality" for metric in metrics):
+        yield _note(say, "no_ratings", "ratings")
 
 
 def _setting_notes(

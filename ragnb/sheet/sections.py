@@ -188,10 +188,8 @@ class Formatter:
 
     def radar(self, axes: Mapping[str, str], values: Mapping[str, Sequence[Any]], label: str) -> blocks.Picture:
         """Return the values of systems as a radar; the axes are metrics by what they are called."""
-        ranges = {name: self.scales[metric] for name, metric in axes.items()}
-        better = {name: self.better[metric] for name, metric in axes.items()}
-        how: dict[str, Any] = {"ranges": ranges, "better": better, "radius": 105, "lang": self.lang}
-        return blocks.Picture(radar_svg(list(axes), values, label=label, **how), label)
+        drawn = [(name, self.scales[metric], self.better[metric] == "lower") for name, metric in axes.items()]
+        return blocks.Picture(radar_svg(drawn, values, label=label, radius=105, lang=self.lang), label)
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
@@ -386,27 +384,25 @@ _WIDELY = 0.8  # of the documents: where a metric is low nearly everywhere, its 
 
 
 def documents(w: Formatter) -> Section | None:
-    """Return documents by metrics and the slices; nothing where there is one document and no slice."""
+    """Return documents by metrics, those that pull the overall score down most first, and the slices.
+
+    Nothing where there is one document and no slice.
+    """
     table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
     n = 0 if table is None else table["document"].nunique()
     if n > 1:
-        order, finding = _by_pull(w, table)
+        rows = table[table["metric"] == TOTAL]
+        rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
+        order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
+        if not pd.isna(pull):
+            key = "documents.pulls" if pull < 0 else "documents.alike"
+            finding = w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
         shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
     lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
     return w.section("documents", finding, lead, shown, count(n) if n else "")
-
-
-def _by_pull(w: Formatter, table: pd.DataFrame) -> tuple[list[str], str]:
-    """Return the documents, those that pull the overall score down most first, and what that shows."""
-    rows = table[table["metric"] == TOTAL].sort_values("pull", kind="stable", na_position="last")
-    if rows["pull"].isna().all():
-        return sorted(table["document"].unique()), w.say("section.documents")
-    order, pull = rows["document"].tolist(), float(rows["pull"].iloc[0])
-    key = "documents.pulls" if pull < 0 else "documents.alike"
-    return order, w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
 
 
 def _signed(value: float) -> str:
@@ -478,21 +474,20 @@ def _mean(w: Formatter, row: Row) -> tuple[object, ...]:
 def metrics(w: Formatter) -> Section | None:
     """Return the metrics with the overall score first, the rates folded below."""
     names = [*w.total, *w.quality]
-    heads = tuple(map(w.head, (f"measures.{key}" for key in ("metric", "weight", "n", "mean", "scale", "bins"))))
     # Without gold most rates say nothing; they are rows only where all do.
     told = [name for name in w.rates if w.known(name)] or w.rates
     alone = w.whole.systems is None and w.sheet.comparison is None
-    shown = [
-        blocks.Measures(heads, tuple(measure(w, name) for name in names)) if names else None,
-        radar(w) if alone else None,
-        blocks.Measures(
-            heads, tuple(measure(w, name) for name in told), w.say("measures.rates", n=len(told)) if names else ""
-        ) if told else None,
-    ]  # fmt: skip
+    folded = w.say("measures.rates", n=len(told)) if names else ""
+    shown = [_measures(w, names), radar(w) if alone else None, _measures(w, told, folded)]
     finding, low = metrics_finding(w)
     lead = w.say("measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level)
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
     return w.section("metrics", finding, lead, shown, badge) if names or told else None
+
+
+def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
+    heads = tuple(w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins"))
+    return Table(heads, tuple(measure(w, name) for name in names), folded=folded) if names else None
 
 
 def measure(w: Formatter, metric: str) -> blocks.Measure:
@@ -508,7 +503,7 @@ def measure(w: Formatter, metric: str) -> blocks.Measure:
     return blocks.Measure(
         w.title(metric), metric, " ".join(filter(None, [about, lower])),
         "" if pd.isna(row["weight"]) else f"{row['weight']:g}",
-        blocks.Coverage(int(row["n"]), int(row["n"]) + sum(lacking.values()), rest),
+        int(row["n"]), int(row["n"]) + sum(lacking.values()), rest,
         w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
         why, "" if why else w.counted(row),
     )  # fmt: skip
@@ -814,7 +809,8 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")
     sentence, (k, n) = w.about(metric).get("headline"), counted(w, metric) if w.shown == gate["system"] else (0, 0)
-    title = w.say("headline.metric" if fails else "headline.open", **said)
+    key = "open" if not fails else "differs" if gate["role"] == "difference" else "metric"
+    title = w.say(f"headline.{key}", **said)
     lead = w.say("headline.asks" if fails else "headline.seen", **said)
     if sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores:  # a weighted rate is no count
         title = sentence.format(k=count(k), n=count(n))

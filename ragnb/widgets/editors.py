@@ -121,7 +121,7 @@ class Twin:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
         self._name, lang = f"rg-twin-{next(numbers)}", self.model.lang
         own = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
-        style, alert = Html(lang, join([rendering.style(notebook=True), own])), Html(lang)
+        style, alert = Html(lang, join([element("style", rendering.style(notebook=True)), own])), Html(lang)
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
         return make("VBox", [style.widget, alert.widget, *children]).add_class("rg-editor")
