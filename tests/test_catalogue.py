@@ -100,9 +100,9 @@ def test_every_code_that_the_library_writes_is_in_the_catalogue():
                 if len(call.args) > place and isinstance(call.args[place], ast.Constant):
                     found.add(call.args[place].value)
             # Rows of notes that may hold: their code stands first in one file, behind the condition in the other.
-            row = isinstance(call, ast.Tuple) and len(call.elts) == 4 and not isinstance(call.elts[3], ast.Constant)
-            if "Told = tuple" in source and row:
-                code = call.elts["Told = tuple[Any" in source]
+            elements = call.elts if isinstance(call, ast.Tuple) else []
+            if "Told = tuple" in source and len(elements) == 4 and not isinstance(elements[3], ast.Constant):
+                code = elements["Told = tuple[Any" in source]
                 found |= {node.value for node in ast.walk(code) if isinstance(node, ast.Constant)}
     found = {code for code in found if isinstance(code, str)}
     assert len(found) > 40
