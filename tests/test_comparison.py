@@ -338,6 +338,18 @@ def test_missing_scores_leave_both_sides_and_are_counted():
     assert [ours.candidate_mean, ours.baseline_mean] == pytest.approx([2.3 / 3, 1.3 / 3])
 
 
+def test_reasons_for_what_is_left_out_are_those_of_the_questions_counted():
+    frame = pair(
+        [0.9, None, 0.4, None, 0.7], [0.5, 0.6, 0.3, 0.2, None], kind=[*"xxyyy"], doc_name=[*"aabcb"]
+    ).assign(**{f"{FAITH}__status": ["ok", "failed", "ok", "failed", "ok", "ok", "ok", "ok", "ok", "missing"]})
+    table = rn.compare(frame, baseline="old", by="kind", doc_weights={"c": 0})
+    slices = [row(table, kind=name) for name in "xy"]
+    assert [(one.n_left_out, one.left_out) for one in slices] == [(1, "new: 1 failed"), (1, "old: 1 missing")]
+    everywhere = compared(frame, doc_weights={"c": 0})
+    assert (everywhere.n_left_out, everywhere.left_out) == (2, "new: 1 failed; old: 1 missing")
+    assert compared(frame).left_out == "new: 2 failed; old: 1 missing"
+
+
 @pytest.mark.parametrize(("metric", "worst"), [(FAITH, 0.0), (NOISE, 1.0)])
 def test_worst_case_is_the_difference_with_the_worst_scores_filled_in(metric, worst):
     frame = pair([0.9, None, 0.4, None, 0.8, None], [0.5, 0.6, None, None, 0.7, 0.3], metric)
