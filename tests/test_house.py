@@ -190,15 +190,14 @@ def module_names(needs: list[str]) -> set[str]:
 
 
 def statements(path: Path) -> int:
-    """Count the statements, so that packing lines gains nothing; no docstrings."""
-    nodes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.stmt)]
-    return sum(not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) for node in nodes)
+    """Count the statements, docstrings too, so that packing lines gains nothing."""
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree(path)))
 
 
 def test_the_library_stays_under_its_ceilings():
     """A step on the way to 13,500 lines and 12,500 statements: these numbers only go down."""
     assert sum(map(code_lines, SOURCES)) <= 17_600
-    assert sum(map(statements, SOURCES)) <= 15_650
+    assert sum(map(statements, SOURCES)) <= 17_220
     assert len(SOURCES) <= 87
     assert len(SOURCES) <= 120
 
