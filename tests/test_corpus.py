@@ -208,3 +208,17 @@ def test_scores_all_alike_count_as_many_samples_as_documents():
     frame = pd.DataFrame({"doc_name": np.repeat([*"abcdefghij"], 30), "faithfulness": [1.0] * 300})
     t = scipy.stats.t.ppf(0.975, 9)
     assert rn.weighted_means(frame).loc[0, "low"] == pytest.approx(1 / (1 + t**2 / 10))
+
+
+def test_the_interval_of_a_group_of_one_document_does_not_depend_on_that_documents_weight():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"faithfulness": rng.random(26), "doc_name": ["a"] * 20 + ["b"] * 6})
+    frame["system"] = ["x"] * 20 + ["y"] * 6
+
+    def of_y(weight):
+        means = rn.weighted_means(
+            frame, corpus="complete", by="system", doc_weights={"a": 1.0, "b": weight}
+        ).set_index(["system", "metric"])
+        return means.loc[("y", "faithfulness"), ["value", "low", "high", "se", "df"]].to_numpy(dtype=float)
+
+    np.testing.assert_allclose(of_y(0.01), of_y(1.0), rtol=1e-12)

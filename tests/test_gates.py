@@ -579,3 +579,10 @@ def test_a_run_is_held_against_its_baseline(tmp_path):
     assert "Faithfulness against the baseline: at least -0.020" in sheet.to_markdown()
     with pytest.raises(RagnbError, match="the scenario names none"):
         rn.assess(tmp_path / "new.csv", gates=gates)
+
+
+def test_a_gate_on_an_absent_metric_knows_whether_that_is_a_rate():
+    means = rn.weighted_means(pd.DataFrame({"clarity": [7.0, 8.0, 9.0]}))
+    gates = [Gate("a", "under_refusal", "<=", 0.05), Gate("b", "faithfulness", ">=", 0.5)]
+    found = rn.check_gates(means, gates=gates)
+    assert found[["outcome", "role"]].to_numpy().tolist() == [["no_data", "rate"], ["no_data", "quality"]]
