@@ -209,3 +209,9 @@ def test_ids_that_are_finer_than_texts_and_texts_that_are_finer_than_ids():
     assert rn.moments(pd.DataFrame(rows)).means()["n_clusters"].tolist() == [3, 3]
     rows["question"] = [f"q{i}" for i in range(5)] + ["q0"]
     assert rn.moments(pd.DataFrame(rows)).means()["n_clusters"].tolist() == [4, 4]
+
+
+def test_scores_all_alike_are_noted_from_two_clusters_on():
+    for n, noted in ((1, False), (2, True)):
+        table = rn.weighted_means(pd.DataFrame({"gain": [3.0] * n}), metrics=ENDLESS[:1])
+        assert (notes(table)["code"] == "all_alike").any() == noted, n

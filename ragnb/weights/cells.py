@@ -420,9 +420,12 @@ class Moments:
         names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
         counts: dict[str, Any] = {name: arrays.pop(name) for name in ("counts", "rows")}
-        if about["version"] == 1:  # products of single rows too, and rows with cluster codes beyond the names
-            arrays["cross"] = arrays["cross"][arrays["n"][arrays["cluster"] < 0] > 1]
-            arrays["cluster"] = np.where(arrays["cluster"] < len(names["clusters"]), arrays["cluster"], -1)
+        several = arrays["n"][arrays["cluster"] < 0] > 1
+        # Files once held the products of single rows, too, and rows with cluster codes beyond the names.
+        if len(several) == len(arrays["cross"]):
+            arrays["cross"] = arrays["cross"][several]
+        arrays["cluster"] = np.where(arrays["cluster"] < len(names["clusters"]), arrays["cluster"], -1)
+        if about["version"] == 1:
             arrays = {"centre": centres(metrics), "weight": np.ones(len(arrays["n"]))} | arrays
         return cls(metrics, Cells(**arrays), **names, **counts)
 
