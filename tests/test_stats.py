@@ -136,3 +136,10 @@ def test_the_interval_of_scores_mostly_at_the_top_covers_their_mean():
     covered = ((low <= 0.95) & (high >= 0.95)).mean()
     assert 0.935 < covered < 0.975
     assert ((plain[0] <= 0.95) & (plain[1] >= 0.95)).mean() < covered - 0.01
+
+
+def test_the_jackknifes_level_is_95_percent_by_default():
+    sums = np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 9.0], [1.0, 5.0]])
+    def found(**how):
+        return stats.jackknife(stats.ratio, sums, np.ones(4), **how)
+    assert found() == found(level=0.95) != found(level=0.9)

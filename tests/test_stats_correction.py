@@ -184,3 +184,9 @@ def test_the_formulas_do_not_load_scipy_stats():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) is False
+
+
+def test_two_labelled_rows_are_enough_for_a_correction_and_one_is_not():
+    assert np.isfinite(stats.ppi_jackknife([3, 4], [2, 4], [3, 4, 5], ends=(1, 5)).value)
+    with pytest.raises(RagnbError, match="1 rows have both"):
+        stats.ppi_jackknife([3, np.nan], [2, 4], [3, 4, 5], ends=(1, 5))
