@@ -16,9 +16,9 @@ from ragnb.errors import RagnbError, unknown
 
 __all__ = [
     "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "balanced_order", "best_constant", "bias",
-    "binomial_power", "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map",
-    "flip_probability", "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se", "kendall",
-    "kendall_of_means", "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed",
+    "binomial_power", "chance_floor", "clustered_mean", "contrast", "design_effect", "draw_test",
+    "fit_map", "flip_probability", "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se",
+    "kendall", "kendall_of_means", "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed",
     "leave_one_out", "limits_of_agreement", "mae", "mean_interval", "p_above", "pooled_variance",
     "ppi_jackknife", "quadratic_kappa", "questions_to_decide", "recalibrate", "resampled_means", "round_half_up",
     "sample_size_exact", "sample_size_normal", "side_is_settled", "slope_on_mean", "stratified_mean",
@@ -539,6 +539,32 @@ def clustered_mean(
     low, high = mean_interval(mean, found.se, g_eff, size, ends, binary=binary, level=level, fraction=fraction)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
+
+
+def contrast(
+    values: Values, inside: Values, clusters: Labels = None, *, weights: Labels = None, counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:  # fmt: skip
+    """Return the mean of the rows inside a group less that of the others, whose clusters they may share.
+
+    Parameters
+    ----------
+    inside : array of bool, shape (n,)
+        Which rows are of the group.
+    values, clusters, weights, counts
+        As in `clustered_mean`.
+
+    Examples
+    --------
+    >>> contrast([1.0, 0.5, 0.5, 0.2], [True, False, True, False], ["a", "a", "b", "b"]).value
+    0.4
+    """
+    rows = complete_rows([values], clusters, counts, weights)
+    group = np.asarray(inside)[rows.kept]
+    sides = [rows.weights * side for side in (group, ~group)]
+    parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
+    sizes = parts[:, 0] + parts[:, 2]
+    return jackknife(lambda s: ratio(s[..., :2]) - ratio(s[..., 2:]), parts, sizes, times=rows.times, level=level)
 
 
 def stratified_se(shares: Array, questions: Array, squares: Array, inflation: Any = 1.0) -> tuple[Array, Array]:

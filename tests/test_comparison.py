@@ -393,6 +393,13 @@ def test_little_overlap_gives_the_difference_over_all_questions_too():
     half = scipy_stats.t.ppf(0.975, rows.sum() ** 2 / (rows**2).sum() - 1) * se
     assert [ours.all_low, ours.all_high] == pytest.approx([whole - half, whole + half])
     assert math.isnan(compared(made()).all_value)
+    # Documents that neither side scored, or that weigh nothing, are no clusters.
+    names = ["d7", "d8", "d9"]
+    for score, weight in ((np.nan, 1), (0.5, 0)):
+        more = pair([score] * 3, [score] * 3, sample_id=["x", "y", "z"], doc_name=names)
+        scores = pd.concat([pair(new, old, doc_name=doc), more])
+        other = compared(scores, doc_weights=dict.fromkeys(names, weight))
+        assert [other.all_value, other.all_low, other.all_high] == pytest.approx([whole, whole - half, whole + half])
 
 
 # Repeats, orientation, totals

@@ -24,7 +24,7 @@ from ragnb.markup import number, percent
 from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
-from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded, complete_rows, ratio
+from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded
 from ragnb.texts import entry, load
 from ragnb.weights import collected, column_names
 from ragnb.weights.columns import as_pandas, coded, opened, swift
@@ -621,7 +621,8 @@ def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataF
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
         for group in np.unique(split["group"]) if split["group"].nunique() > 1 else ():
             inside = split["group"] == group
-            found.append((kind, names[group], split[inside], _beside(split, inside, asked)))
+            rest = stats.contrast(split["judge"] - split["human"], inside, **design(split), level=asked.level)
+            found.append((kind, names[group], split[inside], rest))
     table = []
     for kind, name, part, rest in found:
         own, decisive = (bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction))
@@ -632,19 +633,6 @@ def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataF
     frame = pd.DataFrame(table)
     frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
     return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
-
-
-def _beside(cells: pd.DataFrame, inside: Any, asked: Asked) -> Estimate:
-    """Return the bias in the group less the bias outside it, by the jackknife over clusters."""
-    rows = complete_rows([cells["judge"] - cells["human"]], **design(cells))
-    sides = [rows.weights * side for side in (inside.to_numpy(), ~inside.to_numpy())]
-    parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
-    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=asked.level)
-
-
-def gap(sums: Array) -> Array:
-    """Return the difference of two means, of the sums of the weights and the weighted values of each."""
-    return ratio(sums[..., :2]) - ratio(sums[..., 2:])
 
 
 def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:

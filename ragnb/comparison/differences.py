@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.calibration import read_ratings
-from ragnb.calibration.card import gap, with_ends
+from ragnb.calibration.card import with_ends
 from ragnb.comparison.source import STATES, Pairs, Run, judge_of, need_baseline, paired_runs, rows_of, run_of
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
@@ -22,7 +22,7 @@ from ragnb.errors import RagnbError, listing, need_known, need_whole
 from ragnb.markup import count
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric, note_frame, note_row
-from ragnb.stats import NONE, Estimate, packed, sums_by
+from ragnb.stats import NONE, Estimate
 from ragnb.texts.errors import translated
 from ragnb.weights import column_names
 from ragnb.weights.total import Array, Flags, Total, total_of
@@ -251,7 +251,10 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
     there, only = ~np.isnan(gain) & (v > 0), ~np.isnan(own) & np.isnan(gain) & (v > 0)
     alone, few = only.sum(axis=1).tolist(), found.n < _LITTLE_OVERLAP * (found.n + only.sum())
-    everywhere = all_questions(own[0], own[1], clusters, v, level) if few else NONE
+    everywhere, of_new = NONE, np.repeat([True, False], len(v))
+    if few:  # common questions alone tell little: those of one side count too
+        twice = {"clusters": np.tile(clusters, 2), "weights": np.tile(v, 2)}
+        everywhere = stats.contrast(own.ravel(), of_new, **twice, level=level)
     shown, noise = detectable(found, level), _noise(column.noise[:, kept][:, there], v[there], level)
     times = (shown / abs(found.value)) ** 2 if found.value else np.nan
     constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
@@ -465,19 +468,6 @@ def outcome_of(low: float, high: float, *, margin: float, better: str, p: float 
     if (low > 0 or high < 0) and p < alpha:
         return "better" if (low > 0) == (better == "higher") else "worse"
     return "undecided"
-
-
-def all_questions(
-    new: Array, old: Array, clusters: npt.NDArray[np.intp], weights: Array, level: float
-) -> Estimate:
-    """Return the difference of two means over all questions of each side, clusters shared.
-
-    Where few questions are common, it uses those of one side too: delete-one-cluster jackknife of the difference
-    of the two means.
-    """
-    sides = [(np.where(np.isnan(x), 0.0, weights), np.nan_to_num(x)) for x in (new, old)]
-    sums = sums_by(packed(clusters), np.stack([part for v, x in sides for part in (v, v * x)], axis=1))
-    return stats.jackknife(gap, sums, sums[:, 0] + sums[:, 2], level=level)
 
 
 RIGHT = ("OK", "REFUSAL_OK")
