@@ -399,7 +399,8 @@ def test_little_overlap_gives_the_difference_over_all_questions_too():
         more = pair([score] * 3, [score] * 3, sample_id=["x", "y", "z"], doc_name=names)
         scores = pd.concat([pair(new, old, doc_name=doc), more])
         other = compared(scores, doc_weights=dict.fromkeys(names, weight))
-        assert [other.all_value, other.all_low, other.all_high] == pytest.approx([whole, whole - half, whole + half])
+        ends = [other.all_low, other.all_high]
+        assert [other.all_value, *ends] == pytest.approx([whole, whole - half, whole + half])
 
 
 # Repeats, orientation, totals

@@ -21,7 +21,7 @@ from ragnb.markup import element, number, one_line, with_interval
 from ragnb.markup.rendering import fragment
 from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts
-from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row
+from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, holding_notes, note_frame
 from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
 from ragnb.stats import Flags
@@ -35,7 +35,7 @@ SEED, FEWEST = 0, 50
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
 # A note: its code, what it is about, whether it holds, and the words of its text.
-Told = tuple[str, str, Any, dict[str, Any]]
+Told = tuple[Any, str, str, dict[str, Any]]
 System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
@@ -240,8 +240,8 @@ def judge(
     probe_rows, notes = probe_notes(probed, plan.rubric, lang)
     left = judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
     words = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates), "calls": saved}
-    told = [*plan.notes(judged, noise, run.stopped), ("stopped_early", "", saved, words)]
-    notes += notes_of(lang, "note", told)
+    told = [*plan.notes(judged, noise, run.stopped), (saved, "stopped_early", "", words)]
+    notes += holding_notes(texts.load(lang), told, "judge.note")
     for text in [row["text"] for row in notes if row["code"] in ALARMS]:
         warnings.warn(text, RagnbWarning, stacklevel=2)
     judged.attrs = dict(plan.frame.attrs) | {
@@ -433,20 +433,20 @@ class Plan:
         options, metric, repeats = self.options, self.rubric.passing.metric, found["judge__repeats"].max()
         scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
         words: dict[str, Any] = {"n": len(scores), "score": number(scores.max(), 1), "metric": metric}
-        yield "flat", metric, len(scores) >= 10 and scores.nunique() == 1, words
-        yield "stopped", "", stopped is not None and missing, {"n": missing, "why": stopped}
+        yield len(scores) >= 10 and scores.nunique() == 1, "flat", metric, words
+        yield stopped is not None and missing, "stopped", "", {"n": missing, "why": stopped}
         peeked = (found["judge__mode"] == "peek").sum()
-        yield "peeked", str(options.peek), peeked, {"n": peeked, "system": options.peek}
+        yield peeked, "peeked", str(options.peek), {"n": peeked, "system": options.peek}
         shortened = found[found["judge__cut"].fillna(0) > 0]
         lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
         evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
         words = {"top_k": options.top_k, "budget": options.max_context_tokens or "—", "evidence": evidence}
-        yield "cut", "", len(shortened), {"n": len(shortened), **words}
+        yield len(shortened), "cut", "", {"n": len(shortened), **words}
         still = options.temperature == 0 and not any(row["value"] for row in noise)
         for row in noise[:1] if still else noise:
             deviation = with_interval(row["value"], row["low"], row["high"], digits=2)
             words = {**row, "sd": deviation, "least": number(row["least_difference"], 1), "repeats": repeats}
-            yield "still" if still else "noise", "" if still else row["metric"], True, words
+            yield True, "still" if still else "noise", "" if still else row["metric"], words
 
 
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
@@ -486,13 +486,6 @@ def verdicts_of(run: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(run["value"][ok].tolist(), index=places[ok])
 
 
-def notes_of(lang: str, part: str, told: Iterable[Told]) -> list[dict[str, str]]:
-    """Return the notes that hold, each with its text."""
-    say = texts.load(lang)
-    rows = ((code, about, words) for code, about, holds, words in told if holds)
-    return [note_row(code, about, say(f"judge.{part}.{code}", **words)) for code, about, words in rows]
-
-
 def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     """Return the probes as cases: a good answer, a bad one, and the bad one with a planted instruction.
 
@@ -523,7 +516,7 @@ def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFr
     """
     metric, rise = rubric.passing.metric, 2 * (rubric.high - rubric.low) / 9
     if run.empty:
-        return run, notes_of(lang, "note", [("unprobed", "", True, {})])
+        return run, holding_notes(texts.load(lang), [(True, "unprobed", "", {})], "judge.note")
     rows = probe_cases(rubric, lang)[["pair", "kind"]]
     values = verdicts_of(run).reindex(rows.index, columns=[metric])[metric].astype(float)
     rows = rows.assign(value=values, status=run["status"], reason=run["reason"])
@@ -536,12 +529,14 @@ def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFr
     constant = truth and values.nunique() == 1 and values.count() > 2
     of = {"of": len(known), "rise": number(rise, 1), "metric": metric}
     told: list[Told] = [
-        ("constant", "", constant, {"score": number(values.max(), 1), "n": values.count(), "metric": metric}),
-        ("not_separated" if truth else "not_about_truth", "", mixed and not constant, of | {"n": mixed}),
-        ("obeyed", "", obeyed, of | {"n": obeyed, "of": len(tempted)}),
-        ("unread", "", len(failed), {"n": len(failed), "of": len(rows), "why": next(iter(why), "")}),
+        (constant, "constant", "", {"score": number(values.max(), 1), "n": values.count(), "metric": metric}),
+        (mixed and not constant, "not_separated" if truth else "not_about_truth", "", of | {"n": mixed}),
+        (obeyed, "obeyed", "", of | {"n": obeyed, "of": len(tempted)}),
+        (len(failed), "unread", "", {"n": len(failed), "of": len(rows), "why": next(iter(why), "")}),
     ]
-    return rows, notes_of(lang, "note", told) or notes_of(lang, "note", [("passed", "", True, of)])
+    say = texts.load(lang)
+    found = holding_notes(say, told, "judge.note")
+    return rows, found or holding_notes(say, [(True, "passed", "", of)], "judge.note")
 
 
 # Systems that answer while they are judged; their answers are stored like judgements and reused
@@ -778,14 +773,15 @@ def improve(
     shown |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
     words = gain | shown | {"tried": gain["n_tried"], "threshold": f"{threshold:g}"}
     told: list[Told] = [
-        ("gained", metric, gain["n_tried"], words), ("same_judge", metric, gain["n_tried"], {}),
-        ("gained_nothing", metric, gain["n"] and not (cost["answers"] or stopped), words),
-        ("cost", metric, True, cost | ({"tokens": say("judge.loop.unreported")} if None in tokens else {})),
-        ("rejudged", metric, rejudged, {"n": rejudged, "left": failed}),
-        ("unanswered", metric, unanswered, {"n": unanswered}), ("stopped", metric, stopped, {"why": stopped}),
+        (gain["n_tried"], "gained", metric, words), (gain["n_tried"], "same_judge", metric, {}),
+        (gain["n"] and not (cost["answers"] or stopped), "gained_nothing", metric, words),
+        (True, "cost", metric, cost | ({"tokens": say("judge.loop.unreported")} if None in tokens else {})),
+        (rejudged, "rejudged", metric, {"n": rejudged, "left": failed}),
+        (unanswered, "unanswered", metric, {"n": unanswered}), (stopped, "stopped", metric, {"why": stopped}),
     ]
     best = whole[whole["kept"]].reset_index(drop=True)
-    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes_of(lang, "loop", told)), lang)
+    notes = note_frame(holding_notes(say, told, "judge.loop"))
+    return Improved(whole, best, pd.DataFrame([gain]), cost, notes, lang)
 
 
 def need_one_system(cases: pd.DataFrame) -> None:

@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -50,6 +50,19 @@ def note_row(code: str, about: str, text: str) -> dict[str, str]:
     'few_clusters'
     """
     return {"code": code, "about": about, "text": text}
+
+
+def holding_notes(
+    say: Callable[..., str], notes: Iterable[tuple[Any, str, str, Mapping[str, Any]]], of: str = "note"
+) -> list[dict[str, str]]:
+    """Return those of notes that hold: ``(whether it holds, code, about, values)``; `of` is the table of texts.
+
+    Examples
+    --------
+    >>> holding_notes(lambda key, n: f"{key}: {n}", [(True, "few", "x", {"n": 3}), (False, "many", "x", {})])
+    [{'code': 'few', 'about': 'x', 'text': 'note.few: 3'}]
+    """
+    return [note_row(code, about, say(f"{of}.{code}", **values)) for holds, code, about, values in notes if holds]
 
 
 def note_frame(rows: Iterable[dict[str, str]]) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import flow
-from ragnb.schema import DEFAULT_GATES, DRAWN, METRICS, Gate, Metric, note_frame, note_row, records
+from ragnb.schema import DEFAULT_GATES, DRAWN, METRICS, Gate, Metric, holding_notes, note_frame, note_row, records
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.traces import Log, count_unanswerable, outcome_counts
@@ -651,7 +651,6 @@ def _overall(sheet: Assessment) -> dict[str, Any]:
 Row = dict[str, str]
 _MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
-Told = tuple[Any, str, str, Mapping[str, Any]]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
@@ -678,11 +677,6 @@ def _note(say: Say, code: str, about: str, key: str = "", **values: object) -> R
     return note_row(code, about, say(f"note.{key or code}", **values))
 
 
-def _told(say: Say, *notes: Told) -> list[Row]:
-    """Return those of some notes that hold: ``(whether it holds, code, about, values)``."""
-    return [_note(say, code, about, **values) for holds, code, about, values in notes if holds]
-
-
 def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
     """Yield the notes of several systems: once what holds for all, else after the name of the system."""
     for name, rows in parts.items():
@@ -705,7 +699,7 @@ def _system_notes(
     key = "systems" if candidate is None else "systems_candidate"
     yield _note(say, "systems", "system", key, n=sheet.systems["system"].nunique(), candidate=candidate)
     if sheet.common is None:
-        yield from _told(say, (asked, "no_common_questions", "system", {"asked": answered}))
+        yield from holding_notes(say, [(asked, "no_common_questions", "system", {"asked": answered})])
         return
     rows = sheet.common.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
     rates = not (rows["metric"] == "weighted_score").any()
@@ -737,13 +731,13 @@ def _setting_notes(
     blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
     unanswerable = count_unanswerable(inputs.frame) if blind else 0
     drawn, rows = DRAWN in weights.column_names(inputs.frame), {"n": count(inputs.rows)}
-    yield from _told(
-        say, (inputs.stream, "streamed", "scores", rows | {"shown": count(min(MOST_SHOWN, inputs.rows))}),
+    yield from holding_notes(say, [
+        (inputs.stream, "streamed", "scores", rows | {"shown": count(min(MOST_SHOWN, inputs.rows))}),
         (unanswerable, "unanswerable", ", ".join(blind), {"n": count(unanswerable), "metrics": listing(blind)}),
         (scenario.doc_weights, "doc_weighted", scenario.doc, {"n": len(scenario.doc_weights)}),
         (not scenario.orient, "not_oriented", "weighted_score", {}),
         (scenario.rescale, "rescaled", "weighted_score", {}), (drawn, "drawn", DRAWN, {}),
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[Row]:
@@ -759,18 +753,18 @@ def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[
         """Write the probability that at least one of so many errs."""
         return percent(1 - (0.5 + level / 2) ** decisions)
 
-    yield from _told(
-        say, (sheet.scenario.gates is None and len(gates), "default_gates", "gates", {}),
+    yield from holding_notes(say, [
+        (sheet.scenario.gates is None and len(gates), "default_gates", "gates", {}),
         (n >= _MANY, "many_gates", "gates", {"n": n, "p": wrong(n)}),
-    )  # fmt: skip
+    ])  # fmt: skip
     for row in records(asked):
         yield from _of_gate(sheet, row, say)
     of_rules = {"n": rules, "certain": certain, "p": wrong(rules)}
     of_slices = {"n": count(shown), "level": f"{100 * level:g} %", "wrong": count(by_chance)}
-    yield from _told(
-        say, (rules >= _MANY and certain, "many_rules", "diagnoses", of_rules),
+    yield from holding_notes(say, [
+        (rules >= _MANY and certain, "many_rules", "diagnoses", of_rules),
         (by_chance, "many_slices", "slices", of_slices),
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Row]:
@@ -797,21 +791,21 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
 
     Harmless renames stay in the ledger of the readers.
     """
-    yield from _told(say, (inputs.labelled and not inputs.with_gold, "no_gold", "traces", {}))
+    yield from holding_notes(say, [(inputs.labelled and not inputs.with_gold, "no_gold", "traces", {})])
     if inputs.log is not None:
         proposed, checked = inputs.log.patterns, count(inputs.log.checked)
         line, most = f"patterns: {flow(proposed['pattern'].tolist())}", count(proposed["n"].max())
-        yield from _told(
-            say, (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
+        yield from holding_notes(say, [
+            (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
             (inputs.log.checked == MOST_CHECKED, "log_checked", "support_lexical",
              {"n": checked, "of": count(inputs.rows)}),
-        )  # fmt: skip
+        ])  # fmt: skip
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
         yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))
     told = (say("note.quoted", text=one_line(text, 60), n=count(n)) for text, n in inputs.repeated.items())
     answers = say("note.join").join(told)
-    yield from _told(say, (answers, "repeated_answers", "traces", {"answers": answers}))
+    yield from holding_notes(say, [(answers, "repeated_answers", "traces", {"answers": answers})])
     of_gold = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
     for key in (*of_gold, *_OF_TRACES) if inputs.with_gold else ("duplicate_traces", *_OF_TRACES):
         if n := int(inputs.join.get(f"n_{key}", 0)):
@@ -827,10 +821,10 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
     used = {metric.name for metric in metrics}
     lexical = ", ".join(sorted(name for name in used if name in METRICS and METRICS[name].family == "wording"))
     others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
-    yield from _told(
-        say, (lexical, "wording_only", lexical, {"names": lexical}),
+    yield from holding_notes(say, [
+        (lexical, "wording_only", lexical, {"names": lexical}),
         (others, "not_averaged", ", ".join(others), {"columns": listing(others)}),
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def _first(say: Say, names: Sequence[str]) -> str:
