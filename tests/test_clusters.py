@@ -109,6 +109,18 @@ def test_rows_without_a_document_go_by_question_where_others_go_by_document(engi
     assert within.pooled().means()["n_clusters"].tolist() == [5, 5]
 
 
+def test_within_a_document_the_questions_that_repeat_are_clusters(engine):
+    columns = {"doc_name": [*"aaaabbbb"], "question": ["q1", "q1", "q2", "q3", "q4", "q4", "q5", "q5"]}
+    columns["faithfulness"] = [0.1, 0.2, 0.9, 0.6, 0.5, 0.3, 1.0, 0.8]
+    table = rn.weighted_means(on(engine, columns), by="doc_name")
+    for place, row in table.query("metric == 'faithfulness'").set_index("doc_name").iterrows():
+        own = [doc == place for doc in columns["doc_name"]]
+        scores, asked = (np.array(columns[name])[own] for name in ("faithfulness", "question"))
+        want = stats.clustered_mean(scores, asked, ends=(0, 1))
+        assert (row["cluster_unit"], row["n_clusters"]) == ("question", len({*asked}))
+        assert row[["se", "low", "high"]].tolist() == pytest.approx([want.se, want.low, want.high])
+
+
 def test_lists_of_turns_tell_questions_too():
     turns = [[{"role": "user", "content": text}] for text in "aabb"]
     frame = pd.DataFrame({"question": turns, "faithfulness": [0.1, 0.2, 0.3, 0.4]})

@@ -89,6 +89,11 @@ def test_kendall_by_system_is_scipys_of_the_systems_means(rows, systems):
     if np.isfinite(want) and np.isfinite(without).all():
         se = np.sqrt((len(kept) - 1) / len(kept) * np.sum((without - want) ** 2))
         assert found.se == pytest.approx(se, abs=1e-9)
+        if abs(want) < 1 and se > 1e-9:  # the interval is made on Fisher's z, by the delta method
+            df = max(len(judge) ** 2 / (np.bincount(cluster) ** 2).sum() - 1, 1)
+            half = scipy_stats.t.ppf(0.975, df) * se / (1 - want**2)
+            ends = np.tanh([np.arctanh(want) - half, np.arctanh(want) + half])
+            assert [found.low, found.high] == pytest.approx(ends, abs=1e-6)
 
 
 def test_kendall_of_continuous_scores_is_scipys():

@@ -479,8 +479,9 @@ def test_bad_tables_are_refused_in_words():
         rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), metrics=["faithfulness", "faithfulness"])
     with pytest.raises(RagnbError, match="column='dok' is not known"):
         rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), doc="dok")
-    with pytest.raises(RagnbError, match="level=95"):
-        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), level=95)
+    for level in (0, 1, 95):
+        with pytest.raises(RagnbError, match=f"level={level} must lie between 0 and 1"):
+            rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), level=level)
     with pytest.raises(RagnbError, match="no finite range"):
         frame = pd.DataFrame({"latency": [0.5]})
         rn.weighted_means(frame, metrics=[rn.Metric("latency", 0, math.inf, better="lower")])
