@@ -260,7 +260,8 @@ def test_files_of_earlier_versions_are_read_and_merged(version, kind, ends):
     rows = rows.drop(columns="doc_name") if kind == "lone" else rows
     first, second = (Moments.from_parquet(EARLIER / f"v{version}_{kind}{k}.parquet") for k in (0, 1))
     numbers = ["value", "low", "high", "se", "df", "n", "n_clusters"]
-    for found, of in ((first, rows[: ends[0]]), (first.merge(second), rows[: ends[1]])):
+    today = moments(rows[ends[0] : ends[1]])
+    for found, of in ((first, rows[: ends[0]]), *((first.merge(one), rows[: ends[1]]) for one in (second, today))):
         for weights in (None, {"faithfulness": 2.0, "context_recall": 1.0}):
             means, expected = found.means(metric_weights=weights), rn.weighted_means(of, metric_weights=weights)
             np.testing.assert_allclose(means[numbers].astype(float), expected[numbers].astype(float), atol=1e-12)

@@ -20,7 +20,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-from ragnb.schema import DRAWN, RESULT_COLUMNS, Metric
+from ragnb.schema import DRAWN, METRICS, RESULT_COLUMNS, Metric
 from ragnb.stats import sums_by
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
@@ -31,6 +31,7 @@ Counts = npt.NDArray[np.int64]
 Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
 VERSION = 2  # 1 had neither questions nor centres
 _SMALL = 2**15  # codes that need no ranking, however few the rows are
+_DESCRIPTION = ("family", "needs", "aliases", "variant")  # of a metric, which may change; its numbers stay
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
 
 
@@ -415,7 +416,8 @@ class Moments:
                 f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION} and before; "
                 "write it again"
             )
-        metrics = tuple(Metric(**metric) for metric in about["metrics"])
+        today = {name: {key: getattr(known, key) for key in _DESCRIPTION} for name, known in METRICS.items()}
+        metrics = tuple(Metric(**metric | today.get(metric["name"], {})) for metric in about["metrics"])
         arrays = {n: frame[n].drop_nulls().to_numpy().reshape(shape) for n, shape in about["shapes"].items()}
         names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
