@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from jackknifed import wide
+from scipy import stats as scipy_stats
 
 import ragnb as rn
 from ragnb import calibration, stats
@@ -55,6 +56,21 @@ def test_of_independent_rows_it_is_the_variance_of_a_draw_without_replacement():
     shuffled = np.array([rng.permutation(scores) for _ in range(4000)])
     gaps = np.abs(shuffled[:, :40].mean(axis=1) - shuffled[:, 40:].mean(axis=1))
     assert found.p == pytest.approx(np.mean(gaps >= abs(found.labelled - found.rest)), abs=0.03)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("n", [8, 32])
+def test_the_tails_of_few_lopsided_labels_are_pearsons_type_iii(n, turn):
+    rng = np.random.default_rng(3)
+    scores = turn * rng.exponential(size=40) ** 2
+    found = stats.draw_test(scores[:n], scores[n:])
+    lopsided = scipy_stats.skew(scores) * (40 - 2 * n) / np.sqrt(40 * n * (40 - n))
+    # The skewness of the gap over every draw of so many rows, but for the 40 that is 38 of a finite population.
+    gaps = [shuffled[:n].mean() for shuffled in (rng.permutation(scores) for _ in range(20_000))]
+    assert scipy_stats.skew(gaps) == pytest.approx(lopsided, abs=0.08)
+    of_gap = scipy_stats.pearson3(lopsided)
+    tail = scipy_stats.norm.ppf(min(of_gap.cdf(found.z), of_gap.sf(found.z)))
+    assert found.p == pytest.approx(2 * scipy_stats.t.cdf(tail, 39), rel=1e-9)
 
 
 DRAWS = {
