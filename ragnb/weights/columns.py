@@ -180,8 +180,7 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
         return nw.when(~key.is_nan()).then(key)
-    categorical = kind in (nw.Categorical, nw.Enum) and not frame.implementation.is_polars()
-    return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or categorical else key
+    return key.cast(nw.String) if kind.is_integer() or kind in (nw.Date, nw.Categorical, nw.Enum) else key
 
 
 def score_of(name: str, kind: Any) -> nw.Expr:
