@@ -40,6 +40,12 @@ OTHER: dict[type, Any] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
+# Coverage's own contexts do not see the tests that hypothesis runs.
+CONTEXTS = """from coverage import Coverage
+
+def pytest_runtest_setup(item):
+    Coverage.current().switch_context(item.nodeid.partition("[")[0])
+"""
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
 PATIENCE = 240
 
@@ -117,21 +123,19 @@ def run(root: Path, *words: str, limit: float | None = None) -> int:
 
 def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     """Run the tests once and return those that run each line of the library, those of few lines first."""
-    settings = root / ".coveragerc"
-    settings.write_text("[run]\nsource = ragnb\ndynamic_context = test_function\n", encoding="utf-8")
+    (root / "contexts.py").write_text(CONTEXTS, encoding="utf-8")
     files = [str(path) for pattern in TESTS for path in sorted((root / "tests").glob(pattern))]
-    if run(root, "-m", "coverage", "run", *PYTEST, *files):
+    if run(root, "-m", "coverage", "run", "--source=ragnb", *PYTEST, "-p", "contexts", *files):
         raise SystemExit("the tests fail before anything is changed")
     found: dict[tuple[str, int], list[str]] = {}
     with sqlite3.connect(root / ".coverage") as data:
         rows = data.execute(
             "select file.path, context.context, numbits from line_bits join file on file.id = file_id "
-            "join context on context.id = context_id where context like 'tests.%test!_%' escape '!'"
+            "join context on context.id = context_id where context <> ''"
         ).fetchall()
-    size = Counter(context for _, context, _ in rows)
-    for path, context, lines in sorted(rows, key=lambda row: size[row[1]]):
-        module, function = context.rsplit(".", 1)
-        test, file = f"{module.replace('.', '/')}.py::{function}", str(Path(path).relative_to(root))
+    size = Counter(test for _, test, _ in rows)
+    for path, test, lines in sorted(rows, key=lambda row: size[row[1]]):
+        file = str(Path(path).relative_to(root))
         for line in (8 * at + bit for at, byte in enumerate(lines) if byte for bit in range(8) if byte & 1 << bit):
             found.setdefault((file, line), []).append(test)
     return found
