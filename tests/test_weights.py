@@ -15,6 +15,7 @@ from scipy import stats as scipy_stats
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.texts import load
 from ragnb.weights import notes
 from ragnb.widgets import WeightEditor
 
@@ -543,6 +544,10 @@ def test_notes_say_what_a_reader_must_know(lang):
     assert set(alone["code"]) == {"rows_independent", "one_row"}
     few = frame.assign(doc_name=["abcd"[i % 4] for i in range(39)])
     assert "4" in notes(rn.weighted_means(few), lang=lang).set_index("code").loc["few_clusters", "text"]
+    for n, key in ((5, "few_clusters_counted"), (6, "few_clusters")):  # few enough for n to be what they are
+        even = frame.head(30).assign(doc_name=[*"abcdef"[:n]] * (30 // n))
+        text = notes(rn.weighted_means(even), lang=lang).set_index("code").loc["few_clusters", "text"]
+        assert text == load(lang)(f"note.{key}", n=n)
     many = frame.assign(doc_name=[f"d{i}" for i in range(39)])
     assert notes(rn.weighted_means(many), lang=lang).empty
     turned = notes(rn.weighted_means(many.rename(columns={"faithfulness": "noise_sensitivity"})), lang=lang)
