@@ -1061,8 +1061,6 @@ def kendall(
     """
     rows = complete_rows([_rounded(judge, digits), _rounded(human, digits)], clusters, counts)
     x, y = rows.columns
-    if not len(x):
-        return NONE
     pooled = _concordance(np.zeros(len(x), dtype=np.intp), x, y, rows.counts)
     inside = _concordance(rows.code, x, y, rows.inside)
     lost = (2 * pooled - inside).T  # a pair of two clusters is lost with either, one within a cluster once
@@ -1090,8 +1088,6 @@ def kendall_within(
     """
     rows = complete_rows([_rounded(judge, digits), _rounded(human, digits)], clusters, counts)
     x, y = rows.columns
-    if not len(x):
-        return NONE
     each = _tau(rows.sums(*_concordance(rows.code, x, y, rows.inside).T))
     used = np.isfinite(each)
     if not used.any():
@@ -1147,7 +1143,7 @@ def _tau(sums: Array) -> Array:
 def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     """Columns of Σ sgn(x)sgn(y), Σ |sgn x|, Σ |sgn y| over the pairs of each row within its group."""
     nx, ny = np.unique(x, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
-    kx, ky = int(nx.max()) + 1, int(ny.max()) + 1
+    kx, ky = int(nx.max(initial=0)) + 1, int(ny.max(initial=0)) + 1
     cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
     size: Array = np.bincount(at, weights=weights).astype(float)
     own, a, b = cell // ky // kx, cell // ky % kx, cell % ky
