@@ -9,10 +9,10 @@ import json
 import pandas as pd
 import polars as pl
 import pytest
+from reading import refused, rows
 
 import ragnb as rn
 from ragnb.calibration import RATING_ALIASES, read_judged, read_ratings
-from ragnb.errors import RagnbError
 
 WIDE = [
     {"item_id": item, "system": system, "dimension": "accuracy", "judge": judge, "human1": one, "human2": two,
@@ -33,18 +33,6 @@ LONG = [
 
 def lossy(frame, what):
     return [(row["column"], row["detail"], row["n"]) for row in frame.attrs["lossy"] if row["what"] == what]
-
-
-def rows(frame, *columns):
-    cells = frame[list(columns)].astype(object)
-    return [tuple(None if pd.isna(c) else c for c in row) for row in cells.itertuples(index=False)]
-
-
-def refused(call, *words):
-    with pytest.raises(RagnbError) as caught:
-        call()
-    for word in words:
-        assert word in str(caught.value), f"{word!r} not in: {caught.value}"
 
 
 def write(folder, form, records):
@@ -318,19 +306,16 @@ def test_unrated_items_of_a_second_table_do_not_come_back():
 
 def test_judged_items_are_read_without_people():
     assert rows(read_judged([{"id": "a", "judge": 3}]), "item_id", "judge") == [("a", 3)]
-    assert rows(read_judged(JUDGED), "item_id", "dimension", "judge")[:2] == [
-        ("a", "accuracy", 10),
-        ("a", "clarity", 7),
-    ]
+    read = rows(read_judged(JUDGED), "item_id", "dimension", "judge")
+    assert read[:2] == [("a", "accuracy", 10), ("a", "clarity", 7)]
     assert set(read_judged(JUDGED, dimensions=["clarity"])["dimension"]) == {"clarity"}
     refused(lambda: read_judged(JUDGED, dimensions=["clarty"]), "'clarty' is not a column", "you mean 'clarity'")
     refused(lambda: read_judged([{"id": "a", "question": "q"}]), "contains no judge scores")
 
 
 def test_a_second_table_about_other_items_is_refused():
-    refused(
-        lambda: read_ratings(SHEET, judged=[{"id": "z", "accuracy": 1, "clarity": 2}]), "no item in it is in", "z"
-    )
+    others = [{"id": "z", "accuracy": 1, "clarity": 2}]
+    refused(lambda: read_ratings(SHEET, judged=others), "no item in it is in", "z")
 
 
 def test_a_second_table_comes_before_the_judge_of_the_first():
