@@ -425,14 +425,6 @@ def test_long_texts_are_cut_with_an_ellipsis_and_more_questions_share_the_room()
     assert len(page.encode()) < 2_000_000
 
 
-def test_ids_that_come_twice_and_odd_ids_have_places_of_their_own():
-    scores = frame(6, sample_id=["a", "a", "a~2", "b c", "50%", "甲"])
-    keys = [row.key for row in samples_of(rn.assess(scores)).rows]
-    places = [attrs["id"] for _, attrs in Reader(html_of(rn.assess(scores), "questions")).tags if "id" in attrs]
-    assert len(set(keys)) == 6
-    assert len(places) == len(set(places))
-
-
 def test_a_question_says_which_scores_are_missing_and_why():
     gaps = [0.5, None, None, 0.9, 0.5, 0.6]
     scores = frame(faithfulness=gaps, answer_relevancy=gaps)
