@@ -492,23 +492,20 @@ def test_a_column_of_their_own_tells_questions():
     assert compared(renamed, on="qid").n_common == 48
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "baseline"),
-        ({"baseline": "odl"}, "did you mean 'old'"),
-        ({"baseline": "old", "candidate": "nwe"}, "did you mean 'new'"),
-        ({"baseline": "new", "candidate": "new"}, "compared with itself"),
-        ({"baseline": "old", "primary": "faithfullness"}, "did you mean 'faithfulness'"),
-        ({"baseline": "old", "margin": {"faithfullness": 0.1}}, "did you mean 'faithfulness'"),
-        ({"baseline": "old", "margin": 0}, "margin=0"),
-        ({"baseline": "old", "margin": -0.1}, "margin=-0.1"),
-        ({"baseline": "old", "margin": True}, "margin=True"),
-        ({"baseline": "old", "by": "knd"}, "did you mean 'kind'"),
-        ({"baseline": pd.DataFrame({"sample_id": ["q000"], "context_recall": [0.5]})}, "share no metric"),
-        ({"baseline": pd.DataFrame({"sample_id": ["x"], FAITH: [0.5]}), "candidate": "new"}, "no question in"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), [
+    ({}, "baseline"),
+    ({"baseline": "odl"}, "did you mean 'old'"),
+    ({"baseline": "old", "candidate": "nwe"}, "did you mean 'new'"),
+    ({"baseline": "new", "candidate": "new"}, "compared with itself"),
+    ({"baseline": "old", "primary": "faithfullness"}, "did you mean 'faithfulness'"),
+    ({"baseline": "old", "margin": {"faithfullness": 0.1}}, "did you mean 'faithfulness'"),
+    ({"baseline": "old", "margin": 0}, "margin=0"),
+    ({"baseline": "old", "margin": -0.1}, "margin=-0.1"),
+    ({"baseline": "old", "margin": True}, "margin=True"),
+    ({"baseline": "old", "by": "knd"}, "did you mean 'kind'"),
+    ({"baseline": pd.DataFrame({"sample_id": ["q000"], "context_recall": [0.5]})}, "share no metric"),
+    ({"baseline": pd.DataFrame({"sample_id": ["x"], FAITH: [0.5]}), "candidate": "new"}, "no question in"),
+])
 def test_what_does_not_fit_is_refused_with_the_next_step(options, words):
     with pytest.raises(RagnbError, match=words):
         rn.compare(made(), **options)

@@ -254,26 +254,23 @@ def test_what_cannot_be_corrected_says_so():
     assert "There are no judged rows beyond" in corrected_mean(few).iloc[0]["note"]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' does not exist"),
-        (lambda few, more: (few, more.drop(columns="judge"), {}), "judged: column='judge' does not exist"),
-        (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
-        (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' does not exist"),
-        (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' does not exist"),
-        (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
-        (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
-        (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human score"),
-        (lambda few, more: (few, more, {"scale": (1, 4)}), "outside the scale 1 to 4"),
-        (lambda few, more: (few, more.assign(judge=-1), {}), "judged: row 30: column 'judge': found -1"),
-        (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
-        (lambda few, more: (few, more.assign(judge=np.inf), {}), "judged: column 'judge' holds an infinite"),
-        (lambda few, more: (few, more, {"level": 95}), "level=95"),
-        (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
-        (lambda few, more: ("few.csv", more, {}), "not a data frame"),
-    ],
-)
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' does not exist"),
+    (lambda few, more: (few, more.drop(columns="judge"), {}), "judged: column='judge' does not exist"),
+    (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
+    (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' does not exist"),
+    (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' does not exist"),
+    (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
+    (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
+    (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human score"),
+    (lambda few, more: (few, more, {"scale": (1, 4)}), "outside the scale 1 to 4"),
+    (lambda few, more: (few, more.assign(judge=-1), {}), "judged: row 30: column 'judge': found -1"),
+    (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
+    (lambda few, more: (few, more.assign(judge=np.inf), {}), "judged: column 'judge' holds an infinite"),
+    (lambda few, more: (few, more, {"level": 95}), "level=95"),
+    (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
+    (lambda few, more: ("few.csv", more, {}), "not a data frame"),
+])
 def test_bad_input_is_refused_with_the_next_step(change, words):
     few, more, options = change(*draw(11))
     with pytest.raises(RagnbError, match=words):

@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragnb import texts
-from ragnb.diagnostics import (
-    MODES,
-    RULES,
-    diagnose,
-    failure_modes,
-    failure_summary,
-    least_set_note,
-    rule_texts,
-)
+from ragnb.diagnostics import MODES, RULES, diagnose, failure_modes, failure_summary, least_set_note, rule_texts
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import METRICS, Gate, Metric, Rule
 from ragnb.weights import weighted_means

@@ -681,9 +681,7 @@ def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
     for call in (rn.label_traces, rn.refusal_metrics):
         with pytest.raises(RagnbError, match=r"is not a data frame; .*(rn\.read_traces|pd\.DataFrame)"):
             call(thing)
-    with pytest.raises(
-        RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"
-    ):
+    with pytest.raises(RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"):
         rn.check_gates(thing)
     with pytest.raises(RagnbError, match=r"neither a frame of cases nor a list of EvalCase; rn\.read_cases\("):
         rn.applicable_metrics(thing)

@@ -49,24 +49,21 @@ def junit(gates):
 # Outcomes
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "op", "outcome", "blocks"),
-    [
-        (0.9, 0.85, 0.95, ">=", "pass", False),
-        (0.9, 0.80, 0.95, ">=", "pass", False),
-        (0.9, 0.75, 0.95, ">=", "undecided", False),
-        (0.7, 0.60, 0.85, ">=", "undecided", True),
-        (0.7, 0.60, 0.80, ">=", "undecided", True),
-        (0.7, 0.60, 0.75, ">=", "fail", True),
-        (0.7, 0.60, 0.75, "<=", "pass", False),
-        (0.7, 0.60, 0.80, "<=", "pass", False),
-        (0.9, 0.75, 0.95, "<=", "undecided", True),
-        (0.9, 0.85, 0.95, "<=", "fail", True),
-        (0.9, math.nan, math.nan, ">=", "undecided", False),
-        (0.7, math.nan, math.nan, ">=", "undecided", True),
-        (math.nan, math.nan, math.nan, ">=", "no_data", True),
-    ],
-)
+@pytest.mark.parametrize(("value", "low", "high", "op", "outcome", "blocks"), [
+    (0.9, 0.85, 0.95, ">=", "pass", False),
+    (0.9, 0.80, 0.95, ">=", "pass", False),
+    (0.9, 0.75, 0.95, ">=", "undecided", False),
+    (0.7, 0.60, 0.85, ">=", "undecided", True),
+    (0.7, 0.60, 0.80, ">=", "undecided", True),
+    (0.7, 0.60, 0.75, ">=", "fail", True),
+    (0.7, 0.60, 0.75, "<=", "pass", False),
+    (0.7, 0.60, 0.80, "<=", "pass", False),
+    (0.9, 0.75, 0.95, "<=", "undecided", True),
+    (0.9, 0.85, 0.95, "<=", "fail", True),
+    (0.9, math.nan, math.nan, ">=", "undecided", False),
+    (0.7, math.nan, math.nan, ">=", "undecided", True),
+    (math.nan, math.nan, math.nan, ">=", "no_data", True),
+])
 def test_outcome_reads_the_interval_and_blocks_reads_the_value(value, low, high, op, outcome, blocks):
     found = decide(value, low, high, op)
     assert (found["outcome"], found["blocks"]) == (outcome, blocks)
@@ -270,13 +267,10 @@ def test_a_flip_is_missing_where_another_policy_decides_or_nothing_tells_the_noi
     assert math.isnan(check_gates(means.drop(columns="se"), gates=gate).loc[0, "p_flip"])
 
 
-@pytest.mark.parametrize(
-    ("policy", "value", "blocks"),
-    [
-        ("value", 0.84, False), ("value", 0.76, True), ("block", 0.84, True), ("block", 0.76, True),
-        ("pass", 0.84, False), ("pass", 0.76, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("policy", "value", "blocks"), [
+    ("value", 0.84, False), ("value", 0.76, True), ("block", 0.84, True), ("block", 0.76, True),
+    ("pass", 0.84, False), ("pass", 0.76, False),
+])  # fmt: skip
 def test_an_inconclusive_gate_blocks_by_its_policy(policy, value, blocks):
     gate = Gate("G", "compliance", ">=", 0.8, undecided=policy)
     found = check_gates(designed(value, 84), gates=[gate])
@@ -307,15 +301,12 @@ def test_the_second_low_end_is_what_documents_that_fail_unseen_leave():
     assert scaled["low_if"] == pytest.approx(1 + 9 * row["low_if"])
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
-        documents(n=60),  # so many documents that few could have failed unseen
-        documents(m=2),  # so few questions each that a document is hardly one
-        documents().assign(faithfulness=lambda x: x["faithfulness"] * (x["doc_name"] != "d3")),  # one did fail
-        documents().drop(columns="doc_name"),
-    ],
-)
+@pytest.mark.parametrize("frame", [
+    documents(n=60),  # so many documents that few could have failed unseen
+    documents(m=2),  # so few questions each that a document is hardly one
+    documents().assign(faithfulness=lambda x: x["faithfulness"] * (x["doc_name"] != "d3")),  # one did fail
+    documents().drop(columns="doc_name"),
+])
 def test_there_is_no_second_low_end_where_it_says_nothing(frame):
     assert weighted_means(frame)[["low_if", "share_unseen"]].isna().all(axis=None)
 
@@ -486,17 +477,14 @@ def compared(low, high, better="higher", value=None):
     return pd.DataFrame([row | {"better": better, "range_low": 0.0, "range_high": 1.0}])
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "better", "outcome", "blocks"),
-    [
-        (-0.02, 0.03, "higher", "pass", False),
-        (-0.0200001, 0.03, "higher", "undecided", False),
-        (-0.05, -0.0200001, "higher", "fail", True),
-        (-0.05, -0.02, "higher", "undecided", True),
-        (-0.03, 0.02, "lower", "pass", False),
-        (0.0200001, 0.05, "lower", "fail", True),
-    ],
-)
+@pytest.mark.parametrize(("low", "high", "better", "outcome", "blocks"), [
+    (-0.02, 0.03, "higher", "pass", False),
+    (-0.0200001, 0.03, "higher", "undecided", False),
+    (-0.05, -0.0200001, "higher", "fail", True),
+    (-0.05, -0.02, "higher", "undecided", True),
+    (-0.03, 0.02, "lower", "pass", False),
+    (0.0200001, 0.05, "lower", "fail", True),
+])
 def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, blocks):
     gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
     row = check_differences(compared(low, high, better), gates=[gate]).iloc[0]
@@ -525,17 +513,14 @@ def test_a_gate_without_a_baseline_has_no_data_and_blocks():
         check_gates(pd.DataFrame({"metric": []}), gates=[gate])
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"op": ">="}, "is required"),
-        ({"threshold": 0.5}, "is required"),
-        ({}, "is required"),
-        ({"op": ">=", "threshold": 1, "by": 0.1}, "requires not_worse_than"),
-        ({"op": ">=", "threshold": 1, "not_worse_than": "baseline"}, "leave it out"),
-        ({"op": ">=", "threshold": 1, "undecided": "maybe"}, "'value', 'block' or 'pass'"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "words"), [
+    ({"op": ">="}, "is required"),
+    ({"threshold": 0.5}, "is required"),
+    ({}, "is required"),
+    ({"op": ">=", "threshold": 1, "by": 0.1}, "requires not_worse_than"),
+    ({"op": ">=", "threshold": 1, "not_worse_than": "baseline"}, "leave it out"),
+    ({"op": ">=", "threshold": 1, "undecided": "maybe"}, "'value', 'block' or 'pass'"),
+])
 def test_a_gate_asks_for_a_threshold_or_for_a_baseline_and_for_a_known_policy(settings, words):
     with pytest.raises(ValueError, match=words):
         Gate("recall", "recall", **settings)

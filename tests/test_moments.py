@@ -153,16 +153,13 @@ def test_many_blocks_merge_into_the_moments_of_all_rows():
     close(merged.means(**weights), whole.means(**weights))
 
 
-@pytest.mark.parametrize(
-    ("what", "options"),
-    [
-        ("metrics", {"metrics": "faithfulness"}),
-        ("metrics", {"metrics": [rn.Metric("faithfulness", 0, 2), "context_recall"]}),
-        ("by", {"by": "talk"}),
-        ("doc", {"doc": "talk"}),
-        ("cluster", {"cluster": "talk"}),
-    ],
-)
+@pytest.mark.parametrize(("what", "options"), [
+    ("metrics", {"metrics": "faithfulness"}),
+    ("metrics", {"metrics": [rn.Metric("faithfulness", 0, 2), "context_recall"]}),
+    ("by", {"by": "talk"}),
+    ("doc", {"doc": "talk"}),
+    ("cluster", {"cluster": "talk"}),
+])
 def test_moments_made_in_another_way_are_not_merged(what, options):
     frame = pd.DataFrame({"faithfulness": [0.5], "context_recall": [1.0], "doc_name": ["a"], "talk": ["t"]})
     with pytest.raises(RagnbError, match=f"different {what} cannot be merged"):

@@ -171,9 +171,7 @@ RECORDS_OF_TOOLS = {
         read_scores, [{**PROMPT, "promptIdx": i, "namedScores": {"faithfulness": i}} for i in (0, 1)],
         {"sample_id": ["0", "0"], "system": ["x prompt 0", "x prompt 1"], "faithfulness": [0, 1]},
     ),
-    "a failed assertion of promptfoo is a score of zero": (
-        read_scores, [FAILED], {"faithfulness": [0]},
-    ),
+    "a failed assertion of promptfoo is a score of zero": (read_scores, [FAILED], {"faithfulness": [0]}),
     "a failed assertion of promptfoo that says so is one too": (
         read_scores, [{**FAILED, "failureReason": 1}], {"faithfulness": [0]},
     ),

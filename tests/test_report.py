@@ -202,14 +202,10 @@ def test_unknown_parameters_are_refused_before_anything_runs(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
-        {"scores": "absent.csv"}, {"title": ...},
-    ],
-    ids=repr,
-)  # fmt: skip
+@pytest.mark.parametrize("bad", [
+    {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
+    {"scores": "absent.csv"}, {"title": ...},
+], ids=repr)  # fmt: skip
 def test_bad_values_are_refused_before_anything_runs(bad, tmp_path):
     with pytest.raises(RagnbError):
         report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides=bad)
@@ -485,23 +481,19 @@ def test_a_run_whose_record_cannot_be_read_is_shown_as_one_that_did_not_finish(h
     assert (row[0], row[2]) == ("helpdesk", "○ did not finish")
 
 
-@pytest.mark.parametrize(
-    ("rows", "word"),
-    [
-        ([], "○ no gates"),
-        ([{"outcome": "fail"}], "■ failed"),
-        ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
-        ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
-        ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
-        ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
-        ([{"outcome": "no_data"}], "○ no data"),
-        ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
-        ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
-        ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
-        ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("rows", "word"), [
+    ([], "○ no gates"),
+    ([{"outcome": "fail"}], "■ failed"),
+    ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
+    ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
+    ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
+    ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
+    ([{"outcome": "no_data"}], "○ no data"),
+    ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
+    ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
+    ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
+    ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
+], ids=str)
 def test_the_worst_gate_that_decides_is_the_outcome_of_a_run(history, tmp_path, rows, word):
     shutil.copytree(next(history.glob("法务*")), tmp_path / "x")
     (file,) = tmp_path.glob("x/*/gates.json")

@@ -331,17 +331,14 @@ def moved(sheet, metric, **values):
     return replace(sheet, means=means)
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "words"),
-    [
-        (0.6, 0.5, 0.699, "is below its threshold"),
-        (0.6, 0.5, 0.7, "not conclusively"),
-        (0.6, 0.5, 0.701, "not conclusively"),
-        (0.6, np.nan, np.nan, "not conclusively"),
-        (0.7, 0.6, 0.8, "No mean is below"),
-        (0.699, 0.6, 0.8, "not conclusively"),
-    ],
-)
+@pytest.mark.parametrize(("value", "low", "high", "words"), [
+    (0.6, 0.5, 0.699, "is below its threshold"),
+    (0.6, 0.5, 0.7, "not conclusively"),
+    (0.6, 0.5, 0.701, "not conclusively"),
+    (0.6, np.nan, np.nan, "not conclusively"),
+    (0.7, 0.6, 0.8, "No mean is below"),
+    (0.699, 0.6, 0.8, "not conclusively"),
+])
 def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is(value, low, high, words):
     sheet = rn.assess(frame(mean=0.9), gates=[])
     sheet = moved(sheet, "faithfulness", value=value, low=low, high=high)

@@ -458,18 +458,15 @@ def test_empty_traces_give_an_empty_frame():
     assert set(RATES) <= set(labelled)
 
 
-@pytest.mark.parametrize(
-    ("traces", "gold", "options", "message"),
-    [
-        ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
-        ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
-        ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
-        ({"question": ["q1"], "answer": ["x"]}, GOLD_SET.assign(answerable="yes"), {}, "neither true nor false"),
-        ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
-        ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
-        ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
-    ],
-)
+@pytest.mark.parametrize(("traces", "gold", "options", "message"), [
+    ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
+    ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
+    ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
+    ({"question": ["q1"], "answer": ["x"]}, GOLD_SET.assign(answerable="yes"), {}, "neither true nor false"),
+    ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
+    ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
+    ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
+])
 def test_what_cannot_be_labelled_is_refused(traces, gold, options, message):
     with pytest.raises(RagnbError, match=message):
         label_traces(pd.DataFrame(traces), gold=gold, **options)

@@ -353,16 +353,13 @@ def test_decimal_weights_are_taken_as_decimal_scores_are():
                 call(frame, doc_weights={"a": Decimal(wrong)})
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        rn.weighted_means, rn.weigh, rn.weighted_score, rn.diagnose, rn.assess,
-        lambda frame, **how: rn.moments(frame).means(**how),
-        lambda frame, **how: rn.moments(frame).bootstrap(**how),
-        lambda frame, **how: WeightEditor(frame, **how),
-        lambda frame, **how: WeightEditor(rn.moments(frame), **how),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("call", [
+    rn.weighted_means, rn.weigh, rn.weighted_score, rn.diagnose, rn.assess,
+    lambda frame, **how: rn.moments(frame).means(**how),
+    lambda frame, **how: rn.moments(frame).bootstrap(**how),
+    lambda frame, **how: WeightEditor(frame, **how),
+    lambda frame, **how: WeightEditor(rn.moments(frame), **how),
+])  # fmt: skip
 def test_the_weight_of_an_unknown_metric_is_refused_with_near_names(call):
     frame = pd.DataFrame({"faithfulness": [0.5, 0.9], "context_recall": [0.1, 0.2], "doc_name": ["a", "b"]})
     with pytest.raises(RagnbError, match="did you mean 'context_recall'"):
@@ -405,13 +402,10 @@ WEIGHTS = {"faithfulness": 9, "context_recall": 1}
 
 
 @pytest.mark.parametrize("metrics", [WEIGHTS, pd.Series(WEIGHTS)], ids=["mapping", "series"])
-@pytest.mark.parametrize(
-    "function",
-    [
-        rn.weighted_means, rn.moments, rn.diagnose, rn.failure_modes, rn.weigh, rn.weighted_score,
-        rn.refusal_metrics, rn.applicable_metrics, rn.read_scores, rn.evaluate,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("function", [
+    rn.weighted_means, rn.moments, rn.diagnose, rn.failure_modes, rn.weigh, rn.weighted_score,
+    rn.refusal_metrics, rn.applicable_metrics, rn.read_scores, rn.evaluate,
+])  # fmt: skip
 def test_weights_given_as_metrics_are_refused_with_the_keyword_for_them(function, metrics):
     row = {"question": "q", "faithfulness": 1.0, "context_recall": 0.1, "over_refusal": 1.0}
     frame = pd.DataFrame([row])
