@@ -339,7 +339,8 @@ def test_the_budget_frame_is_the_curve_of_each_dimension():
         stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9
     )
     x = table[table["dimension"] == "x"]
-    for name in ("labels", "low", "high", "probability", "cautious"):
+    assert x["labels"].tolist() == curve["labels"].tolist()
+    for name in ("low", "high", "probability", "cautious"):
         assert x[name].to_numpy() == pytest.approx(curve[name]), name
     assert json.loads(table.to_json(orient="records"))[0]["labels"] == 10
     assert len(x) > 30
