@@ -350,7 +350,8 @@ def test_slices_are_the_means_of_their_rows():
         weights = {"metric_weights": asked.metric_weights, "doc_weights": docs}
         want = rn.weighted_means(rows, metrics=asked.metrics, **weights).set_index("metric")
         numbers = ["value", "low", "high"]
-        np.testing.assert_allclose(part.loc[want.index, numbers], want[numbers], rtol=0, atol=1e-9, equal_nan=False)
+        mine = part.loc[want.index, numbers]
+        np.testing.assert_allclose(mine, want[numbers], rtol=0, atol=1e-9, equal_nan=False)
     one = rn.assess(SCENARIOS / "quickstart.yaml", slices=["doc_name"])
     assert set(one.slices["group"]) == set(sheet.scores["doc_name"])
     with pytest.raises(RagnbError, match="column='kin' is not known; did you mean 'kind'"):
