@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
-from ragnb.traces.answers import cited, claim_texts
+from ragnb.traces.answers import cited, claim_texts, occurs_whole
 from ragnb.traces.columns import as_series
 from ragnb.weights import weighted_means
 
@@ -271,6 +271,10 @@ def test_auto_also_counts_a_claim_of_another_script_that_occurs_whole(claim, ans
     for containment, want in (("auto", auto), ("latin", latin)):
         found = one(answer, gold_claim=claim, containment=containment)["claim_containment"]
         assert pd.isna(found) if want is None else found == want
+
+
+def test_an_empty_claim_occurs_nowhere():
+    assert not occurs_whole("", "x")
 
 
 # Retrieval and misses
