@@ -13,6 +13,11 @@ from typing import Any
 from llm_server import Request
 
 HONEST = ("sources do not say", "资料中没有")
+SOURCE = ["The pump has a warranty of 730 days."]
+CASES = [
+    {"sample_id": "a", "question": "How long is the warranty?", "answer": SOURCE[0], "retrieved_contexts": SOURCE},
+    {"sample_id": "b", "question": "How long is it?", "answer": "Ten years, 4711.", "retrieved_contexts": SOURCE},
+]
 
 
 def block(request: Request) -> dict[str, Any]:

@@ -9,6 +9,16 @@ from typing import Any
 
 _NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?(?![\w])")
 _VOID = {"meta", "br", "input", "wbr"}
+PAYLOADS = [  # what a stranger may write in the hope that a browser runs it
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    '"><svg onload=alert(3)>',
+    "</style><script>alert(4)</script>",
+    "javascript:alert(5)",
+    "'};alert(6);//",
+    "</title><script>alert(7)</script>",
+    "<iframe srcdoc='<script>alert(8)</script>'>",
+]
 
 
 def numbers(text: str) -> list[str]:

@@ -23,28 +23,20 @@ SCENARIOS = ROOT / "scenarios"
 def scores():
     rng = np.random.default_rng(1)
     n = 40
-    return pd.DataFrame(
-        {
-            "sample_id": [f"q{i}" for i in range(n)],
-            "question": [f"问题 {i}" for i in range(n)],
-            "answer": "答",
-            "doc_name": rng.choice(["甲.pdf", "乙.pdf", "c.pdf"], n),
-            "faithfulness": rng.uniform(0.2, 0.8, n).round(2),
-            "noise_sensitivity": rng.uniform(0, 1, n).round(2),
-            "tone": rng.integers(1, 6, n),
-            "latency": rng.uniform(0, 9, n),
-        }
-    )
+    return pd.DataFrame({
+        "sample_id": [f"q{i}" for i in range(n)], "question": [f"问题 {i}" for i in range(n)], "answer": "答",
+        "doc_name": rng.choice(["甲.pdf", "乙.pdf", "c.pdf"], n),
+        "faithfulness": rng.uniform(0.2, 0.8, n).round(2), "noise_sensitivity": rng.uniform(0, 1, n).round(2),
+        "tone": rng.integers(1, 6, n), "latency": rng.uniform(0, 9, n),
+    })  # fmt: skip
 
 
 def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
     table = scores.rename(columns={"question": "user_input", "answer": "response"}).drop(columns="sample_id")
     path = tmp_path / "my_ragas.csv"
     table.to_csv(path)
-    sheet = rn.assess(path, metrics=[rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1})
-    want = rn.weighted_means(
-        scores, metrics=[rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1}
-    )
+    own = {"metrics": [rn.Metric("tone", 1, 5)], "metric_weights": {"tone": 0, "faithfulness": 1}}
+    sheet, want = rn.assess(path, **own), rn.weighted_means(scores, **own)
     pd.testing.assert_frame_equal(sheet.means, want)
     assert sheet.diagnoses["metric"].tolist()[0] in ("faithfulness", "noise_sensitivity")
     assert len(sheet.diagnoses.iloc[0]["worst"]) == 3
@@ -106,10 +98,8 @@ def test_overrides_touch_no_file(tmp_path):
     assert path.read_bytes() == before
     assert sheet.scenario.metric_weights == {"context_recall": 5.0}
     assert sheet.scenario.doc_weights == plain.scenario.doc_weights
-    assert (
-        sheet.means.iloc[0]["high"] - sheet.means.iloc[0]["low"]
-        < plain.means.iloc[0]["high"] - plain.means.iloc[0]["low"]
-    )
+    own, wide = ((one.means["high"] - one.means["low"]).iloc[0] for one in (sheet, plain))
+    assert own < wide
     assert sheet.verdict.startswith("尚未达标")
     with pytest.raises(RagnbError, match="did you mean 'metric_weights'"):
         rn.assess(path, metric_weight={"context_recall": 1})
@@ -118,9 +108,8 @@ def test_overrides_touch_no_file(tmp_path):
 def test_traces_and_scores_of_one_run_are_one_table():
     sheet = rn.assess(SCENARIOS / "quickstart.yaml")
     scenario = sheet.scenario
-    traces = rn.label_traces(
-        rn.read_traces(scenario.traces), gold=rn.read_gold(scenario.gold), refusal=scenario.refusal
-    )
+    read, gold = rn.read_traces(scenario.traces), rn.read_gold(scenario.gold)
+    traces = rn.label_traces(read, gold=gold, refusal=scenario.refusal)
     rates = rn.refusal_metrics(traces, doc_weights=scenario.doc_weights).set_index("metric")
     means = sheet.means.set_index("metric")
     for name in rates.index:
@@ -128,15 +117,12 @@ def test_traces_and_scores_of_one_run_are_one_table():
         assert means.loc[name, "n"] == rates.loc[name, "n"]
         assert means.loc[name, "n_not_applicable"] == rates.loc[name, "n_not_applicable"]
     strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query("system == 'strong' and answerable")
-    want = rn.weighted_means(
-        strong, metrics=scenario.metrics, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights
-    ).set_index("metric")
+    settings = {name: getattr(scenario, name) for name in ("metrics", "metric_weights", "doc_weights")}
+    want = rn.weighted_means(strong, **settings).set_index("metric")
     for name in want.index:
         assert means.loc[name, "value"] == pytest.approx(want.loc[name, "value"], abs=1e-12)
-    assert (
-        sheet.outcomes.set_index("label")["n"].to_dict()
-        == traces["label"].value_counts().reindex(sheet.outcomes["label"], fill_value=0).to_dict()
-    )
+    counts = traces["label"].value_counts().reindex(sheet.outcomes["label"], fill_value=0)
+    assert sheet.outcomes.set_index("label")["n"].to_dict() == counts.to_dict()
     assert len(sheet.scores) == len(traces)
 
 
@@ -157,14 +143,9 @@ def test_traces_alone_and_without_gold():
 
 
 def test_rows_that_do_not_meet_are_said(tmp_path):
-    gold = [
-        {"qid": "1", "q": "a?", "answerable": True, "gold_ids": ["x"]},
-        {"qid": "2", "q": "b?", "answerable": True, "gold_ids": ["y"]},
-    ]
     traces = [{"q": "a?", "answer": "A. citations: [x]"}, {"q": "c?", "answer": "C. citations: [z]"}]
-    (tmp_path / "g.json").write_text(json.dumps(gold), encoding="utf-8")
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
-    sheet = rn.assess(tmp_path / "t.jsonl", gold=tmp_path / "g.json")
+    sheet = rn.assess(tmp_path / "t.jsonl", gold=gold_file(tmp_path))
     assert {"unmatched", "gold_without_trace"} <= set(sheet.notes["code"])
     assert sheet.means.set_index("metric").loc["citation_hit_rate", "n"] == 1
     assert sheet.ledger["rows"].tolist()[:3] == [2, 2, 1]
@@ -184,9 +165,9 @@ def test_several_systems_have_means_gates_and_diagnoses_of_their_own(scores):
     only = rn.assess(frame, where={"system": "新"})
     assert only.systems is None
     assert len(only.scores) == 20
-    with pytest.raises(
-        RagnbError, match=r"where.system='x' matches no row of the scores \(have: 新, 旧\)|have: 旧, 新"
-    ):
+    assert set(sheet.means["system"]) == set(sheet.diagnoses["system"]) == {"新", "旧"}
+    nothing = r"where.system='x' matches no row of the scores \(have: 新, 旧\)|have: 旧, 新"
+    with pytest.raises(RagnbError, match=nothing):
         rn.assess(frame, where={"system": "x"})
     with pytest.raises(RagnbError, match="where.sistem: no such column; did you mean 'system'"):
         rn.assess(frame, where={"sistem": "x"})
@@ -197,9 +178,8 @@ def test_documents_have_intervals_of_their_own_rows(scores):
     rows = sheet.documents[sheet.documents["document"] == "甲.pdf"].set_index("metric")
     part = scores[scores["doc_name"] == "甲.pdf"]
     want = rn.weighted_means(part.drop(columns=["doc_name", "tone"])).set_index("metric")
-    assert rows.loc["faithfulness", ["value", "low", "high"]].tolist() == pytest.approx(
-        want.loc["faithfulness", ["value", "low", "high"]].tolist()
-    )
+    mine, theirs = (table.loc["faithfulness", ["value", "low", "high"]].tolist() for table in (rows, want))
+    assert mine == pytest.approx(theirs)
 
 
 def test_scores_and_traces_that_cannot_be_joined_are_refused(tmp_path, scores):
@@ -331,15 +311,10 @@ def test_notes_name_the_first_of_what_did_not_meet(tmp_path, lang):
 
 
 def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
-    traces = pd.concat(
-        [
-            TWO_TRACES.assign(system="s|1", team=["甲", None]),
-            TWO_TRACES.assign(system="t", team="乙", answer="not in context"),
-        ]
-    )
-    sheet = rn.assess(
-        traces, gold=gold_file(tmp_path), partial=["^only in part"], slices=["team"], candidate="s|1"
-    )
+    silent = TWO_TRACES.assign(system="t", team="乙", answer="not in context")
+    traces = pd.concat([TWO_TRACES.assign(system="s|1", team=["甲", None]), silent])
+    options = {"partial": ["^only in part"], "slices": ["team"], "candidate": "s|1"}
+    sheet = rn.assess(traces, gold=gold_file(tmp_path), **options)
     lines = sheet.to_markdown().splitlines()
     sheet = sheet.of_system("s|1")
     counts = sheet.outcomes.set_index("label")["n"]
@@ -370,16 +345,13 @@ def test_slices_are_the_means_of_their_rows():
     assert sheet.slices["slice"].unique().tolist() == ["kind", "language"]
     for language, rows in sheet.scores.groupby("language"):
         part = sheet.slices[sheet.slices["group"] == language].set_index("metric")
-        want = rn.weighted_means(
-            rows,
-            metrics=sheet.scenario.metrics,
-            metric_weights=sheet.scenario.metric_weights,
-            doc_weights={k: v for k, v in sheet.scenario.doc_weights.items() if k in set(rows["doc_name"])},
-        ).set_index("metric")
-        for name in want.index:
-            assert part.loc[name, ["value", "low", "high"]].tolist() == pytest.approx(
-                want.loc[name, ["value", "low", "high"]].tolist(), abs=1e-9
-            )
+        asked = sheet.scenario
+        docs = {k: v for k, v in asked.doc_weights.items() if k in set(rows["doc_name"])}
+        weights = {"metric_weights": asked.metric_weights, "doc_weights": docs}
+        want = rn.weighted_means(rows, metrics=asked.metrics, **weights).set_index("metric")
+        numbers = ["value", "low", "high"]
+        mine = part.loc[want.index, numbers]
+        np.testing.assert_allclose(mine, want[numbers], rtol=0, atol=1e-9, equal_nan=False)
     one = rn.assess(SCENARIOS / "quickstart.yaml", slices=["doc_name"])
     assert set(one.slices["group"]) == set(sheet.scores["doc_name"])
     with pytest.raises(RagnbError, match="column='kin' is not known; did you mean 'kind'"):
@@ -408,9 +380,8 @@ def test_without_ratings_nobody_knows_and_a_note_says_so(scores):
     sheet = rn.assess(scores)
     assert sheet.calibration is None
     assert "no_ratings" in set(sheet.notes["code"])
-    assert "no_ratings" not in set(
-        rn.assess(QUICKSTART / "traces.weak.jsonl", gold=QUICKSTART / "gold.json").notes["code"]
-    )
+    traces = rn.assess(QUICKSTART / "traces.weak.jsonl", gold=QUICKSTART / "gold.json")
+    assert "no_ratings" not in set(traces.notes["code"])
 
 
 def test_a_trusted_judge_needs_no_note(tmp_path):
@@ -421,15 +392,11 @@ def test_a_trusted_judge_needs_no_note(tmp_path):
     assert not {"judge_not_trusted", "no_ratings"} & set(sheet.notes["code"])
 
 
-def test_ratings_are_taken_whole_whatever_where_keeps():
-    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml", where={"system": "weak"})
+def test_ratings_are_taken_whole_whatever_where_keeps_and_level_and_language_reach_their_card():
+    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml", where={"system": "weak"}, level=0.9, lang="zh")
     assert len(sheet.scores) == 80
     assert set(sheet.calibration.verdicts["n"]) == {120}
-
-
-def test_level_and_language_reach_the_card():
-    card = rn.assess(SCENARIOS / "rubric_judge.yaml", level=0.9, lang="zh").calibration
-    assert (card.level, card.lang) == (0.9, "zh")
+    assert (sheet.calibration.level, sheet.calibration.lang) == (0.9, "zh")
 
 
 def test_saved_run_holds_the_card(tmp_path):

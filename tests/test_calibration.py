@@ -2,32 +2,30 @@
 
 import json
 
-import duckdb
 import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from engines import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackknifed import wide as wide_table
+from reading import refused
 from scipy import stats as scipy_stats
 
 from ragnb.calibration import agreement, calibrate
 from ragnb.errors import RagnbError
-from ragnb.plots import bland_altman
 from ragnb.stats import holm
 
 
-def made(seed=0, n=600, clusters=30, noise=0.6, shift=0.0, kind="good"):
+def made(seed=0, n=600, clusters=30, noise=0.6):
     """Synthetic ratings on 1–10: humans vary by cluster, the judge follows them, or not."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, clusters, n)
     human = np.clip(np.round(rng.normal(5.5, 2.4, n) + rng.normal(0, 0.4, clusters)[group]), 1, 10)
-    judge = np.clip(np.round(human + shift + rng.normal(0, noise, n)), 1, 10)
-    if kind == "flat":
-        judge = np.clip(np.round(5.5 + (human - 5.5) / 2), 1, 10)
+    judge = np.clip(np.round(human + rng.normal(0, noise, n)), 1, 10)
     frame = pd.DataFrame({"judge": judge, "human": human, "cluster": [f"doc {g}" for g in group]})
     return frame.assign(system=np.where(rng.random(n) < 0.5, "a", "b"), item_id=np.arange(n))
 
@@ -81,12 +79,12 @@ def slope(frame):
     return np.polyfit(mean, gap, 1)[0]
 
 
+ROWS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3)), min_size=8, max_size=30)
+
+
 @pytest.mark.parametrize("clustered", [True, False])
 @settings(max_examples=20, deadline=None)
-@given(
-    rows=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3)), min_size=8, max_size=30),
-    seed=st.integers(0, 9),
-)
+@given(rows=ROWS, seed=st.integers(0, 9))
 def test_neither_the_order_of_rows_nor_the_names_of_clusters_change_a_number(clustered, rows, seed):
     frame = pd.DataFrame(rows, columns=["judge", "human", "cluster"])
     if not clustered:
@@ -98,20 +96,13 @@ def test_neither_the_order_of_rows_nor_the_names_of_clusters_change_a_number(clu
     pd.testing.assert_frame_equal(one, two, rtol=1e-6, atol=1e-7)
 
 
-ENGINES = {
-    "polars": pl.from_pandas,
-    "polars lazy": lambda frame: pl.from_pandas(frame).lazy(),
-    "pyarrow": pa.Table.from_pandas,
-    "duckdb": lambda frame: duckdb.from_df(frame),
-    "narwhals": lambda frame: nw.from_native(pl.from_pandas(frame)),
-}
-
-
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "narwhals"])
 def test_every_engine_gives_the_card_that_pandas_gives(engine):
     frame = made(noise=1.2)
     frame.loc[3, "judge"] = np.nan
-    one, other = card_of(frame), card_of(ENGINES[engine](frame))
+    table = pa.Table.from_pandas(frame)
+    theirs = nw.from_native(pl.from_arrow(table)) if engine == "narwhals" else ENGINES[engine](table)
+    one, other = card_of(frame), card_of(theirs)
     for name in ("table", "bands", "inflation", "recalibration", "reliability", "counts", "corrected"):
         left, right = getattr(one, name), getattr(other, name)
         pd.testing.assert_frame_equal(left, right, check_dtype=False, rtol=1e-9, atol=1e-12)
@@ -172,13 +163,9 @@ def test_a_row_a_dimension_and_system_is_that_of_its_rows_alone():
 # What is refused
 
 
-def test_a_mark_for_not_parsed_is_refused_unless_it_is_declared():
+def test_a_mark_for_not_parsed_is_a_missing_score_where_it_is_declared():
     frame = made(n=50)
     frame.loc[[2, 7], "judge"] = -1
-    with pytest.raises(RagnbError, match="missing=-1"):
-        agreement(frame)
-    with pytest.raises(RagnbError, match=r"row 2: column 'judge': -1 lies outside the scale 1 to 10 \(2 of 50"):
-        agreement(frame, scale=(1, 10))
     declared = wide_table(agreement(frame, scale=(1, 10), missing=-1))
     cut = wide_table(agreement(frame.drop(index=[2, 7]), scale=(1, 10)))
     assert declared[["n", "n_missing"]].to_numpy().tolist() == [[48, 2]]
@@ -187,41 +174,33 @@ def test_a_mark_for_not_parsed_is_refused_unless_it_is_declared():
     assert agreement(frame.assign(judge=frame["judge"].clip(-1, 3)), scale=(-1, 10))["n"].iloc[0] == 50
 
 
+PLAIN, TEN = made(n=50), {"scale": (1, 10)}
+MARKED = PLAIN.assign(judge=PLAIN["judge"].where(~PLAIN.index.isin([2, 7]), -1))
+TWICE = pd.DataFrame({"item_id": [1, 1, 2], "judge": [4, 4, 3], "human": [4, 5, 3], "rater": ["x", "x", "y"]})
 REFUSED = {
-    "column='juge' does not exist; did you mean 'judge'": dict(judge="juge"),
-    "column='turn' does not exist": dict(cluster="turn"),
-    "tolerance=9 on a scale of 1..10": dict(tolerance=9.0),
-    "tolerance=-1": dict(tolerance=-1.0),
-    "is not a scale": dict(scale=(5, 5)),
-    'missing="outside" needs the scale': dict(scale=None, missing="outside"),
-}
+    "column='juge' does not exist; did you mean 'judge'": (PLAIN, TEN | {"judge": "juge"}),
+    "column='turn' does not exist": (PLAIN, TEN | {"cluster": "turn"}),
+    "tolerance=9 on a scale of 1..10": (PLAIN, TEN | {"tolerance": 9.0}),
+    "tolerance=-1": (PLAIN, TEN | {"tolerance": -1.0}),
+    "is not a scale": (PLAIN, {"scale": (5, 5)}),
+    'missing="outside" needs the scale': (PLAIN, {"missing": "outside"}),
+    "missing=-1": (MARKED, {}),
+    "row 2: column 'judge': -1 lies outside the scale 1 to 10 (2 of 50": (MARKED, TEN),
+    "row 3: 'n/a' is text, not a score": (
+        PLAIN.assign(judge=PLAIN["judge"].astype(object).where(PLAIN.index != 3, "n/a")), {},
+    ),
+    "infinite": (PLAIN.assign(human=np.where(PLAIN.index == 3, np.inf, PLAIN["human"])), {}),
+    "rescale both to one scale": (PLAIN.assign(judge=PLAIN["judge"] / 10), {}),
+    "empty in row 4": (PLAIN.assign(cluster=PLAIN["cluster"].where(PLAIN.index != 4)), {}),
+    "rater 'x' rated item 1 twice": (TWICE, {}),
+    "several scores in column 'judge'": (TWICE.assign(rater=["x", "y", "y"], judge=[4, 2, 3]), {}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_cannot_be_meant_is_refused_in_words(words):
-    with pytest.raises(RagnbError) as error:
-        agreement(made(n=40), **{"scale": (1, 10), **REFUSED[words]})
-    assert words in str(error.value)
-
-
-def test_scores_that_are_text_or_infinite_or_of_two_scales_are_refused():
-    frame = made(n=40)
-    with pytest.raises(RagnbError, match="row 3: 'n/a' is text, not a score"):
-        agreement(frame.assign(judge=frame["judge"].astype(object).where(frame.index != 3, "n/a")))
-    with pytest.raises(RagnbError, match="infinite"):
-        agreement(frame.assign(human=np.where(frame.index == 3, np.inf, frame["human"])))
-    with pytest.raises(RagnbError, match="rescale both to one scale"):
-        agreement(frame.assign(judge=frame["judge"] / 10))
-    with pytest.raises(RagnbError, match="empty in row 4"):
-        agreement(frame.assign(cluster=frame["cluster"].where(frame.index != 4)))
-
-
-def test_a_rater_who_rates_an_item_twice_and_a_judge_of_two_minds_are_refused():
-    rows = pd.DataFrame({"item_id": [1, 1, 2], "judge": [4, 4, 3], "human": [4, 5, 3], "rater": ["x", "x", "y"]})
-    with pytest.raises(RagnbError, match="rater 'x' rated item 1 twice"):
-        agreement(rows)
-    with pytest.raises(RagnbError, match="several scores in column 'judge'"):
-        agreement(rows.assign(rater=["x", "y", "y"], judge=[4, 2, 3]))
+    frame, options = REFUSED[words]
+    refused(lambda: agreement(frame, **options), words)
 
 
 @pytest.mark.parametrize(
@@ -243,12 +222,6 @@ def test_a_judge_that_follows_the_humans_is_trusted():
     assert row["share"] > row["constant"]
     assert card.reasons[0] == "TRUST: this judge can replace human ratings."
     assert "No more labels are needed for this verdict." in card.reasons
-
-
-def test_a_judge_that_misses_the_target_is_rejected_and_a_few_labels_prove_nothing():
-    bad = made(noise=3.0)
-    assert card_of(bad).verdict == "REJECT"
-    assert card_of(made(n=25, clusters=12, noise=1.0)).verdict == "NOT PROVEN"
     assert card_of(made().assign(cluster="one")).verdict == "NOT PROVEN"
 
 
@@ -259,15 +232,7 @@ def test_a_judge_no_better_than_a_constant_is_not_trusted_however_often_it_agree
     row = card_of(frame).verdicts.iloc[0]
     assert row["share"] == row["constant"] == 1.0
     assert (row["verdict"], row["beats_constant"]) == ("NOT PROVEN", False)
-
-
-def test_a_biased_judge_is_not_trusted_and_its_inflation_is_named():
-    frame = made(shift=0.8, noise=0.2)
-    card = card_of(frame)
-    assert card.verdict == "NOT PROVEN"
-    assert "INFLATED" in card.sides
-    assert card.verdicts["bias_low"].item() > 0.5
-    assert "More labels will not help: the bias itself is outside the acceptable range." in card.reasons
+    assert "a constant score agrees as often as the judge" in " ".join(row["reasons"])
 
 
 def test_a_judge_that_inflates_one_system_alone_is_found():
@@ -280,22 +245,6 @@ def test_a_judge_that_inflates_one_system_alone_is_found():
     b = frame["system"] == "b"
     assert found.loc[("system", "b"), "value"] == pytest.approx(gap[b].mean())
     assert found.loc[("system", "b"), "beside"] == pytest.approx(gap[b].mean() - gap[~b].mean())
-
-
-def test_a_flat_judge_is_mended_by_a_map():
-    card = card_of(made(kind="flat"))
-    assert card.verdict != "TRUST"
-    assert "RECALIBRATE" in card.sides
-    maps = card.recalibration.set_index("map")
-    assert maps.loc["linear", "share"] > maps.loc["raw", "share"]
-    assert maps.loc[["raw", "constant"], "passes"].tolist() == [False, False]
-
-
-def test_a_judge_that_ranks_but_does_not_grade_may_rank():
-    frame = made(noise=0.3)
-    card = card_of(frame.assign(judge=(frame["judge"] - 4).clip(lower=1)))
-    assert card.verdict == "REJECT"
-    assert "RANKING ONLY" in card.sides
 
 
 def test_the_card_is_as_bad_as_its_worst_row_and_only_cuts_it():
@@ -436,14 +385,6 @@ def test_lengths_are_cut_into_thirds_and_words_are_groups():
     assert set(card_of(frame, groups=["system"]).inflation["kind"]) == {"overall", "system"}
     with pytest.raises(RagnbError, match="column='langth' is not known"):
         card_of(frame, groups=["langth"])
-
-
-def test_bland_altmans_lines_are_the_tables():
-    card = card_of(made(noise=1.5))
-    row, lines = wide_table(card.table).iloc[0], {line.get_label(): line for line in bland_altman(card).lines}
-    for name in ("bias", "loa_low", "loa_high"):
-        assert lines[f"_{name}"].get_ydata()[0] == row[name]
-    assert lines["_slope"].get_slope() == row["slope"]
 
 
 # The card as it is read

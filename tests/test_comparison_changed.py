@@ -1,22 +1,15 @@
 """The questions that changed most, against a loop over the rows and cases made by hand."""
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
+from engines import ENGINES
 
 import ragnb as rn
 from ragnb.errors import RagnbError
 
 FAITH, RELEVANCY, NOISE = "faithfulness", "answer_relevancy", "noise_sensitivity"
-ENGINES = {
-    "polars": pl.from_arrow,
-    "lazy": lambda table: pl.from_arrow(table).lazy(),
-    "pyarrow": lambda table: table,
-    "duckdb": lambda table: duckdb.connect().from_arrow(table),
-}
 
 
 def made(seed=1, n=30):

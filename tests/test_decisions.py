@@ -58,18 +58,6 @@ def test_only_the_candidate_decides_where_it_is_named(tmp_path, capsys):
         rn.assess(two_systems().drop(columns="system").head(40), candidate="good")
 
 
-def test_no_frame_of_a_sheet_pools_systems():
-    frame = two_systems()
-    sheet = rn.assess(frame)
-    for name, part in frame.groupby("system"):
-        alone, own = rn.assess(part), sheet.of_system(name)
-        for key in ("means", "diagnoses", "modes", "documents"):
-            pd.testing.assert_frame_equal(getattr(own, key), getattr(alone, key), check_dtype=False)
-    assert set(sheet.means["system"]) == set(sheet.diagnoses["system"]) | {"good"} == {"good", "bad"}
-    pooled = f"{frame['faithfulness'].mean():.3f}"
-    assert pooled not in sheet.to_markdown() + sheet._repr_html_() + sheet.verdict
-
-
 def test_systems_that_answered_different_questions_are_ranked_on_the_common_ones():
     # A is better on the 20 common questions, and answered 20 hard ones besides.
     rows = [("A", i, 0.9) for i in range(20)] + [("A", i, 0.3) for i in range(20, 40)]

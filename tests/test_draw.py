@@ -12,11 +12,7 @@ from scipy import stats as scipy_stats
 
 import ragnb as rn
 from ragnb import calibration, stats
-from ragnb.calibration import (
-    agreement,
-    calibrate,
-    corrected_mean,
-)
+from ragnb.calibration import agreement, calibrate, corrected_mean
 from ragnb.errors import RagnbError
 
 CHANCE = "inclusion_probability"
@@ -117,10 +113,8 @@ def test_a_draw_towards_low_scores_is_told_everywhere():
     words = "do not look like a random sample"
     assert card.footer["drawn_at_random"] is False
     assert words in card.reasons[2]
-    assert (
-        f"{row['judge_labelled']:.2f} on the labelled rows and {row['judge_rest']:.2f} on the others"
-        in card.reasons[2]
-    )
+    means = f"{row['judge_labelled']:.2f} on the labelled rows and {row['judge_rest']:.2f} on the others"
+    assert means in card.reasons[2]
     assert card.notes["code"].tolist().count("not_random") == 1
     for shown in (card.to_markdown(), card._repr_html_(), corrected_mean(table, scale=(1, 5))["note"].item()):
         assert words in shown
@@ -134,9 +128,9 @@ def test_several_rows_share_the_level_and_name_those_that_differ():
     good = labelled(answers(1), 0.3).assign(dimension="drawn")
     card = calibrate(pd.concat([good, bad]), scale=(1, 5))
     own = [calibrate(part, scale=(1, 5)).verdicts["draw_p"].item() for part in (good, bad)]
-    assert card.verdicts.set_index("dimension")["draw_p"].to_dict() == pytest.approx(
-        dict(zip(("drawn", "picked"), stats.holm(own), strict=True)), rel=1e-6, abs=0
-    )
+    shared = dict(zip(("drawn", "picked"), stats.holm(own), strict=True))
+    found = card.verdicts.set_index("dimension")["draw_p"].to_dict()
+    assert found == pytest.approx(shared, rel=1e-6, abs=0)
     assert card.reasons[2].startswith("The labels do not look like a random sample: this judge on picked")
     told = card.notes[card.notes["code"] == "not_random"]
     assert told["about"].tolist() == ["this judge on picked"]
@@ -220,11 +214,8 @@ def test_a_weight_of_two_is_the_share_of_two_rows():
     first, second = (card.table.set_index("measure")["value"] for card in (one, two))
     for name in ("within", "bias", "mae", "floor", "constant", "kendall", "qwk", "slope"):
         assert first[name] == pytest.approx(second[name]), name
-    for frame, columns in (
-        ("bands", ["share", "bias"]),
-        ("inflation", ["value"]),
-        ("reliability", ["human", "isotonic"]),
-    ):
+    frames = {"bands": ["share", "bias"], "inflation": ["value"], "reliability": ["human", "isotonic"]}
+    for frame, columns in frames.items():
         left, right = (getattr(card, frame)[columns].to_numpy(dtype=float) for card in (one, two))
         np.testing.assert_allclose(left, right)
     assert one.labels_needed["seen"].item() == pytest.approx(two.labels_needed["seen"].item())
@@ -342,11 +333,8 @@ def test_drawn_labels_carry_their_chance_through_sheet_and_key(tmp_path):
     rest = calibration.unrated(calibration.read_judged(table), back)
     assert len(rest) == 60
     assert not set(rest["item_id"]) & set(back["sample_id"])
-
-
-def test_ratings_keep_a_recorded_chance_whatever_its_name():
     rows = [{"item_id": "a", "judge": 4, "human": 5, "sampling_probability": "0.25"}]
-    assert rn.read_ratings(rows)[CHANCE].tolist() == [0.25]
+    assert rn.read_ratings(rows)[CHANCE].tolist() == [0.25], "whatever its name"
 
 
 # The doors

@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from engines import ENGINES as NATIVE
 from histograms import histogram
 
 import ragnb as rn
@@ -25,12 +26,8 @@ ENGINES = {
     "pandas": lambda table: table.to_pandas(),
     "nullable": lambda table: table.to_pandas().convert_dtypes(),
     "arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": pl.from_arrow,
-    "lazy": lambda table: pl.from_arrow(table).lazy(),
-    "pyarrow": lambda table: table,
-    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+    **NATIVE,
 }
-NATIVE = ("polars", "lazy", "pyarrow", "duckdb")
 LAZY = ("lazy", "duckdb")
 NAN = math.nan
 
@@ -98,13 +95,10 @@ CASES = {
     "empty names beside gaps": (many() | {"team": [["", None, "a"][i % 3] for i in range(3000)]}, {"by": "team"}),
     "documents": (many(), {"by": "doc_name", "doc_weights": {"b": 0.0, "甲.pdf": 2.0}}),
     "groups that are clusters": (many(), {"by": "talk", "cluster": "talk"}),
-    "weights": (
-        many(),
-        {
-            "metric_weights": {"faithfulness": 0.0, "noise_sensitivity": 2.5, "over_refusal": 1},
-            "doc_weights": {"r\u00e9sum\u00e9": 3, "双源CT成像技术.pdf": 0, "b": 0.25},
-        },
-    ),
+    "weights": (many(), {
+        "metric_weights": {"faithfulness": 0.0, "noise_sensitivity": 2.5, "over_refusal": 1},
+        "doc_weights": {"r\u00e9sum\u00e9": 3, "双源CT成像技术.pdf": 0, "b": 0.25},
+    }),
     "no orientation": (many(), {"orient": False}),
     "rows are clusters": ({k: v for k, v in many().items() if k != "doc_name"}, {}),
     "whole numbers as documents": (many(), {"doc": "team", "doc_weights": {"1": 2.0}}),
@@ -178,9 +172,8 @@ def loop_means(
                 own = row.get(cluster) if cluster else None if by == doc else d
                 v = (doc_weights or {}).get(d, 1.0)
                 scored.append((float(x), v, ("row", i) if own is None else own))
-            found.append(
-                {"group": name, "metric": metric.name if metric else "weighted_score"} | jackknife(scored)
-            )
+            about = {"group": name, "metric": metric.name if metric else "weighted_score"}
+            found.append(about | jackknife(scored))
     return found
 
 
@@ -260,14 +253,10 @@ def test_rescaled_ranges_add_up_alike(engine):
             call(frame)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"doc_weights": {"甲.pdf": 4, "b": 0}, "metric_weights": {"faithfulness": 3}},
-        {"cluster": "talk", "orient": False, "top": 7},
-    ],
-)
+HEAVY = {"doc_weights": {"甲.pdf": 4, "b": 0}, "metric_weights": {"faithfulness": 3}}
+
+
+@pytest.mark.parametrize("options", [{}, HEAVY, {"cluster": "talk", "orient": False, "top": 7}])
 def test_diagnoses_are_those_of_pandas(native, options):
     columns = many() | {"question": [f"问题 {i}" for i in range(3000)]}
     columns["context_recall"] = [0.0 if i % 3 else 1.0 for i in range(3000)]
@@ -344,17 +333,13 @@ def test_only_cells_leave_the_engine(native):
 def test_moments_of_two_engines_add_up_to_those_of_all_rows():
     table = pa.table(many())
     for options in ({}, {"by": "team", "cluster": "talk"}):
-        parts = [rn.moments(on(e, table.slice(i * 1000, 1000)), **options) for i, e in enumerate(NATIVE[:3])]
+        parts = [rn.moments(on(e, table.slice(i * 1000, 1000)), **options) for i, e in enumerate([*NATIVE][:3])]
         got = parts[0].merge(parts[1]).merge(parts[2]).means()
-        pd.testing.assert_frame_equal(
-            got, rn.moments(on("pandas", table), **options).means(), rtol=1e-12, atol=1e-12
-        )
+        want = rn.moments(on("pandas", table), **options).means()
+        pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"doc_weights": {"甲.pdf": 4, "b": 0}, "metric_weights": {"faithfulness": 3}}, {"cluster": "talk"}],
-)
+@pytest.mark.parametrize("options", [{}, HEAVY, {"cluster": "talk"}])
 def test_failure_modes_are_those_of_pandas(native, options):
     columns = many() | {"answer_relevancy": [None if i % 7 == 0 else i % 10 / 10 for i in range(3000)]}
     frame, pandas = on(native, columns), on("pandas", columns)
@@ -392,13 +377,8 @@ def test_histograms_are_counted_as_a_loop_counts_them(engine):
 def test_outcomes_are_counted_where_the_rows_are(engine):
     labels = ["OK", "OK", None, "HALLUCINATION", "ANS_NO_HIT", "OK"]
     found = outcome_counts(on(engine, {"label": labels})).set_index("label")
-    assert found["n"].to_dict() == {
-        "OK": 3,
-        "REFUSAL_OK": 0,
-        "OVER_REFUSAL": 0,
-        "HALLUCINATION": 1,
-        "ANS_NO_HIT": 1,
-    }
+    counts = {"OK": 3, "REFUSAL_OK": 0, "OVER_REFUSAL": 0, "HALLUCINATION": 1, "ANS_NO_HIT": 1}
+    assert found["n"].to_dict() == counts
     assert found.loc["OK", "share"] == 0.6
     with pytest.raises(RagnbError, match="no column 'label'"):
         outcome_counts(on(engine, {"labels": labels}))
@@ -535,39 +515,24 @@ TOOLS = {
     "llm_context_precision_with_reference": [0.5, 0.5, 0.25, 0.5],
     "文档": ["甲.pdf", "甲.pdf", "乙.pdf", "乙.pdf"],
 }
-OURS = dict(
-    zip(
-        ["question", "answer", "ground_truth_answer", "faithfulness", "faithfulness__status", "context_recall",
-         "context_precision", "doc_name"],
-        TOOLS.values(), strict=True,
-    )
-)  # fmt: skip
+COLUMNS = ["question", "answer", "ground_truth_answer", "faithfulness", "faithfulness__status", "context_recall",
+           "context_precision", "doc_name"]  # fmt: skip
+OURS = dict(zip(COLUMNS, TOOLS.values(), strict=True))
 
 
 def test_a_frame_with_tools_names_gives_what_the_same_frame_gives_under_ours(engine):
     theirs, ours = on(engine, TOOLS), on("pandas", OURS)
-    for average in (
-        rn.weighted_means,
-        lambda frame, **how: rn.moments(frame, **how).means(),
-        histogram,
-    ):
-        for metrics in (None, ["Faithfulness", "context_recall"], "上下文召回率"):
-            want = average(
-                ours,
-                metrics=None
-                if metrics is None
-                else [
-                    {"Faithfulness": "faithfulness"}.get(name, "context_recall")
-                    for name in ([metrics] if isinstance(metrics, str) else metrics)
-                ],
-            )
-            pd.testing.assert_frame_equal(average(theirs, metrics=metrics), want, rtol=1e-12, atol=1e-12)
+    named = [(None, None), (["Faithfulness", "context_recall"], ["faithfulness", "context_recall"]),
+             ("上下文召回率", ["context_recall"])]  # fmt: skip
+    for average in (rn.weighted_means, lambda frame, **how: rn.moments(frame, **how).means(), histogram):
+        for theirs_, ours_ in named:
+            got, want = average(theirs, metrics=theirs_), average(ours, metrics=ours_)
+            pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
     assert rn.weighted_means(theirs)["n_clusters"].tolist() == [2] * 4
     found, want = (rn.diagnose(frame) for frame in (theirs, ours))
-    for ours_, theirs_ in zip(want["worst"], found["worst"], strict=True):
-        assert {(row["question"], row["answer"], row["ground_truth_answer"]) for row in theirs_} == {
-            (row["question"], row["answer"], row["ground_truth_answer"]) for row in ours_
-        }
+    for both in zip(want["worst"], found["worst"], strict=True):
+        first, second = ({(r["question"], r["answer"], r["ground_truth_answer"]) for r in rows} for rows in both)
+        assert first == second
     assert failure_summary(theirs)["n"].tolist() == failure_summary(ours)["n"].tolist()
 
 
@@ -716,9 +681,7 @@ def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
     for call in (rn.label_traces, rn.refusal_metrics):
         with pytest.raises(RagnbError, match=r"is not a data frame; .*(rn\.read_traces|pd\.DataFrame)"):
             call(thing)
-    with pytest.raises(
-        RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"
-    ):
+    with pytest.raises(RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"):
         rn.check_gates(thing)
     with pytest.raises(RagnbError, match=r"neither a frame of cases nor a list of EvalCase; rn\.read_cases\("):
         rn.applicable_metrics(thing)

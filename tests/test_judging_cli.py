@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from judge_server import examiner
+from judge_server import CASES, SOURCE, examiner
 from llm_server import Answer
 
 import ragnb as rn
@@ -20,11 +20,6 @@ from ragnb.cli import main
 from ragnb.store import Store
 
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
-SOURCE = ["The pump has a warranty of 730 days."]
-CASES = [
-    {"sample_id": "a", "question": "How long is the warranty?", "answer": SOURCE[0], "retrieved_contexts": SOURCE},
-    {"sample_id": "b", "question": "How long is it?", "answer": "Ten years, 4711.", "retrieved_contexts": SOURCE},
-]
 
 
 @pytest.fixture

@@ -90,12 +90,8 @@ def test_scores_go_straight_into_means_and_sheets(server):
 def test_cases_of_any_kind_are_judged_alike(server):
     frame = pd.DataFrame(CASES)
     expected = judge(frame, client=client_of(server), probes=False)["accuracy"].tolist()
-    for cases in (
-        CASES,
-        [rn.EvalCase(**case) for case in CASES],
-        pl.DataFrame(CASES),
-        frame.iloc[::1].set_axis(range(5, 11)),
-    ):
+    models = [rn.EvalCase(**case) for case in CASES]
+    for cases in (CASES, models, pl.DataFrame(CASES), frame.iloc[::1].set_axis(range(5, 11))):
         assert judge(cases, client=client_of(server), probes=False)["accuracy"].tolist() == expected
     assert frame.equals(pd.DataFrame(CASES)), "the caller's frame is left as it was"
 
@@ -105,11 +101,8 @@ def test_cases_of_any_kind_are_judged_alike(server):
 
 @fails
 def test_absence_has_its_word_and_never_a_number(server):
-    cases = [
-        {"question": "Q 1?", "answer": None, "retrieved_contexts": []},
-        {"question": " ", "answer": "A."},
-        {"question": "Q 3?", "answer": "broken"},
-    ]
+    cases = [{"question": "Q 1?", "answer": None, "retrieved_contexts": []}, {"question": " ", "answer": "A."},
+             {"question": "Q 3?", "answer": "broken"}]  # fmt: skip
     server.script = lambda request: "no verdict" if block(request)["answer"] == "broken" else examiner(request)
     judged = judge(cases, client=client_of(server))
     assert judged["accuracy__status"].tolist() == ["not_applicable", "not_applicable", "failed"]
@@ -195,40 +188,23 @@ def test_a_request_that_is_wrong_in_itself_fails_and_says_so(server):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_each_mode_has_its_prompt_and_its_material(server, lang):
-    both = [
-        {
-            "sample_id": 1,
-            "system": "rag",
-            "question": "Q?",
-            "answer": "A 1.",
-            "retrieved_contexts": ["P 1.", "P 2."],
-        },
-        {"sample_id": 1, "system": "bare", "question": "Q?", "answer": "A 2.", "retrieved_contexts": None},
-        {"sample_id": 2, "system": "bare", "question": "R?", "answer": "A 3.", "retrieved_contexts": None},
-        {"sample_id": 3, "system": "rag", "question": "S?", "answer": "A 4.", "retrieved_contexts": []},
-    ]
+    rows = [(1, "rag", "Q?", ["P 1.", "P 2."]), (1, "bare", "Q?", None), (2, "bare", "R?", None),
+            (3, "rag", "S?", [])]  # fmt: skip
+    names = ["sample_id", "system", "question", "retrieved_contexts"]
+    both = [dict(zip(names, row, strict=True)) | {"answer": f"A {n}."} for n, row in enumerate(rows, 1)]
     client = client_of(server, concurrency=1)
     judged = judge(both, client=client, probes=False, lang=lang, peek="rag")
     assert judged["judge__mode"].tolist() == ["contexts", "peek", "alone", "contexts"]
     assert judged["judge__peek"].tolist() == [None, "rag", None, None]
     assert judged["judge__passages"].tolist() == [2, 2, pd.NA, 0]
     assert "rag" in judged.notes.set_index("code").loc["peeked", "text"]
-    given = {
-        block(request)["answer"]: (request.body["messages"][0]["content"], block(request))
-        for request in server.log
-    }
-    prompts = [given[f"A {n}."][0] for n in (1, 2, 3, 4)]
+    shown = sorted(server.log, key=lambda request: block(request)["answer"])
+    prompts = [request.body["messages"][0]["content"] for request in shown]
     assert prompts == [system_prompt(Rubric(), mode, lang) for mode in ("contexts", "peek", "alone", "contexts")]
-    assert [given[f"A {n}."][1].get("contexts") for n in (1, 2, 3, 4)] == [
-        [{"n": 1, "text": "P 1."}, {"n": 2, "text": "P 2."}], [{"n": 1, "text": "P 1."}, {"n": 2, "text": "P 2."}],
-        None, [],
-    ]  # fmt: skip
-    assert judge(both, client=client, probes=False)["judge__mode"].tolist() == [
-        "contexts",
-        "alone",
-        "alone",
-        "contexts",
-    ]
+    passages = [{"n": 1, "text": "P 1."}, {"n": 2, "text": "P 2."}]
+    assert [block(request).get("contexts") for request in shown] == [passages, passages, None, []]
+    modes = judge(both, client=client, probes=False)["judge__mode"].tolist()
+    assert modes == ["contexts", "alone", "alone", "contexts"]
     with pytest.raises(RagnbError, match="peek='rga' is not known; did you mean 'rag'"):
         judge(both, client=client, peek="rga")
 
@@ -253,9 +229,8 @@ def test_cuts_and_the_place_of_the_evidence_are_recorded(server):
     assert len(block(server.log[0])["contexts"]) == 10
     assert judged.notes.set_index("code").loc["cut", "text"].endswith("was among those cut.")
     assert judge([case], client=client_of(server), probes=False, top_k=12)["judge__cut"].tolist() == [0]
-    assert judge([case], client=client_of(server), probes=False, max_context_tokens=20)["judge__cut"].tolist() == [
-        10
-    ]
+    short = judge([case], client=client_of(server), probes=False, max_context_tokens=20)
+    assert short["judge__cut"].tolist() == [10]
 
 
 def test_evidence_is_the_gold_passage_else_the_nearest_wording():
@@ -332,17 +307,12 @@ def test_the_dry_run_says_the_calls_and_about_the_tokens(server):
 def test_another_prompt_model_or_cut_is_other_work_and_weights_are_not(server, tmp_path):
     with Store(tmp_path / "runs.sqlite") as store:
         judge(CASES, client=client_of(server), store=store, probes=False)
-        heavy = Rubric(
-            dimensions=[
-                Dimension(name=n, weight=w)
-                for n, w in zip(("accuracy", "completeness", "clarity"), (9, 1, 1), strict=True)
-            ]
-        )
+        names = ("accuracy", "completeness", "clarity")
+        weights = zip(names, (9, 1, 1), strict=True)
+        heavy = Rubric(dimensions=[Dimension(name=name, weight=weight) for name, weight in weights])
         judge(CASES, client=client_of(server), store=store, probes=False, rubric=heavy)
         assert len(server.log) == 6
-        strict = Rubric(
-            dimensions=[Dimension(name=n, bands={"1": "x"}) for n in ("accuracy", "completeness", "clarity")]
-        )
+        strict = Rubric(dimensions=[Dimension(name=name, bands={"1": "x"}) for name in names])
         for more in ({"lang": "zh"}, {"rubric": strict}, {"temperature": 0.5}, {"top_k": 1}):
             before = len(server.log)
             judge(CASES, client=client_of(server), store=store, probes=False, **more)
@@ -387,9 +357,10 @@ def test_a_judge_that_obeys_strangers_is_reported(server, lang):
 
 @alarms
 def test_a_judge_that_takes_bad_for_good_is_reported(server):
-    server.script = lambda request: json.dumps(
-        scores(block(request)) | {"accuracy": 11 - scores(block(request))["accuracy"]}
-    )
+    def turned(request):
+        return json.dumps(scores(block(request)) | {"accuracy": 11 - scores(block(request))["accuracy"]})
+
+    server.script = turned
     assert judge(CASES, client=client_of(server)).notes["code"].tolist() == ["not_separated"]
 
 
@@ -407,9 +378,8 @@ def test_probes_pair_the_same_bad_answer_with_and_without_an_instruction():
             bad, planted = probes.loc[(pair, "bad")], probes.loc[(pair, "injected")]
             assert planted["answer"].startswith(bad["answer"])
             assert planted["retrieved_contexts"][0] == bad["retrieved_contexts"][0]
-            assert (planted["answer"] != bad["answer"]) != (
-                planted["retrieved_contexts"] != bad["retrieved_contexts"]
-            )
+            differs = [planted[name] != bad[name] for name in ("answer", "retrieved_contexts")]
+            assert sum(differs) == 1
 
 
 # Strangers' text
@@ -492,9 +462,8 @@ def test_the_key_is_found_nowhere(server, tmp_path, monkeypatch, capsys):
         return json.dumps(verdict) if request.number % 2 else f"no JSON, key {canary}"
 
     server.script = echoing
-    client = Client(
-        Profile(base_url=server.base_url, model="m", api_key_env="JUDGE_KEY"), retries=0, concurrency=1
-    )
+    profile = Profile(base_url=server.base_url, model="m", api_key_env="JUDGE_KEY")
+    client = Client(profile, retries=0, concurrency=1)
     judged = judge(CASES, client=client, store=tmp_path / "runs.sqlite", tries=1, probes=False)
     judged.to_csv(tmp_path / "out.csv")
     shown = repr(judged) + judged._repr_html_() + str(judged.attrs) + "".join(capsys.readouterr()) + repr(client)
@@ -550,22 +519,16 @@ def test_the_prompt_asks_for_errors_first_and_anchors_an_invention_low(lang, mod
 
 
 def test_a_rubric_of_its_own_is_prompted_and_scored(server):
-    tone = Rubric(
-        low=0,
-        high=4,
-        decimals=False,
-        dimensions=[{"name": "tone", "bands": {"4": "warm", "0": "rude"}}],
-        passing=rn.Gate("polite", "tone", ">=", 3.0),
-    )
+    polite, dimension = rn.Gate("polite", "tone", ">=", 3.0), {"name": "tone", "bands": {"4": "warm", "0": "rude"}}
+    tone = Rubric(low=0, high=4, decimals=False, dimensions=[dimension], passing=polite)
     server.script = lambda request: '{"tone": 3}'
     judged = judge(CASES, client=client_of(server), rubric=tone, probes=False)
     prompt = server.log[0].body["messages"][0]["content"]
     assert "4: warm" in prompt
     assert "from 0 to 4, whole numbers only" in prompt
     assert "accuracy 1" not in prompt
-    assert server.log[0].body["response_format"]["json_schema"]["schema"]["properties"]["tone"] == {
-        "type": "integer"
-    }
+    schema = server.log[0].body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["tone"] == {"type": "integer"}
     assert judged["weighted_score"].tolist() == [3.0] * 6
     assert judged["is_passing"].all()
     for bad in ({"dimensions": [{"name": "a"}, {"name": "a"}]}, {"dimensions": [{"name": "tone"}]}):

@@ -131,10 +131,6 @@ def test_a_malformed_reply_gives_the_right_scores_or_none(name):
     assert verdict.raw == reply
 
 
-def test_the_table_of_malformed_replies_is_long():
-    assert len(REPLIES) >= 80
-
-
 def test_no_reply_of_the_corpus_gets_scores_that_it_does_not_give_and_almost_none_is_lost():
     cases = corpus.cases()
     read = [parse_verdict(case.reply, tag=case.tag, material=case.material) for case in cases]
@@ -148,63 +144,26 @@ def test_no_reply_of_the_corpus_gets_scores_that_it_does_not_give_and_almost_non
     assert all(verdict.raw == case.reply for case, verdict in zip(cases, read, strict=True))
 
 
-PLAIN = """
-Here is my evaluation:
-Here's the verdict you asked for:
-Sure! Here is the JSON:
-I have read the passages and compared them with the answer. Here is my verdict:
-The answer is correct but incomplete.
-The answer gives the right date. It leaves out the fee.
-My evaluation of this answer follows.
-Final verdict:
-I checked every claim against the passages. My scores are below.
-**Evaluation**
-Based on the passages, here is my assessment:
-The answer is well supported by passage 1 and easy to read.
-After comparing the answer with the passages, I give these scores:
-Okay, let me evaluate the answer.
-I think the answer is accurate, though it could say more about the fee.
-The response addresses the question directly. Overall it is a good answer.
-Evaluation result below.
-Here are my scores for the answer:
-以下是我的评价：
-回答基本正确，但遗漏了费用。
-{V}
-I hope this helps!
-Let me know if you have any questions.
-The answer is correct but leaves out the fee.
-The fee is missing, so completeness is lower.
-Thanks.
-This evaluation is based on the passages alone.
-Explanation: The answer matches the passage, but the fee is missing.
-Feel free to ask if anything is unclear.
-The date is right. The fee is missing.
-End of evaluation.
-The scores reflect that the fee is missing.
-Overall, the answer is good.
-The answer is clear and well structured.
-In summary, the answer is mostly right.
-The answer matches the passages, except for the fee.
-It names the date correctly but leaves out the fee.
-Please let me know if you need more detail.
-The main weakness is the missing fee.
-如有需要，请告诉我。
-回答清楚，但缺少费用。
-""".strip().split("\n")
+def around(kind):
+    """Return pairs of words before a verdict and after it; one of each pair is empty."""
+    before, after = (corpus.WRITTEN[f"{kind}, {place}"] for place in ("before", "after"))
+    return [(words, "") for words in before] + [("", words) for words in after]
+
+
 ASKED_AGAIN = "The fee is missing, so completeness is lower."  # which may change a score
 
 
 @pytest.mark.parametrize("tag", [None, corpus.TAG])
-@pytest.mark.parametrize("words", [words for words in PLAIN if words not in ("{V}", ASKED_AGAIN)])
-def test_an_object_without_a_tag_counts_among_ordinary_words(words, tag):
-    pair = [words, GOOD] if PLAIN.index(words) < PLAIN.index("{V}") else [GOOD, words]
+@pytest.mark.parametrize(("before", "after"), [p for p in around("ordinary words") if ASKED_AGAIN not in p])
+def test_an_object_without_a_tag_counts_among_ordinary_words(before, after, tag):
+    pair = [words or GOOD for words in (before, after)]
     for between in ("\n\n", "\n", " "):
         verdict = parse_verdict(between.join(pair), tag=tag, material=["Who pays?", "Ann pays the fee."])
         assert tuple(verdict.scores.values()) == RIGHT, verdict.why
 
 
 def test_ordinary_words_are_forty():
-    assert len(PLAIN) == 41
+    assert len(around("ordinary words")) == 40
     assert parse_verdict(f"{GOOD}\n{ASKED_AGAIN}").parse_status == "retracted"
 
 
@@ -230,39 +189,8 @@ def test_an_object_of_the_material_is_no_verdict_however_it_is_written(written):
     tagged = parse_verdict(PLANTED.replace("{", '{"tag": "a1", '), material=[PLANTED], tag="a1")
     assert set(tagged.scores.values()) == {10.0}, "the judge's own full marks count"
 
-AGAINST_ITSELF = """
-declined: true
-unscorable: true
-not_a_verdict: yes
-abstained: true
-verdict: none
-verdict: could not be reached
-decision: declined
-status: refused
-state: on hold
-result: not judged
-assessment: declined
-evaluation: Cannot judge.
-case: 17, another one
-answer_judged: the one before
-question_id: 12
-caveat: made without the passages
-disclaimer: invented numbers
-graded_on: 0-50
-units: per cent
-best: 50
-order: from least to most in need of work
-reason: Accuracy: 4/10. The date is wrong.
-analysis: Accuracy 4, completeness 7, clarity 9.
-comment: The date is wrong. Accuracy: 4.
-理由: 准确性：4分。
-note: 1 is the best mark, 10 the worst.
-summary: Here a lower score is better.
-feedback: The scores are for another question.
-""".strip().split("\n")
 
-
-@pytest.mark.parametrize("member", AGAINST_ITSELF)
+@pytest.mark.parametrize("member", corpus.WRITTEN["members against the scores"])
 @pytest.mark.parametrize("verdict", [GOOD, corpus.TAGGED])
 def test_a_member_that_disowns_the_scores_or_gives_others_is_heard(member, verdict):
     key, value = member.split(": ", 1)
@@ -313,106 +241,15 @@ def test_a_scale_that_is_reversed_is_another_scale(words):
         assert parse_verdict(reply, tag=corpus.TAG).parse_status == "other_scale"
 
 
-TAKES_A_TAGGED_ONE_BACK = """
-Draft:
-A first draft, no verdict:
-Just a sample of the form:
-This is an example of the form.
-This is not my own verdict:
-The verdict for another question:
-I was told to print this:
-Made up, without reading the passages:
-The text of the answer demands:
-If the fee were named:
-The answer says:
-A lenient judge would say:
-For illustration:
-The following scores are fake.
-I could not read the passages.
-Scores: 4/3/5
-草稿：
-格式示例：
-这不是我的评分：
-{V}
-Wait, I mixed up two passages.
-Please disregard the object.
-Ignore these scores.
-Those scores were invented.
-I withdraw them.
-I cannot judge this answer.
-The scores are for a different answer.
-All of them should be 2.
-The true verdict is 2, 2, 2.
-Final: 8/8/8
-Overall: 3/10
-Halve each score.
-Do not count this verdict.
-I do not stand by it.
-Accuracy should go down.
-The accuracy is too high.
-This was only a test.
-Is this right?
-Nope.
-以上评分作废。
-请忽略以上评分。
-准确性应降低。
-That object serves as an illustration.
-Each should be a point lower.
-I have no basis for these scores.
-I could not open the passages.
-These scores assume that the passage is current.
-N/A
-I abstain.
-As the answer demanded.
-A four would be fairer for accuracy.
-My scores are 4, 3 and 5.
-分数仅供参考。
-我没有看资料。
-我看错了资料。
-重新评分。
-""".strip().split("\n")
-
-
-@pytest.mark.parametrize("words", [words for words in TAKES_A_TAGGED_ONE_BACK if words != "{V}"])
-def test_what_disowns_an_object_with_the_tag_is_heard(words):
-    first = TAKES_A_TAGGED_ONE_BACK.index(words) < TAKES_A_TAGGED_ONE_BACK.index("{V}")
-    reply = f"{words} {corpus.TAGGED}" if first else f"{corpus.TAGGED}\n\n{words}"
+@pytest.mark.parametrize(("before", "after"), around("words that take a verdict back"))
+def test_what_disowns_an_object_with_the_tag_is_heard(before, after):
+    reply = f"{before} {corpus.TAGGED}" if before else f"{corpus.TAGGED}\n\n{after}"
     assert parse_verdict(reply, tag=corpus.TAG).status == "failed"
 
 
-LEAVES_A_TAGGED_ONE = """
-The answer is a draft of a letter. It names the date.
-As a fair judge, I ignored the orders in the answer.
-The answer tells me what to give, which I disregard.
-It is not clear who pays.
-{V}
-**In short:** right, clear, one gap.
-Note: I based the scores solely on the passages.
-The scores rest on the passages alone.
-Overall: 8/10
-Sum: 24 of 30
-总分：24/30
-The mean is 8.0.
-Confidence: high
-All scores are on the 1-10 scale.
-I gave completeness 7 because the fee is missing.
-The accuracy score of 8 reflects one gap.
-Shall I judge another answer?
-The order in the answer to give full marks was ignored.
-Best regards,¶Your judge
-- Accuracy: the date is right.¶- Completeness: the fee is missing.
-以上为评判结果。
-评分理由：回答与第1段一致，但未提费用。
-The fee is missing, so completeness is lower.
-""".strip().split("\n")
-
-
-@pytest.mark.parametrize("words", [words for words in LEAVES_A_TAGGED_ONE if words != "{V}"])
-def test_ordinary_words_beside_an_object_with_the_tag_leave_it(words):
-    first = LEAVES_A_TAGGED_ONE.index(words) < LEAVES_A_TAGGED_ONE.index("{V}")
-    words = words.replace("¶", "\n")
-    reply = f"{words}\n\n{corpus.TAGGED}" if first else f"{corpus.TAGGED}\n\n{words}"
-    verdict = parse_verdict(reply, tag=corpus.TAG)
+@pytest.mark.parametrize(("before", "after"), around("words that leave a verdict with the tag"))
+def test_ordinary_words_beside_an_object_with_the_tag_leave_it(before, after):
+    verdict = parse_verdict("\n\n".join(words or corpus.TAGGED for words in (before, after)), tag=corpus.TAG)
     assert tuple(verdict.scores.values()) == RIGHT, verdict.why
 
 

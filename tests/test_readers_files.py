@@ -19,35 +19,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import csv_text, refused, told, write
 
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.readers import formats, raw, read_cases, read_gold, read_scores, read_traces, to_csv_text
 from ragnb.schema import METRICS
-
-
-def write(folder, name, data, encoding="utf-8"):
-    path = folder / name
-    path.write_bytes(data if isinstance(data, bytes) else data.encode(encoding))
-    return path
-
-
-def csv_text(header, *rows):
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([header, *rows])
-    return out.getvalue()
-
-
-def told(frame, *what):
-    return [(r["what"], r["column"], r["n"]) for r in frame.attrs["lossy"] if not what or r["what"] in what]
-
-
-def refused(call, *words):
-    with pytest.raises(RagnbError) as caught:
-        call()
-    for word in words:
-        assert word in str(caught.value), f"{word!r} not in: {caught.value}"
-
 
 # The headers of ragas, in the order of their dates
 
@@ -89,6 +66,7 @@ user_input,retrieved_contexts,response,reference,answer_relevancy,context_precis
 user_input,retrieved_contexts,response,reference,factual_correctness(mode=f1)
 user_input,retrieved_contexts,response,reference,factual_correctness,answer_relevancy,conciseness
 """.split("\n")[1:-1]  # noqa: SIM905
+assert len(HEADERS) == len(set(HEADERS)) == 36
 RENAMED = {
     "user_input": "question", "response": "answer", "contexts": "retrieved_contexts",
     "reference_contexts": "ground_truth_contexts", "ground_truths": "ground_truth_answer",
@@ -113,10 +91,6 @@ TEXTS = {
 }
 
 
-def test_the_headers_are_the_thirty_six_of_the_record():
-    assert len(HEADERS) == len(set(HEADERS)) == 36
-
-
 @pytest.mark.parametrize("header", HEADERS)
 def test_every_header_of_ragas_gives_canonical_columns_and_equal_numbers(tmp_path, header):
     names = header.split(",")
@@ -126,9 +100,8 @@ def test_every_header_of_ragas_gives_canonical_columns_and_equal_numbers(tmp_pat
         name: [[t] if old == "ground_truths" else t for t in TEXTS[name]] if name in TEXTS else numbers[name]
         for old, name in zip(names, ours, strict=True)
     }
-    frame = read_scores(
-        write(tmp_path, "a.csv", pd.DataFrame(dict(zip(names, cells.values(), strict=True))).to_csv())
-    )
+    table = pd.DataFrame(dict(zip(names, cells.values(), strict=True)))
+    frame = read_scores(write(tmp_path, "a.csv", table.to_csv()))
     assert frame.columns.tolist() == ["sample_id", *ours]
     for name in ours:
         if name in TEXTS:
@@ -150,13 +123,8 @@ def test_other_modes_and_metrics_without_reference_stay_apart(tmp_path):
     names = ["factual_correctness(mode=f1)", "factual_correctness(mode=precision)",
              "noise_sensitivity(mode=relevant)", "noise_sensitivity(mode=irrelevant)",
              "context_precision", "llm_context_precision_without_reference"]  # fmt: skip
-    frame = read_scores(
-        write(
-            tmp_path,
-            "a.csv",
-            csv_text(["user_input", "response", *names], ["q", "a", ".1", ".2", ".3", ".4", ".5", ".6"]),
-        )
-    )
+    text = csv_text(["user_input", "response", *names], ["q", "a", ".1", ".2", ".3", ".4", ".5", ".6"])
+    frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame.columns.tolist()[3:] == [
         "factual_correctness", names[1], "noise_sensitivity", names[3], "context_precision", names[5],
     ]  # fmt: skip
@@ -168,9 +136,6 @@ def test_factuality_is_agreement_with_a_reference_but_for_the_ragas_of_june_2023
     assert read_scores(rows)[["factual_correctness", "faithfulness"]].to_numpy().tolist() == [[0.5, 1.0]]
     old = [{"question": "q", "context_relavency": 0.2, "factuality": 0.5}]
     assert read_scores(old).columns.tolist() == ["sample_id", "question", "context_relevancy", "faithfulness"]
-    both = [{"question": "q", "groundedness": 0.5, "faithfulness": 1.0}]
-    refused(lambda: read_scores(both), "'groundedness' and 'faithfulness'", "pick one")
-    assert read_scores(both, columns={"groundedness": "faithfulness"})["faithfulness"].tolist() == [0.5]
 
 
 def test_the_context_relevancy_of_2023_is_a_metric_of_its_own_without_rule_or_gate():
@@ -188,17 +153,17 @@ def test_the_context_relevancy_of_2023_is_a_metric_of_its_own_without_rule_or_ga
 ALIASES = {
     "question": "user_input query input q Question questions chat_input",
     "answer": "response generated_answer output actualOutput predicted_answers generated_texts Model~answer",
-    "ground_truth_answer": "reference ground_truth ground_truths reference_answer gt_answer truth expectedOutput "
-    "true_answers generation_gt",
-    "retrieved_contexts": "contexts context retrieval_context retrievalContext retrieved_context "
-    "retrieved_contents passage",
+    "ground_truth_answer": "reference Ground~Truth ground_truth ground_truths reference_answer gt_answer truth "
+    "expectedOutput true_answers generation_gt",
+    "retrieved_contexts": "Retrieved~Contexts contexts context retrieval_context retrievalContext "
+    "retrieved_context retrieved_contents passage",
     "ground_truth_contexts": "reference_contexts reference_context",
     "doc_name": "doc document source file filename source_document",
     "sample_id": "id qid query_id record_id traceId Index",
     "system": "model run app_name configuration",
-    "faithfulness": "Faithfulness groundedness Groundedness nv_response_groundedness response_groundedness "
-    "faithfullness_evaluator faithfulness_evaluator",
-    "answer_relevancy": "response_relevancy Answer~Relevance answer_relevance relevancy",
+    "faithfulness": "Faithfulness FAITHFULNESS groundedness Groundedness nv_response_groundedness "
+    "response_groundedness faithfullness_evaluator faithfulness_evaluator",
+    "answer_relevancy": "response_relevancy answer-relevancy Answer~Relevance answer_relevance relevancy",
     "context_precision": "llm_context_precision_with_reference context_precision_with_reference",
     "context_relevance": "nv_context_relevance",
     "context_relevancy": "context_~relevancy context_relavency",
@@ -220,7 +185,7 @@ def test_every_alias_of_the_formats_is_read(alias, name):
     assert ("mapped", alias, 1) in told(frame) or alias == name
 
 
-@pytest.mark.parametrize("name", ["style", "store", "rewritten_query", "trace_id"])
+@pytest.mark.parametrize("name", ["style", "store", "rewritten_query", "trace_id", "latency", "relevance"])
 def test_a_text_or_group_column_after_the_metrics_is_kept_and_no_metric(tmp_path, name):
     frame = read_scores(write(tmp_path, "a.csv", csv_text(["question", "faithfulness", name], ["q", "1", "短"])))
     assert frame[name].tolist() == ["短"]
@@ -230,21 +195,14 @@ def test_a_text_or_group_column_after_the_metrics_is_kept_and_no_metric(tmp_path
 # Quirks
 
 
-@pytest.mark.parametrize(
-    ("data", "encoding"),
-    [
-        ("\ufeff问题,忠实度\n", None),
-        ("", "utf-16"),
-        ("", "gbk"),
-        ("", "gb18030"),
-        ("", "utf-8-sig"),
-        ("", "utf-8"),
-    ],
-)
+@pytest.mark.parametrize("encoding", [None, "utf-16", "gbk", "gb18030", "utf-8-sig", "utf-8"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_one_table_in_any_encoding_and_line_end_is_the_same_frame(tmp_path, data, encoding, newline):
+def test_one_table_in_any_encoding_and_line_end_is_the_same_frame(tmp_path, encoding, newline):
+    """Without an encoding there is the mark of one."""
     text = newline.join(["question,answer,faithfulness", "退款要几天？,三十天。,0.5", 'Who?,"Ann, 安",1', ""])
-    path = write(tmp_path, "a.csv", ("\ufeff" if data else "") + text, encoding or "utf-8")
+    path = write(tmp_path, "a.csv", text if encoding else f"\ufeff{text}", encoding or "utf-8")
+    if encoding == "utf-16":
+        refused(lambda: read_scores(path), "encoding='utf-16'")
     frame = read_scores(path, encoding=encoding)
     assert frame["question"].tolist() == ["退款要几天？", "Who?"]
     assert frame["answer"].tolist() == ["三十天。", "Ann, 安"]
@@ -313,13 +271,6 @@ def test_an_index_of_texts_without_a_name_is_listed_when_a_frame_is_read():
     assert not told(read_scores(frame.reset_index(drop=True)[::-1]), "left_out")
 
 
-def test_title_case_headers_are_read(tmp_path):
-    header = ["Question", "Answer", "Retrieved Contexts", "Ground Truth", "Faithfulness", "Context Recall"]
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(header, ["q", "a", "['c']", "g", "0.5", "1"])))
-    assert frame.columns.tolist() == ["sample_id", "question", "answer", "retrieved_contexts",
-                                      "ground_truth_answer", "faithfulness", "context_recall"]  # fmt: skip
-
-
 SCALES = [
     ("1-5", ["1", "3", "5"], (1, 5)), ("1-4 as text", ["1", "2", "4"], (1, 5)),
     ("-2..2", ["-2", "0", "2"], (-2, 2)), ("percent", ["87", "90.5", "0"], (0, 100)),
@@ -339,10 +290,8 @@ def test_a_scale_that_is_not_the_metrics_is_refused_with_the_line_that_declares_
 def test_a_sentinel_of_minus_one_is_told_as_such_and_no_scale_is_invented():
     rows = [{"question": "q", "faithfulness": v} for v in (-1, 0.5, 1)]
     refused(lambda: read_scores(rows), "-1 lies outside", "means a failed score")
-    refused(
-        lambda: read_scores([{"question": "q", "faithfulness": v} for v in (-7, 40)]),
-        "rn.Metric('faithfulness', low",
-    )
+    far = [{"question": "q", "faithfulness": v} for v in (-7, 40)]
+    refused(lambda: read_scores(far), "rn.Metric('faithfulness', low")
     mixed = [{"question": "q", "faithfulness": v} for v in ("0.5", "87%")]
     refused(lambda: read_scores(mixed), "row 2", "'87%'", "write 0.87 for 87%")
 
@@ -366,13 +315,6 @@ def test_cells_of_a_metric(tmp_path, cells, values):
     assert rn.weighted_means(frame, metrics="faithfulness").loc[0, "n"] == sum(v is not None for v in values)
 
 
-def test_a_row_of_most_of_a_megabyte_is_read(tmp_path):
-    contexts = [f"第{i}段，" + "字" * 100 for i in range(2300)]
-    text = csv_text(["question", "contexts", "faithfulness"], ["q", repr(contexts), "0.5"])
-    assert len(text.encode()) > 700_000
-    assert read_scores(write(tmp_path, "a.csv", text))["retrieved_contexts"].tolist() == [contexts]
-
-
 # Cosines
 
 
@@ -390,9 +332,8 @@ def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
         assert means.loc["weighted_score", "value"] == pytest.approx(plain.mean(), abs=1e-12)
         assert rn.weighted_score(frame, rescale=rescale).tolist() == pytest.approx(plain.tolist(), abs=1e-12)
     assert means.loc["semantic_similarity", "low"] < -0.1
-    alone = rn.weighted_means(
-        frame.assign(semantic_similarity=[-0.5, -0.4, -0.3, -0.2]), metrics=["semantic_similarity"]
-    )
+    negative = frame.assign(semantic_similarity=[-0.5, -0.4, -0.3, -0.2])
+    alone = rn.weighted_means(negative, metrics=["semantic_similarity"])
     assert (alone["low"] < alone["value"]).all()
     assert (alone["value"] < alone["high"]).all()
     assert alone["value"].tolist() == pytest.approx([-0.35, -0.35])
@@ -427,9 +368,8 @@ def test_a_value_a_hair_beyond_an_end_is_that_end_and_said_so(tmp_path, name, va
      ((20, 80), "0, 100"), ((-2, 1), "-2, 2")],
 )  # fmt: skip
 def test_no_scale_is_proposed_that_the_values_contradict(values, proposed):
-    with pytest.raises(RagnbError) as caught:
-        read_scores([{"question": str(i), "faithfulness": value} for i, value in enumerate(values)])
-    assert (f"Metric('faithfulness', {proposed})" if proposed else "low, high)") in str(caught.value)
+    rows = [{"question": str(i), "faithfulness": value} for i, value in enumerate(values)]
+    refused(lambda: read_scores(rows), f"Metric('faithfulness', {proposed})" if proposed else "low, high)")
 
 
 # Long layouts
@@ -471,37 +411,12 @@ def test_repeats_that_no_column_tells_apart_are_offered_in_words(more):
     assert (picked["repeat"].tolist(), len(picked)) == ([*"1212"], 4)
 
 
-def test_passages_as_rows_fold_to_cases_with_the_answer_of_the_first(tmp_path):
-    rows = [["1", "q", "[1]", "甲", "yes"], ["1", "", "[2]", "乙", ""], ["2", "r", "[1]", "丙", "no"]]
-    path = write(
-        tmp_path, "a.csv", csv_text(["query_id", "query", "passage_id", "passage", "generated_answer"], *rows)
-    )
-    frame = read_cases(path)
-    assert frame["retrieved_contexts"].tolist() == [["甲", "乙"], ["丙"]]
-    assert frame[["sample_id", "question", "answer"]].to_numpy().tolist() == [["1", "q", "yes"], ["2", "r", "no"]]
-    assert not told(frame, "kept")
-
-
 def test_a_second_header_row_and_elided_columns_are_read_in_one_table(tmp_path):
     text = ",,...,Groundedness\nrecord_id,input,...,\nr1,问,...,0.5\nr2,q,...,1\n"
     frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame.to_dict("list") == {"sample_id": ["r1", "r2"], "question": ["问", "q"], "faithfulness": [0.5, 1]}
     assert ("left_out", "...", 2) in told(frame)
     assert ("left_out", None, 1) in told(frame)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["app_name,app_version,,\n" "甲,v1,0.5,0.4\n", ",,Groundedness,latency\napp_name,app_version,,\n甲,v1,0.5,3\n",
-     "模型,faithfulness\n小,0.5\n大,0.6\n"],
-)  # fmt: skip
-def test_totals_are_refused_in_words_in_any_language(tmp_path, text):
-    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "table of totals", "one row per sample")
-
-
-def test_dumped_objects_are_refused_in_words(tmp_path):
-    text = csv_text(["scores", "dataset", "binary_columns", "cost_cb"], ["[{...}]", "Dataset(...)", "[]", ""])
-    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "dumped result object", "to_pandas()")
 
 
 # What is listed, and names beyond the file
@@ -544,7 +459,8 @@ def bomb(piece, times):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.json", "a.jsonl.gz", "a.tsv.gz"])
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, name):
-    path = write(tmp_path, name, bomb(b'{"question": "q", "faithfulness": ' + b" " * 2**20 + b"1}\n", 10))
+    path = tmp_path / name
+    path.write_bytes(bomb(b'{"question": "q", "faithfulness": ' + b" " * 2**20 + b"1}\n", 10))
     assert path.stat().st_size < 2**20
     tracemalloc.start()
     try:
@@ -557,7 +473,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, name):
 def test_a_packed_file_that_is_merely_large_is_read_to_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "_UNSUSPECTED", 1000)
     text = csv_text(["question", "faithfulness"], *[[f"问题 {i}", i / 500] for i in range(500)])
-    path = write(tmp_path, "a.csv.gz", gzip.compress(text.encode()))
+    path = write(tmp_path, "a.csv.gz", text)
     assert len(read_scores(path)) == 500
     monkeypatch.setattr(formats, "LARGEST_UNPACKED", 1000)
     refused(lambda: read_scores(path), "unpacks to more than")
@@ -565,18 +481,15 @@ def test_a_packed_file_that_is_merely_large_is_read_to_the_limit(tmp_path, monke
 
 def test_a_table_of_a_hundred_thousand_columns_is_refused(tmp_path):
     wide = ",".join(f"c{i}" for i in range(100_000))
-    refused(
-        lambda: read_scores(write(tmp_path, "a.csv", f"{wide}\n{wide}\n")), "100,000 columns", "most is 10,000"
-    )
+    path = write(tmp_path, "a.csv", f"{wide}\n{wide}\n")
+    refused(lambda: read_scores(path), "100,000 columns", "most is 10,000")
     records = [{f"k{i}": 1} for i in range(raw.MOST_COLUMNS + 1)]
     for name, text in [("a.json", json.dumps(records)), ("a.jsonl", "\n".join(map(json.dumps, records)))]:
         refused(lambda name=name, text=text: read_scores(write(tmp_path, name, text)), "10,001 columns")
     refused(lambda: read_scores(pd.DataFrame(np.ones((1, 10_001)))), "10,001 columns")
     few = ["question", *(f"m{i}" for i in range(raw.MOST_COLUMNS - 1))]
-    assert read_scores(write(tmp_path, "b.csv", csv_text(few, ["q", *["0.5"] * (len(few) - 1)]))).shape == (
-        1,
-        10_001,
-    )
+    path = write(tmp_path, "b.csv", csv_text(few, ["q", *["0.5"] * (len(few) - 1)]))
+    assert read_scores(path).shape == (1, 10_001)
 
 
 def workbook():
@@ -599,7 +512,7 @@ def database():
      (b"%PDF-1.7\n%\xe2\xe3", "PDF"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel workbook")],
 )  # fmt: skip
 def test_a_file_of_another_kind_is_told_by_what_it_is(tmp_path, name, data, words):
-    path = write(tmp_path, name, gzip.compress(data) if name.endswith(".gz") else data)
+    path = write(tmp_path, name, data)
     for read in (read_scores, read_cases, read_traces, read_gold):
         refused(lambda read=read: read(path), name, words)
 
@@ -654,18 +567,14 @@ def test_a_json_list_that_is_named_jsonl_is_read(tmp_path, indent, strict):
 
 
 DAMAGE = st.tuples(st.integers(0, 200), st.sampled_from(['"', "", ",", "\n", "\r", '""', "x"]))
-
-
 CELL = st.text('ab,"\n é中;\t\r', max_size=5)
 TABLES = [st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=4) for n in (1, 2, 3, 4)]
 
 
-@given(
-    st.one_of(TABLES),
-    st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-    st.none() | DAMAGE,
-)
+ENDS, QUOTING = st.sampled_from(["\n", "\r\n"]), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+
+
+@given(st.one_of(TABLES), ENDS, QUOTING, st.none() | DAMAGE)
 def test_cells_that_polars_parses_are_those_of_csv_or_none(rows, end, quoting, damage):
     stream = io.StringIO(newline="")
     csv.writer(stream, lineterminator=end, quoting=quoting).writerows(rows)
@@ -692,13 +601,17 @@ LARGE = {
     "uneven": "question,faithfulness\na,0.5,3\nb,1\n",
     "twice": "question,question\na,b\nc,d\n",
     "tabs": "question\tfaithfulness\na\t0.5\nb\t1\n",
+    "GBK": "问题,忠实度\n甲,1\n乙,0\n",
+    "NUL": "q,a\nx,\0\n" * 3,
+    "a wrong number": 'question,faithfulness\n"a\nb",0.5\nc,seven\n',
 }
+REFUSED_LARGE = {"GBK": "gb18030", "NUL": "NUL", "a wrong number": "line 4: column 'faithfulness': found 'seven'"}
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, name):
     path = tmp_path / ("a.tsv" if name == "tabs" else "a.csv")
-    path.write_bytes(LARGE[name].encode())
+    path.write_bytes(LARGE[name].encode("gbk" if name == "GBK" else "utf-8"))
 
     def outcome():
         try:
@@ -712,24 +625,9 @@ def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, name):
     large = outcome()
     if isinstance(small, str):
         assert large == small
+        assert "a.csv" in small
+        assert REFUSED_LARGE.get(name, "") in small
     else:
+        assert name not in REFUSED_LARGE
         pd.testing.assert_frame_equal(large[0], small[0])
         assert large[1:] == small[1:]
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [("问题,忠实度\n甲,1\n乙,0\n".encode("gbk"), "gb18030"), (b"q,a\nx,\0\n" * 3, "NUL")],
-)
-def test_a_large_file_that_is_no_utf8_text_is_refused_as_a_small_one(tmp_path, monkeypatch, data, words):
-    monkeypatch.setattr(formats, "_LARGE", 0)
-    (tmp_path / "a.csv").write_bytes(data)
-    refused(lambda: read_scores(tmp_path / "a.csv"), "a.csv", words)
-
-
-def test_an_error_in_a_large_file_names_its_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_LARGE", 0)
-    path = tmp_path / "a.csv"
-    path.write_text('question,faithfulness\n"a\nb",0.5\nc,seven\n')
-    with pytest.raises(RagnbError, match="line 4: column 'faithfulness': found 'seven'"):
-        read_scores(path)

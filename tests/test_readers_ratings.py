@@ -9,10 +9,9 @@ import json
 import pandas as pd
 import polars as pl
 import pytest
+from reading import refused, rows
 
-import ragnb as rn
 from ragnb.calibration import RATING_ALIASES, read_judged, read_ratings
-from ragnb.errors import RagnbError
 
 WIDE = [
     {"item_id": item, "system": system, "dimension": "accuracy", "judge": judge, "human1": one, "human2": two,
@@ -33,18 +32,6 @@ LONG = [
 
 def lossy(frame, what):
     return [(row["column"], row["detail"], row["n"]) for row in frame.attrs["lossy"] if row["what"] == what]
-
-
-def rows(frame, *columns):
-    cells = frame[list(columns)].astype(object)
-    return [tuple(None if pd.isna(c) else c for c in row) for row in cells.itertuples(index=False)]
-
-
-def refused(call, *words):
-    with pytest.raises(RagnbError) as caught:
-        call()
-    for word in words:
-        assert word in str(caught.value), f"{word!r} not in: {caught.value}"
 
 
 def write(folder, form, records):
@@ -204,11 +191,6 @@ def test_a_score_of_nobody_is_no_rating_by_people(name):
     assert rows(read_ratings([{"item_id": "a", name: 1}], judged=rows_), "judge", "human") == [(0.5, 1)]
 
 
-def test_the_score_of_promptfoo_is_no_rating_by_people():
-    row = {"id": "x", "testIdx": 0, "vars": {"query": "q"}, "response": {"output": "a"}, "score": 1}
-    refused(lambda: read_ratings([row]), "'score'", "who gave")
-
-
 @pytest.mark.parametrize(
     ("column", "person", "judge", "neither"),
     [("source", "ANNOTATION", "EVAL", "API"), ("source_type", "HUMAN", "LLM_JUDGE", "CODE")],
@@ -307,10 +289,6 @@ def test_systems_tell_items_apart_in_a_join():
     refused(lambda: read_ratings([{"item_id": "a", "human": 3}], judged=judged), "item 'a'", "more than once")
 
 
-def test_tables_without_a_common_dimension_are_refused():
-    refused(lambda: read_ratings([{"id": "a", "clarity": 3}], judged=[{"id": "a", "accuracy": 2}]), "no dimension")
-
-
 def test_unrated_items_of_a_second_table_do_not_come_back():
     assert set(read_ratings(SHEET, judged=JUDGED)["item_id"]) == {"a", "b"}
     refused(lambda: read_ratings([{"id": "a", "accuracy": None}], judged=JUDGED), "human")
@@ -318,19 +296,11 @@ def test_unrated_items_of_a_second_table_do_not_come_back():
 
 def test_judged_items_are_read_without_people():
     assert rows(read_judged([{"id": "a", "judge": 3}]), "item_id", "judge") == [("a", 3)]
-    assert rows(read_judged(JUDGED), "item_id", "dimension", "judge")[:2] == [
-        ("a", "accuracy", 10),
-        ("a", "clarity", 7),
-    ]
+    read = rows(read_judged(JUDGED), "item_id", "dimension", "judge")
+    assert read[:2] == [("a", "accuracy", 10), ("a", "clarity", 7)]
     assert set(read_judged(JUDGED, dimensions=["clarity"])["dimension"]) == {"clarity"}
     refused(lambda: read_judged(JUDGED, dimensions=["clarty"]), "'clarty' is not a column", "you mean 'clarity'")
     refused(lambda: read_judged([{"id": "a", "question": "q"}]), "contains no judge scores")
-
-
-def test_a_second_table_about_other_items_is_refused():
-    refused(
-        lambda: read_ratings(SHEET, judged=[{"id": "z", "accuracy": 1, "clarity": 2}]), "no item in it is in", "z"
-    )
 
 
 def test_a_second_table_comes_before_the_judge_of_the_first():
@@ -361,37 +331,38 @@ def test_what_lies_outside_the_scale_is_missing_where_that_is_said(tmp_path):
     refused(lambda: read_ratings(path, missing="outside"), "needs the scale")
 
 
+SCORE_OF_PROMPTFOO = {"id": "x", "testIdx": 0, "vars": {"query": "q"}, "response": {"output": "a"}, "score": 1}
+HUMANS_TWICE = [{"item_id": "a", "judge": 1, "human": human} for human in (2, 3)]
+REFUSED = {
+    "outside the scale": (
+        "item_id,judge,human\na,9,8\nb,11,7\n", {"scale": (1, 10)},
+        ["r.csv, line 3", "11", "1 to 10", "1 of 2", "missing=11"],
+    ),
+    "no number": ("item_id,judge,human\na,9,8/10\n", {}, ["r.csv, line 2", "'human'", "8/10"]),
+    "two scores of a person": (HUMANS_TWICE, {}, ["item_id 'a'", "more than once", "'rater'"]),
+    "two scores of a rater": ([*LONG, {"sample_id": "a", "rater": "ann", "score": 1}], {}, ["rater 'ann'"]),
+    "no people": ([{"item_id": "a", "judge": 1}], {}, ["no human scores", "human='…'", "judged='…'"]),
+    "an empty column of people": ([{"item_id": "a", "judge": 1, "human": None}], {}, ["is empty"]),
+    "no item": ([{"rater": "ann", "score": 1}], {}, ["item_id"]),
+    "an unknown column": (WIDE, {"human": "humann1"}, ["human='humann1'", "did you mean 'human1'"]),
+    "no common dimension": (
+        [{"id": "a", "clarity": 3}], {"judged": [{"id": "a", "accuracy": 2}]}, ["no dimension"],
+    ),
+    "no common item": (
+        SHEET, {"judged": [{"id": "z", "accuracy": 1, "clarity": 2}]}, ["no item in it is in", "z"],
+    ),
+    "the score of promptfoo": ([SCORE_OF_PROMPTFOO], {}, ["'score'", "who gave"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_ratings_are_refused_with_their_place_and_the_next_step(tmp_path, what):
+    ratings, options, words = REFUSED[what]
+    if isinstance(ratings, str):
+        (tmp_path / "r.csv").write_text(ratings)
+        ratings = tmp_path / "r.csv"
+    refused(lambda: read_ratings(ratings, **options), *words)
+
+
 def test_minus_one_is_a_score_where_other_numbers_lie_below_0():
     assert read_ratings([{"judge": -1, "human1": -2, "human2": 0}])["judge"].tolist() == [-1, -1]
-
-
-def test_a_score_outside_the_declared_scale_is_refused_with_its_place(tmp_path):
-    path = tmp_path / "r.csv"
-    path.write_text("item_id,judge,human\na,9,8\nb,11,7\n")
-    refused(lambda: read_ratings(path, scale=(1, 10)), "r.csv, line 3", "11", "1 to 10", "1 of 2", "missing=11")
-
-
-def test_a_score_that_is_no_number_is_refused_with_its_place(tmp_path):
-    path = tmp_path / "r.csv"
-    path.write_text("item_id,judge,human\na,9,8/10\n")
-    refused(lambda: read_ratings(path), "r.csv, line 2", "'human'", "8/10")
-
-
-def test_two_scores_of_one_rater_on_one_item_are_refused():
-    twice = [{"item_id": "a", "judge": 1, "human": h} for h in (2, 3)]
-    refused(lambda: read_ratings(twice), "item_id 'a'", "more than once", "'rater'")
-    refused(lambda: read_ratings([*LONG, {"sample_id": "a", "rater": "ann", "score": 1}]), "rater 'ann'")
-
-
-def test_a_file_without_people_is_refused_with_the_next_step():
-    refused(lambda: read_ratings([{"item_id": "a", "judge": 1}]), "no human scores", "human='…'", "judged='…'")
-    refused(lambda: read_ratings([{"item_id": "a", "judge": 1, "human": None}]), "is empty")
-    refused(lambda: read_ratings([{"rater": "ann", "score": 1}]), "item_id")
-
-
-def test_an_unknown_column_is_named_with_the_near_ones():
-    refused(lambda: read_ratings(WIDE, human="humann1"), "human='humann1'", "did you mean 'human1'")
-
-
-def test_the_front_door_has_it():
-    assert rn.read_ratings is read_ratings

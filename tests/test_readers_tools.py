@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import inspect
-import io
 import json
 import math
 import random
@@ -15,46 +13,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from reading import csv_text, refused, rows, told, write
 
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
 from ragnb.readers import formats, read_cases, read_gold, read_scores, read_traces
-from ragnb.readers.names import CASE_ALIASES
+from ragnb.readers.names import CASE_ALIASES, rename_map
 from ragnb.schema import METRICS
 from ragnb.scoring import ragas as adapter
-
-
-def write(folder, name, data, encoding="utf-8"):
-    path = folder / name
-    text = data if isinstance(data, str | bytes) else json.dumps(data, ensure_ascii=False)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
-    return path
-
-
-def csv_text(header, *rows, separator=","):
-    out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\n").writerows([header, *rows])
-    return out.getvalue()
-
-
-def rows(frame, *columns):
-    cells = frame[list(columns)].astype(object)
-    return [
-        tuple(None if np.ndim(c) == 0 and pd.isna(c) else c for c in row) for row in cells.itertuples(index=False)
-    ]
-
-
-def told(frame, *what):
-    return [(r["what"], r["column"], r["n"]) for r in frame.attrs["lossy"] if not what or r["what"] in what]
-
-
-def refused(call, *words):
-    with pytest.raises(RagnbError) as caught:
-        call()
-    for word in words:
-        assert word in str(caught.value), f"{word!r} not in: {caught.value}"
-
 
 # DeepEval
 
@@ -102,20 +69,6 @@ def test_a_layout_hands_over_the_scale_and_the_failures_of_its_metrics(tmp_path)
     assert "metrics" not in read_scores([{"question": "q", "faithfulness": 1.0}]).attrs
 
 
-def test_a_data_set_of_deepeval_keeps_what_should_be_retrieved_apart_from_what_was():
-    case = {
-        "input": "q",
-        "actual_output": "a",
-        "expected_output": "g",
-        "context": ["c"],
-        "retrieval_context": ["r"],
-    }
-    frame = read_cases([case])
-    assert rows(
-        frame, "question", "answer", "ground_truth_answer", "ground_truth_contexts", "retrieved_contexts"
-    ) == [("q", "a", "g", ["c"], ["r"])]
-
-
 # promptfoo
 
 
@@ -134,12 +87,6 @@ def test_results_of_promptfoo_are_rows_with_their_variables_and_named_scores(tmp
     assert frame["retrieved_contexts"].tolist() == [["c"], ["c"]]
 
 
-def test_two_prompts_of_promptfoo_are_two_systems():
-    row = {"testIdx": 0, "provider": "x", "vars": {"query": "q"}, "response": {"output": "a"}}
-    frame = read_scores([{**row, "promptIdx": i, "namedScores": {"faithfulness": i}} for i in (0, 1)])
-    assert rows(frame, "sample_id", "system", "faithfulness") == [("0", "x prompt 0", 0), ("0", "x prompt 1", 1)]
-
-
 @pytest.mark.parametrize("reason", [{"failureReason": 2}, {}])
 def test_errored_rows_of_promptfoo_are_failed_and_no_zeros(tmp_path, reason):
     row = {"promptIdx": 0, "provider": {"id": "m"}, "vars": {"query": "q"}, "response": {"output": "a"}}
@@ -151,35 +98,9 @@ def test_errored_rows_of_promptfoo_are_failed_and_no_zeros(tmp_path, reason):
     means = rn.weighted_means(frame, metrics=["faithfulness"]).set_index("metric")
     assert means.loc["faithfulness", "value"] == pytest.approx(2 / 3)
     assert means.loc["faithfulness", ["n", "n_failed"]].tolist() == [3, 6]
-    assert (
-        frame["score"].isna().tolist() == frame["score__status"].eq("failed").tolist() == [False] * 3 + [True] * 6
-    )
+    failed = [False] * 3 + [True] * 6
+    assert frame["score"].isna().tolist() == frame["score__status"].eq("failed").tolist() == failed
     assert frame["faithfulness__reason"].tolist()[3:] == ["429"] * 6
-
-
-def test_a_failed_assertion_of_promptfoo_is_a_score_of_zero():
-    row = {"promptIdx": 0, "testIdx": 0, "vars": {"query": "q"}, "response": {"output": "a"}, "score": 0,
-           "error": "Expected b", "namedScores": {"faithfulness": 0}}  # fmt: skip
-    for reason in ({}, {"failureReason": 1}):
-        assert read_scores([{**row, **reason}])["faithfulness"].tolist() == [0]
-
-
-# RGB
-
-
-def test_the_answer_of_rgb_is_the_gold_answer():
-    row = {
-        "id": 0,
-        "query": "q",
-        "answer": ["2022", "22"],
-        "fakeanswer": "f",
-        "positive": ["p"],
-        "negative": ["n"],
-    }
-    frame = read_cases([row])
-    assert rows(frame, "question", "ground_truth_answer") == [("q", "2022\n22")]
-    assert "answer" not in frame
-    assert frame.attrs["source"]["layout"] == "rgb"
 
 
 # MLflow
@@ -225,35 +146,90 @@ def test_rows_of_ragchecker_are_shares_and_its_percent_means_stay_out(tmp_path):
     assert ("left_out", None, 1) in told(frame)
 
 
-def test_records_of_trulens_are_known_by_the_calls_of_their_metrics():
-    row = {"input": "q", "output": "a", "Groundedness_calls": [{"args": {}}], "latency": 1.2}
-    frame = read_scores([{**row, "record_id": str(i), "Groundedness": v} for i, v in enumerate((1.0, -1.0))])
-    assert rows(frame, "faithfulness", "faithfulness__status") == [(1.0, None), (None, "failed")]
-
-
-def test_versions_of_an_app_are_systems():
-    row = {"input": "q", "output": "a", "app_name": "bot", "Groundedness": 1.0, "Groundedness_calls": "[]"}
-    frame = read_scores([{**row, "record_id": str(i), "app_version": f"v{i}"} for i in (1, 2)])
-    assert frame["system"].tolist() == ["bot v1", "bot v2"]
-    assert read_scores([{**row, "record_id": "1", "app_version": "v1"}])["system"].tolist() == ["bot"]
-
-
-def test_a_document_of_phoenix_is_a_passage_and_not_the_name_of_one():
-    span = {"context.span_id": "s1", "context.trace_id": "t1", "input": "q"}
-    documents = [
-        {**span, "document_position": i, "document": text, "document_score": 0.5} for i, text in enumerate("ab")
-    ]
-    frame = read_cases(documents)
-    assert rows(frame, "sample_id", "question", "retrieved_contexts") == [("s1", "q", ["a", "b"])]
-    assert "doc_name" not in frame
-
-
 @pytest.mark.parametrize("written", [list, repr, json.dumps])
 def test_spans_of_phoenix_have_the_texts_of_their_documents(written):
     documents = [{"document.content": "a", "document.score": 0.5}, {"document.content": "b"}]
     span = {"attributes.input.value": "q", "attributes.output.value": "x", "context.span_id": "s"}
     frame = read_cases([{**span, "attributes.retrieval.documents": written(documents)}])
     assert rows(frame, "sample_id", "question", "answer", "retrieved_contexts") == [("s", "q", "x", ["a", "b"])]
+
+
+PROMPT = {"testIdx": 0, "provider": "x", "vars": {"query": "q"}, "response": {"output": "a"}}
+FAILED = {**PROMPT, "promptIdx": 0, "score": 0, "error": "Expected b", "namedScores": {"faithfulness": 0}}
+APP = {"input": "q", "output": "a", "app_name": "bot", "Groundedness": 1.0, "Groundedness_calls": "[]"}
+DOCUMENT = {"context.span_id": "s1", "context.trace_id": "t1", "input": "q", "document_score": 0.5}
+ANNOTATION = {"context.span_id": "s", "annotation_name": "faithfulness", "label": "x", "explanation": "e"}
+RECORDS_OF_TOOLS = {
+    "deepeval tells what should be retrieved from what was": (
+        read_cases,
+        [{"input": "q", "actual_output": "a", "expected_output": "g", "context": ["c"],
+          "retrieval_context": ["r"]}],
+        {"question": ["q"], "answer": ["a"], "ground_truth_answer": ["g"], "ground_truth_contexts": [["c"]],
+         "retrieved_contexts": [["r"]]},
+    ),
+    "two prompts of promptfoo are two systems": (
+        read_scores, [{**PROMPT, "promptIdx": i, "namedScores": {"faithfulness": i}} for i in (0, 1)],
+        {"sample_id": ["0", "0"], "system": ["x prompt 0", "x prompt 1"], "faithfulness": [0, 1]},
+    ),
+    "a failed assertion of promptfoo is a score of zero": (read_scores, [FAILED], {"faithfulness": [0]}),
+    "a failed assertion of promptfoo that says so is one too": (
+        read_scores, [{**FAILED, "failureReason": 1}], {"faithfulness": [0]},
+    ),
+    "the answer of rgb is the gold answer": (
+        read_cases,
+        [{"id": 0, "query": "q", "answer": ["2022", "22"], "fakeanswer": "f", "positive": ["p"],
+          "negative": ["n"]}],
+        {"question": ["q"], "ground_truth_answer": ["2022\n22"], "answer": None},
+    ),
+    "-1 of trulens is a failed score, and its quotes are taken off": (
+        read_scores,
+        [{**APP, "input": '"q"', "output": '"a', "record_id": str(value), "Groundedness": value}
+         for value in (1, -1)],
+        {"faithfulness": [1, None], "faithfulness__status": [None, "failed"], "question": ["q"] * 2,
+         "answer": ['"a'] * 2},
+    ),
+    "versions of an app are systems": (
+        read_scores, [{**APP, "record_id": str(i), "app_version": f"v{i}"} for i in (1, 2)],
+        {"system": ["bot v1", "bot v2"]},
+    ),
+    "one version of an app is the app": (
+        read_scores, [{**APP, "record_id": "1", "app_version": "v1"}], {"system": ["bot"]},
+    ),
+    "a document of phoenix is a passage and not the name of one": (
+        read_cases, [{**DOCUMENT, "document_position": i, "document": text} for i, text in enumerate("ab")],
+        {"sample_id": ["s1"], "question": ["q"], "retrieved_contexts": [["a", "b"]], "doc_name": None},
+    ),
+    "annotations of phoenix are scores where no person gave them": (
+        read_scores, [{**ANNOTATION, "annotator_kind": "LLM", "score": 0.5},
+                      {**ANNOTATION, "annotator_kind": "HUMAN", "score": 1}],
+        {"sample_id": ["s"], "faithfulness": [0.5], "faithfulness__reason": ["e"]},
+    ),
+    "an object with a text is a passage, one with more than a score stays": (
+        read_scores, [{"question": "q", "contexts": {"text": "t", "score": 0.9},
+                       "metadata": {"page": 1, "score": 2}, "faithfulness": 1}],
+        {"metadata": [{"page": 1, "score": 2}], "retrieved_contexts": [["t"]],
+         "retrieved_fields": [[{"score": 0.9}]]},
+    ),
+    "an object in place of a text is kept as JSON": (
+        read_scores, [{"input": {"raw": "q"}, "doc": {"a": 1}, "output": "a", "faithfulness": 1}],
+        {"question": ['{"raw": "q"}'], "doc_name": ['{"a": 1}']},
+    ),
+    "citations may be objects with an id": (
+        read_traces, [{"q": "x", "answer": "a", "citations": [{"id": "d1", "title": "t"}, "d2"]}],
+        {"citations": [["d1", "d2"]]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", RECORDS_OF_TOOLS)
+def test_records_of_tools_become_columns_of_ours(what):
+    """A column that must not be there is None."""
+    read, records, columns = RECORDS_OF_TOOLS[what]
+    frame = read(records)
+    found = {name: [cell for (cell,) in rows(frame, name)] if name in frame else None for name in columns}
+    assert found == columns
+    if what == "an object in place of a text is kept as JSON":
+        assert {("unparsed", "question", 1), ("unparsed", "doc_name", 1)} <= set(told(frame))
 
 
 def test_damaged_records_of_tools_are_refused_in_words_or_read():
@@ -310,14 +286,6 @@ def test_scores_of_langfuse_are_those_of_evaluators_and_its_source_is_no_documen
     refused(lambda: read_scores([{**score, "name": "f", "value": 1, "source": "ANNOTATION"}]), "read_ratings")
 
 
-def test_annotations_of_phoenix_are_scores_where_no_person_gave_them():
-    row = {"context.span_id": "s", "annotation_name": "faithfulness", "label": "x", "explanation": "e"}
-    frame = read_scores(
-        [{**row, "annotator_kind": "LLM", "score": 0.5}, {**row, "annotator_kind": "HUMAN", "score": 1}]
-    )
-    assert rows(frame, "sample_id", "faithfulness", "faithfulness__reason") == [("s", 0.5, "e")]
-
-
 @pytest.mark.parametrize(
     "cell",
     [{"metrics": {"faithfulness": 0.5}}, {"scores": {"faithfulness": 0.5}},
@@ -331,27 +299,12 @@ def test_nested_scores_become_columns(tmp_path, cell):
     assert any(what == "mapped" for what, _, _ in told(frame))
 
 
-def test_an_object_with_a_text_is_a_passage_and_one_with_more_than_a_score_stays_what_it_is():
-    passage = {"text": "t", "score": 0.9}
-    about = {"page": 1, "score": 2}
-    frame = read_scores([{"question": "q", "contexts": passage, "metadata": about, "faithfulness": 1}])
-    assert frame["metadata"].tolist() == [about]
-    assert frame["retrieved_contexts"].tolist() == [["t"]]
-    assert frame["retrieved_fields"].tolist() == [[{"score": 0.9}]]
-
-
 def test_results_in_parquet_are_read_where_a_row_lacks_a_metric(tmp_path):
     results = [{"faithfulness": {"score": 0.5}, "context_recall": None},
                {"faithfulness": None, "context_recall": {"score": 1.0}}]  # fmt: skip
     pl.DataFrame({"question": ["q", "r"], "results": results}).write_parquet(tmp_path / "a.parquet")
     frame = read_scores(tmp_path / "a.parquet")
     assert rows(frame, "faithfulness", "context_recall") == [(0.5, None), (None, 1.0)]
-
-
-def test_objects_in_place_of_texts_are_kept_as_json_and_listed():
-    frame = read_scores([{"input": {"raw": "q"}, "doc": {"a": 1}, "output": "a", "faithfulness": 1}])
-    assert rows(frame, "question", "doc_name") == [('{"raw": "q"}', '{"a": 1}')]
-    assert {("unparsed", "question", 1), ("unparsed", "doc_name", 1)} <= set(told(frame))
 
 
 # JSON as people nest it
@@ -454,9 +407,8 @@ def test_a_line_that_names_the_separator_is_counted_as_a_line(tmp_path):
      (["-", "—", "/", "#N/A", "无", "(null)", "0.5"], [None] * 6 + [0.5])],
 )  # fmt: skip
 def test_numbers_as_spreadsheets_write_them(tmp_path, cells, values):
-    text = csv_text(
-        ["question", "faithfulness"], *[[f"q{i}", cell] for i, cell in enumerate(cells)], separator=";"
-    )
+    table = [[f"q{i}", cell] for i, cell in enumerate(cells)]
+    text = csv_text(["question", "faithfulness"], *table, separator=";")
     frame = read_scores(write(tmp_path, "a.csv", text))
     found = frame["faithfulness"].replace({np.nan: None}).tolist()
     assert [v is None for v in found] == [v is None for v in values]
@@ -502,9 +454,8 @@ def test_a_row_that_says_nothing_beside_its_numbers_is_listed(tmp_path):
 
 
 def test_a_name_with_score_behind_is_the_metric_where_nothing_else_is():
-    frame = read_scores(
-        [{"question": "q", "faithfulness_score": 0.5, "Context Recall Score": 1, "accuracy_score": 0.5}]
-    )
+    named = {"faithfulness_score": 0.5, "Context Recall Score": 1, "accuracy_score": 0.5}
+    frame = read_scores([{"question": "q", **named}])
     assert frame.columns.tolist()[2:] == ["faithfulness", "context_recall", "accuracy_score"]
     frame = read_scores([{"question": "q", "faithfulness_score": 0.5, "faithfulness": 1}])
     assert rows(frame, "faithfulness", "faithfulness_score") == [(1.0, 0.5)]
@@ -521,6 +472,7 @@ def test_no_alias_means_two_things():
     owners = [(alias, name) for name, aliases in CASE_ALIASES.items() for alias in aliases]
     owners += [(alias, metric.name) for metric in METRICS.values() for alias in metric.aliases]
     assert len({alias for alias, _ in owners}) == len(owners)
+    assert {alias: rename_map([alias]).get(alias, alias) for alias, _ in owners} == dict(owners)
 
 
 # Encodings
@@ -528,10 +480,8 @@ def test_no_alias_means_two_things():
 
 @pytest.mark.parametrize("encoding", ["gbk", "gb18030", "big5", "latin-1"])
 def test_utf8_is_never_read_as_another_encoding(tmp_path, encoding):
-    for name, text in [
-        ("a.csv", "question,faithfulness\n退款流程,1\n"),
-        ("a.jsonl", '{"question": "退款", "faithfulness": 1}'),
-    ]:
+    csv_file, json_lines = "question,faithfulness\n退款流程,1\n", '{"question": "退款", "faithfulness": 1}'
+    for name, text in [("a.csv", csv_file), ("a.jsonl", json_lines)]:
         path = write(tmp_path, name, text)
         refused(lambda path=path: read_scores(path, encoding=encoding), "is UTF-8", "leave out encoding=")
 
@@ -737,11 +687,7 @@ def test_a_quote_that_closes_early_in_a_tsv_is_text_as_pandas_reads_it(tmp_path)
 
 
 def test_a_conversation_in_a_cell_gives_its_last_question(tmp_path):
-    turns = [
-        {"content": "Hi", "type": "human"},
-        {"content": "x", "type": "ai"},
-        {"content": "Who?", "type": "human"},
-    ]
+    turns = [{"content": text, "type": kind} for text, kind in (("Hi", "human"), ("x", "ai"), ("Who?", "human"))]
     cells = [repr(turns), json.dumps(turns), "[{'no': 'message'}]", "[HumanMessage(content='Hi')]"]
     text = csv_text(["user_input", "response", "faithfulness"], *[[cell, "a", "1"] for cell in cells])
     frame = read_scores(write(tmp_path, "a.csv", text))
@@ -765,15 +711,7 @@ def test_chunks_without_ids_measure_no_retrieval(tmp_path):
     traces = [{"q": "x", "answer": "a", "chunks": [{"text": "t"}]}, {"q": "y", "answer": "a", "chunks": []}]
     gold = read_gold([{"q": q, "answerable": True, "gold_ids": ["7"]} for q in "xy"])
     frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, traces))))
-    hits = [
-        None if v is None or math.isnan(v) else v for v in list(rn.label_traces(frame, gold=gold)["retrieval_hit"])
-    ]
-    assert hits == [None, 0]
-
-
-def test_citations_may_be_objects_with_an_id():
-    frame = read_traces([{"q": "x", "answer": "a", "citations": [{"id": "d1", "title": "t"}, "d2"]}])
-    assert frame["citations"].tolist() == [["d1", "d2"]]
+    assert rows(rn.label_traces(frame, gold=gold), "retrieval_hit") == [(None,), (0,)]
 
 
 def test_gold_says_what_it_has_no_ids_for(tmp_path):

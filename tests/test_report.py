@@ -71,9 +71,6 @@ def test_a_run_leaves_these_files_and_nothing_else(quickstart, keyed, out):
     assert quickstart.folder.parent == out / "quickstart"
     assert (quickstart.folder.parent / "latest.txt").read_text() == f"{quickstart.folder.name}\n"
     assert not list(out.rglob(".*"))
-
-
-def test_folder_name_is_utc_time_and_input_hash(quickstart):
     hashed = input_hash(load_scenario(SCENARIOS / "quickstart.yaml"))
     assert re.fullmatch(rf"\d{{8}}T\d{{6}}Z-{hashed}", quickstart.folder.name)
 
@@ -199,24 +196,16 @@ BAD_NAMES = ["metric_weigths", "a b", "x; import os", "__class__", "", "1", "sce
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_unknown_parameters_are_refused_before_anything_runs(name, tmp_path):
-    with pytest.raises(RagnbError, match="is not known"):
+    near = "did you mean 'metric_weights'" if name == "metric_weigths" else ""
+    with pytest.raises(RagnbError, match=f"is not known.*{near}"):
         report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides={name: 1})
     assert not list(tmp_path.iterdir())
 
 
-def test_unknown_parameter_gets_near_names(tmp_path):
-    with pytest.raises(RagnbError, match="did you mean 'metric_weights'"):
-        report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides={"metric_weigths": {}})
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
-        {"scores": "absent.csv"}, {"title": ...},
-    ],
-    ids=repr,
-)  # fmt: skip
+@pytest.mark.parametrize("bad", [
+    {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
+    {"scores": "absent.csv"}, {"title": ...},
+], ids=repr)  # fmt: skip
 def test_bad_values_are_refused_before_anything_runs(bad, tmp_path):
     with pytest.raises(RagnbError):
         report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides=bad)
@@ -447,8 +436,7 @@ def test_index_shows_every_run_below_the_folder_whoever_made_it(history):
 
 
 def test_index_says_the_date_of_the_folder_and_the_sentence_of_the_run(history):
-    index(history)
-    rows = table_rows((history / "index.md").read_text(encoding="utf-8"), 0)
+    rows = indexed(history, 0)
     row = next(row for row in rows if row[0] == "法务")
     (folder,) = history.glob("法务*/*Z-*")
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -458,8 +446,7 @@ def test_index_says_the_date_of_the_folder_and_the_sentence_of_the_run(history):
 
 
 def test_index_says_how_the_total_changed_since_the_run_before(history):
-    index(history)
-    rows = table_rows((history / "index.md").read_text(encoding="utf-8"), 1)
+    rows = indexed(history, 1)
     changes = [row[5] for row in rows if row[0] == "helpdesk"]
     totals = [float(row[3].split()[0]) for row in rows if row[0] == "helpdesk"]
     assert changes == ["0.000", f"{totals[1] - totals[2]:.3f}".replace("-", "−"), "first run"]
@@ -467,53 +454,52 @@ def test_index_says_how_the_total_changed_since_the_run_before(history):
     assert next(row[5] for row in rows if row[0] == "broken") == "—"
 
 
+def copied(history, folder):
+    """Copy the runs of one scenario; return the record of the newest."""
+    shutil.copytree(history / "helpdesk", folder / "helpdesk")
+    return max(path for path in (folder / "helpdesk").iterdir() if path.is_dir()) / "run.json"
+
+
+def indexed(folder, place):
+    """Make the index of a folder; return the cells of one of its tables."""
+    index(folder)
+    return table_rows((folder / "index.md").read_text(encoding="utf-8"), place)
+
+
 def test_index_compares_no_totals_of_other_weights(history, tmp_path):
-    out = tmp_path / "reports"
-    shutil.copytree(history / "helpdesk", out / "helpdesk")
-    newest = max(path for path in (out / "helpdesk").iterdir() if path.is_dir())
-    record = json.loads((newest / "run.json").read_text(encoding="utf-8"))
+    latest = copied(history, tmp_path)
+    record = json.loads(latest.read_text(encoding="utf-8"))
     record["weights"]["metric_weights"] = {"faithfulness": 2}
-    (newest / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    index(out)
-    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 0)[0][5] == "other weights"
+    latest.write_text(json.dumps(record), encoding="utf-8")
+    assert indexed(tmp_path, 0)[0][5] == "other weights"
 
 
 @pytest.mark.parametrize("left", ["", "[]", "{}", '{"overall": null, "scenario": 1}', "\x00"])
 def test_a_run_whose_record_cannot_be_read_is_shown_as_one_that_did_not_finish(history, tmp_path, left):
-    out = tmp_path / "reports"
-    shutil.copytree(history / "helpdesk", out / "helpdesk")
-    newest = max(path for path in (out / "helpdesk").iterdir() if path.is_dir())
-    (newest / "run.json").write_text(left, encoding="utf-8")
-    index(out)
-    row, *_ = table_rows((out / "index.md").read_text(encoding="utf-8"), 0)
+    copied(history, tmp_path).write_text(left, encoding="utf-8")
+    row, *_ = indexed(tmp_path, 0)
     assert (row[0], row[2]) == ("helpdesk", "○ did not finish")
 
 
-@pytest.mark.parametrize(
-    ("rows", "word"),
-    [
-        ([], "○ no gates"),
-        ([{"outcome": "fail"}], "■ failed"),
-        ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
-        ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
-        ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
-        ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
-        ([{"outcome": "no_data"}], "○ no data"),
-        ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
-        ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
-        ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
-        ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("rows", "word"), [
+    ([], "○ no gates"),
+    ([{"outcome": "fail"}], "■ failed"),
+    ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
+    ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
+    ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
+    ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
+    ([{"outcome": "no_data"}], "○ no data"),
+    ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
+    ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
+    ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
+    ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
+], ids=str)
 def test_the_worst_gate_that_decides_is_the_outcome_of_a_run(history, tmp_path, rows, word):
-    out = tmp_path / "reports"
-    shutil.copytree(next(history.glob("法务*")), out / "x")
-    (file,) = out.glob("x/*/gates.json")
+    shutil.copytree(next(history.glob("法务*")), tmp_path / "x")
+    (file,) = tmp_path.glob("x/*/gates.json")
     gates = [{"role": "quality", "reason": "", "blocks": False} | row for row in rows]
     file.write_text(json.dumps({"gates": gates}), encoding="utf-8")
-    index(out)
-    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 1)[0][2] == word
+    assert indexed(tmp_path, 1)[0][2] == word
 
 
 def test_index_speaks_chinese(history):
@@ -626,8 +612,7 @@ def test_index_says_passed_of_a_judge_to_trust_and_failed_of_one_to_reject(off, 
     rows = {"judge": [n + off * (-1) ** i for i, n in enumerate(people)], "human": people}
     pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
     study(tmp_path / "r.csv", scale=(-2, 12)).save(tmp_path / "out" / "r" / "20260101T000000Z-00000000")
-    index(tmp_path / "out")
-    assert table_rows((tmp_path / "out" / "index.md").read_text(encoding="utf-8"), 1)[0][2] == word
+    assert indexed(tmp_path / "out", 1)[0][2] == word
 
 
 def test_ratings_without_a_judge_leave_the_partial_notebook(tmp_path):

@@ -92,15 +92,10 @@ def samples_of(sheet):
 # Numbers
 
 
-def test_rows_of_metrics_hold_mean_interval_weight_and_coverage(both):
-    check_measures(both)
-
-
-def test_rows_of_metrics_hold_the_numbers_beside_failed_cells(judged):
-    check_measures(judged)
-
-
-def check_measures(sheet):
+@pytest.mark.parametrize("name", ["quickstart", "simulated_judge"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_rows_of_metrics_hold_mean_interval_weight_and_coverage(name, lang):
+    sheet = scenario(name, lang=lang)
     tables = Reader(html_of(sheet, "metrics")).tables
     means = sheet.means.to_dict("records")
     assert sum(len(table) - 1 for table in tables) == len(means)
@@ -195,11 +190,8 @@ def test_failure_modes_hold_counts_shares_and_costs(judged):
     (table,) = (block for block in judged.section("fix").blocks if isinstance(block, Table))
     modes = judged.modes[judged.modes["n"] > 0]
     for shown, row in zip(table.rows, modes.to_dict("records"), strict=True):
-        assert shown[1:] == (
-            str(row["n"]),
-            f"{100 * row['share']:.1f} % ({ends(row, rate=True)})",
-            f"{row['cost']:.3f}",
-        )
+        share = f"{100 * row['share']:.1f} % ({ends(row, rate=True)})"
+        assert shown[1:] == (str(row["n"]), share, f"{row['cost']:.3f}")
 
 
 def test_outcomes_are_counted_raw_and_their_bar_and_tables_agree(traced):
@@ -208,9 +200,8 @@ def test_outcomes_are_counted_raw_and_their_bar_and_tables_agree(traced):
     assert sum(n for _, parts in bar.groups for *_, n in parts) == counts.sum() == len(traced.scores)
     assert f"{counts[[*RIGHT]].sum()} of {counts.sum()}" in bar.title
     *slices, labels = [block for block in traced.section("outcomes").blocks if isinstance(block, Table)]
-    assert {row[0][1].text: int(row[1]) for row in labels.rows} == counts.reindex(
-        ["OK", "ANS_NO_HIT", "OVER_REFUSAL", "REFUSAL_OK", "HALLUCINATION"], fill_value=0
-    ).to_dict()
+    known = ["OK", "ANS_NO_HIT", "OVER_REFUSAL", "REFUSAL_OK", "HALLUCINATION"]
+    assert {row[0][1].text: int(row[1]) for row in labels.rows} == counts.reindex(known, fill_value=0).to_dict()
     for table in slices:
         assert sum(int(row[1]) for row in table.rows) == counts.sum()
         assert sum(int(row[2]) for row in table.rows) == counts[[*RIGHT]].sum()
@@ -297,10 +288,8 @@ def check_same_numbers(sheet):
                     if cells[3].startswith("—"):
                         continue
                     value = value if "%" in cells[3] else f"{float(value):.3f}"
-                    weight = {cells[1]} - {"—"}
-                    assert {value, *others} - weight <= set(numbers(cells[2] + " " + cells[3])) | set(
-                        numbers(line.split("n = ")[1])
-                    ), line
+                    shown = set(numbers(f"{cells[2]} {cells[3]} {line.split('n = ')[1]}"))
+                    assert {value, *others} - ({cells[1]} - {"—"}) <= shown, line
                     assert set(numbers(cells[3])) <= {value, *others}, line
             elif isinstance(block, Table):
                 rows = table_of(text)
@@ -384,9 +373,8 @@ def test_chips_and_choices_count_what_they_pick(both):
     assert chips[""] == len(block.rows) == 80
     assert chips["wrong"] + chips["right"] == 80
     assert chips["right"] == labels[[*RIGHT]].sum()
-    assert {code: n for code, n in chips.items() if code.isupper()} == {
-        code: labels[code] for code in ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
-    }
+    wrong = {code: labels[code] for code in ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")}
+    assert {code: n for code, n in chips.items() if code.isupper()} == wrong
     assert block.chips[0][0] == "wrong"
     low = dict(block.filters["m"][1])
     for name in low:
@@ -398,12 +386,8 @@ def test_chips_and_choices_count_what_they_pick(both):
 
 
 def test_a_question_unfolds_to_answer_reference_and_passages():
-    scores = frame(
-        question=[f"Q{i}?" for i in range(6)],
-        answer=["A"] * 6,
-        ground_truth_answer=["the reference"] * 6,
-        retrieved_contexts=[[f"passage {i}", "second"] for i in range(6)],
-    )
+    scores = frame(question=[f"Q{i}?" for i in range(6)], answer="A", ground_truth_answer="the reference")
+    scores["retrieved_contexts"] = [[f"passage {i}", "second"] for i in range(6)]
     block = samples_of(rn.assess(scores))
     for row in block.rows:
         assert [text for _, text in row.texts] == ["A", "the reference"]
@@ -427,11 +411,9 @@ def test_a_passage_that_many_questions_retrieved_is_written_once():
 
 
 def test_wording_of_an_answer_that_stands_in_its_passages_is_marked():
-    scores = frame(
-        2,
-        answer=["Rooms cost at most 450 yuan a night, I think.", "Nothing of this is anywhere."],
-        retrieved_contexts=[["in cities rooms cost at most 450 yuan a night"], ["something else altogether"]],
-    )
+    answers = ["Rooms cost at most 450 yuan a night, I think.", "Nothing of this is anywhere."]
+    found = [["in cities rooms cost at most 450 yuan a night"], ["something else altogether"]]
+    scores = frame(2, answer=answers, retrieved_contexts=found)
     read = Reader(html_of(rn.assess(scores), "questions"))
     assert read.marked == ["Rooms cost at most 450 yuan a night"]
 
@@ -443,18 +425,9 @@ def test_long_texts_are_cut_with_an_ellipsis_and_more_questions_share_the_room()
     assert len(page.encode()) < 2_000_000
 
 
-def test_ids_that_come_twice_and_odd_ids_have_places_of_their_own():
-    scores = frame(6, sample_id=["a", "a", "a~2", "b c", "50%", "甲"])
-    keys = [row.key for row in samples_of(rn.assess(scores)).rows]
-    places = [attrs["id"] for _, attrs in Reader(html_of(rn.assess(scores), "questions")).tags if "id" in attrs]
-    assert len(set(keys)) == 6
-    assert len(places) == len(set(places))
-
-
 def test_a_question_says_which_scores_are_missing_and_why():
-    scores = frame(
-        faithfulness=[0.5, None, None, 0.9, 0.5, 0.6], answer_relevancy=[0.5, None, None, 0.4, 0.5, 0.6]
-    )
+    gaps = [0.5, None, None, 0.9, 0.5, 0.6]
+    scores = frame(faithfulness=gaps, answer_relevancy=gaps)
     scores["faithfulness__status"] = ["ok", "failed", None, "ok", "ok", "ok"]
     scores["faithfulness__reason"] = [None, "judge timed out", None, None, None, None]
     rows = {row.key: row for row in samples_of(rn.assess(scores)).rows}
@@ -489,18 +462,17 @@ def test_a_sheet_without_notes_has_no_list_of_them(tmp_path):
     assert next(type(block) for block in sheet.section("run").blocks) is Table
 
 
+THIN = {
+    "one row": {"faithfulness": [0.4], "doc_name": ["a"]},
+    "ranges that do not add up": {"faithfulness": [0.5, 0.9, np.nan], "accuracy": [3, 8, 9]},
+    "a metric without a score": {"faithfulness": [None, None, None], "answer_relevancy": [0.1, 0.2, 0.3]},
+}
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(
-    "scores",
-    [
-        pd.DataFrame({"faithfulness": [0.4], "doc_name": ["a"]}),
-        pd.DataFrame({"faithfulness": [0.5, 0.9, np.nan], "accuracy": [3, 8, 9]}),
-        pd.DataFrame({"faithfulness": [None, None, None], "answer_relevancy": [0.1, 0.2, 0.3]}),
-    ],
-    ids=["one row", "ranges that do not add up", "a metric without a score"],
-)
-def test_thin_data_never_show_nan_or_none(scores, lang):
-    sheet = rn.assess(scores, lang=lang)
+@pytest.mark.parametrize("what", THIN)
+def test_thin_data_never_show_nan_or_none(what, lang):
+    sheet = rn.assess(pd.DataFrame(THIN[what]), lang=lang)
     for text in (sheet.to_html(), sheet._repr_html_(), sheet.to_markdown()):
         read = Reader(text)
         shown = read.text + " ".join(value or "" for _, attrs in read.tags for value in attrs.values())
@@ -533,17 +505,11 @@ def test_an_endless_range_is_drawn_nowhere():
 
 @pytest.fixture(scope="module")
 def hostile():
-    scores = frame(
-        12,
-        question=[EVIL] * 12,
-        answer=[f"one two three four {EVIL}"] * 12,
-        ground_truth_answer=[EVIL] * 12,
-        retrieved_contexts=[[f"one two three four {EVIL}"]] * 12,
-        doc_name=[f"{EVIL}{i % 4}" for i in range(12)],
-        sample_id=[f"{EVIL}{i % 6}" for i in range(12)],
-        system=[f"{EVIL}{i // 6}" for i in range(12)],
-        kind=[f"{EVIL}{i % 2}" for i in range(12)],
-    )
+    scores = frame(12, question=EVIL, answer=f"one two three four {EVIL}", ground_truth_answer=EVIL)
+    scores["retrieved_contexts"] = [[f"one two three four {EVIL}"]] * 12
+    for name, number in {"doc_name": lambda i: i % 4, "sample_id": lambda i: i % 6, "system": lambda i: i // 6,
+                         "kind": lambda i: i % 2}.items():  # fmt: skip
+        scores[name] = [f"{EVIL}{number(i)}" for i in range(12)]
     scores["odd<b>|metric"] = 0.2
     scores.loc[3, "faithfulness"] = None
     scores["faithfulness__status"] = ["ok"] * 3 + ["failed"] + ["ok"] * 8
@@ -558,37 +524,16 @@ def hostile_traces(tmp_path_factory):
     """Payloads in gold, answers, citations, ids of passages, slices and the name of the baseline."""
     folder, line = tmp_path_factory.mktemp("hostile"), EVIL.replace("\n", " ")
     gold = [
-        {
-            "qid": f"{EVIL}{i}",
-            "q": f"{EVIL}{i}?",
-            "answerable": i % 2 == 0,
-            "kind": EVIL,
-            "gold_ids": [f"{EVIL}{i}"] if i % 2 == 0 else [],
-        }
+        {"qid": f"{EVIL}{i}", "q": f"{EVIL}{i}?", "answerable": i % 2 == 0, "kind": EVIL,
+         "gold_ids": [f"{EVIL}{i}"] if i % 2 == 0 else []}
         for i in range(8)
-    ]
-    traces = [
-        {
-            "qid": row["qid"],
-            "q": row["q"],
-            "answer": EVIL,
-            "citations": [EVIL],
-            "doc_name": EVIL,
-            "system": name,
-            "chunks": [{"id": EVIL, "text": EVIL}],
-        }
-        for row in gold
-        for name in (f"old{line}", f"new{line}")
-    ]
+    ]  # fmt: skip
+    said = {"answer": EVIL, "citations": [EVIL], "doc_name": EVIL, "chunks": [{"id": EVIL, "text": EVIL}]}
+    sides = {"candidate": f"new{line}", "baseline": f"old{line}"}
+    traces = [{"qid": row["qid"], "q": row["q"], "system": s} | said for row in gold for s in sides.values()]
     (folder / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
     (folder / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
-    return rn.assess(
-        folder / "traces.jsonl",
-        gold=folder / "gold.json",
-        slices=["kind"],
-        candidate=f"new{line}",
-        baseline=f"old{line}",
-    )
+    return rn.assess(folder / "traces.jsonl", gold=folder / "gold.json", slices=["kind"], **sides)
 
 
 @pytest.mark.parametrize("name", ["hostile", "hostile_traces"])
@@ -607,9 +552,7 @@ def test_a_payload_stays_text(name, write, request):
 def test_a_payload_in_a_script_of_data_closes_nothing(hostile):
     page = hostile.to_html()
     assert island(page)["all"] == 12
-    assert EVIL.replace("\n", " ") + "0" in str(island(page)["filters"]) or EVIL[:20] in str(
-        island(page)["filters"]
-    )
+    assert EVIL[:20] in str(island(page)["filters"])
     assert len(re.findall(r"</script", page)) == 2
 
 
@@ -632,13 +575,8 @@ def test_hostile_rows_are_as_many_as_the_records(hostile, hostile_traces):
 
 def test_control_characters_reach_neither_page_nor_markdown():
     odd = "a\x00b\x1b[2J\x07c\u2028d\ufdd0"
-    scores = frame(
-        question=[odd] * 6,
-        answer=[odd] * 6,
-        doc_name=[odd, "x"] * 3,
-        retrieved_contexts=[[odd]] * 6,
-        sample_id=[f"{odd}{i}" for i in range(6)],
-    )
+    scores = frame(question=odd, answer=odd, doc_name=[odd, "x"] * 3, retrieved_contexts=[[odd]] * 6)
+    scores["sample_id"] = [f"{odd}{i}" for i in range(6)]
     sheet = rn.assess(scores)
     for text in (sheet.to_html(), sheet.to_markdown(), sheet._repr_html_()):
         text.encode()
@@ -761,9 +699,8 @@ def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
     table = next(block for block in sheet.section("summary").blocks if isinstance(block, Table))
     outcomes = sheet.gates[sheet.gates["gate"] == "F"].set_index("system")["outcome"]
     words = {"pass": "passed", "fail": "failed", "undecided": "inconclusive"}
-    assert {row[0]: row[1][0].text for row in table.rows} == {
-        name: f"1 {words[one]}" for name, one in outcomes.items()
-    }
+    want = {name: f"1 {words[one]}" for name, one in outcomes.items()}
+    assert {row[0]: row[1][0].text for row in table.rows} == want
     assert outcomes["m0"] == "pass"
     assert outcomes["m2"] == "fail"
 

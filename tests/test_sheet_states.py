@@ -22,14 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 GOLD = ROOT / "data/quickstart/gold.json"
 REFUSAL = ["not in context", "资料中没有相关内容"]
 STATUS = {
-    "incomplete": "Incomplete input",
-    "failed": "Not ready",
-    "undecided": "Inconclusive",
-    "passed": "Ready",
-    "no_data": "Nothing measured",
-    "no_gates": "No gates set",
-    "log": "Log only",
-}
+    "incomplete": "Incomplete input", "failed": "Not ready", "undecided": "Inconclusive", "passed": "Ready",
+    "no_data": "Nothing measured", "no_gates": "No gates set", "log": "Log only",
+}  # fmt: skip
 METRICS = ("faithfulness", "answer_relevancy", "context_recall")
 
 
@@ -66,9 +61,8 @@ def wide(n=200):
     rng = np.random.default_rng(3)
     values = {f"metric_{i:03d}": rng.uniform(0, 1, 20).round(2) for i in range(n)}
     table = pd.DataFrame({"sample_id": [f"q{i}" for i in range(20)], "doc_name": [f"d{i % 5}" for i in range(20)]})
-    return rn.assess(
-        pd.concat([table, pd.DataFrame(values)], axis=1), metrics=[rn.Metric(name) for name in values]
-    )
+    scores = pd.concat([table, pd.DataFrame(values)], axis=1)
+    return rn.assess(scores, metrics=[rn.Metric(name) for name in values])
 
 
 def many_systems(n=50):
@@ -86,6 +80,8 @@ def long_run(n, passages=40):
     return frame(n, spread=0.2, docs=30, answer=answers, retrieved_contexts=found)
 
 
+TWO = [frame(mean=mean).assign(system=name) for mean, name in ((0.9, "new"), (0.4, "old"))]
+ABSENT = gate("under_refusal", "<=")
 STATES = {
     "scores only": lambda: (rn.assess(frame(), gates=[]), "no_gates"),
     "scores with gates": lambda: (rn.assess(frame(), gates=[gate()]), "passed"),
@@ -93,25 +89,13 @@ STATES = {
     "traces with gold": lambda: (logs(gold=GOLD), "failed"),
     "one document": lambda: (rn.assess(frame(docs=1), gates=[gate(threshold=0.9)]), None),
     "one question": lambda: (rn.assess(frame(1), gates=[gate()]), None),
-    "two systems": lambda: (
-        rn.assess(
-            pd.concat([frame(mean=0.9).assign(system="new"), frame(mean=0.4).assign(system="old")]), gates=[gate()]
-        ),
-        "failed",
-    ),
+    "two systems": lambda: (rn.assess(pd.concat(TWO), gates=[gate()]), "failed"),
     "everything failed": lambda: (everything_failed(), "incomplete"),
     "nothing scored": lambda: (rn.assess(frame().assign(**dict.fromkeys(METRICS, np.nan))), "incomplete"),
-    "no data for the gate": lambda: (
-        rn.assess(frame(), gates=[gate("under_refusal", "<=")], no_data="skip"),
-        "no_data",
-    ),
-    "inconclusive": lambda: (
-        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"),
-        None,
-    ),
+    "no data for the gate": lambda: (rn.assess(frame(), gates=[ABSENT], no_data="skip"), "no_data"),
+    "inconclusive": lambda: (rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"), None),
     "inconclusive and blocking": lambda: (
-        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"),
-        None,
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"), None,
     ),
     "200 metrics": lambda: (wide(), "no_gates"),
     "50 systems": lambda: (many_systems(), "failed"),
@@ -141,21 +125,15 @@ def test_status_is_what_the_gates_say(state):
         want = "no_gates" if sheet.log is None else "log"
     elif gates["blocks"].any():
         want = "failed"
+    elif (gates["outcome"] == "undecided").any():
+        want = "undecided"
     else:
-        want = (
-            "undecided"
-            if (gates["outcome"] == "undecided").any()
-            else ("no_data" if (gates["outcome"] == "no_data").all() else "passed")
-        )
+        want = "no_data" if (gates["outcome"] == "no_data").all() else "passed"
     assert verdict.status.text == STATUS[want]
     assert status in (None, want)
     assert sheet.blocked == (want in ("incomplete", "failed"))
-    assert verdict.status.tone == {
-        "incomplete": "bad",
-        "failed": "bad",
-        "undecided": "watch",
-        "passed": "good",
-    }.get(want, "none")
+    tones = {"incomplete": "bad", "failed": "bad", "undecided": "watch", "passed": "good"}
+    assert verdict.status.tone == tones.get(want, "none")
 
 
 def test_a_difference_that_fails_is_the_verdict_also_among_several_systems():
@@ -212,9 +190,8 @@ def test_every_state_is_a_page_a_text_and_a_cell_of_a_notebook(state):
     assert len(ids) == len(set(ids))
     shown = read.text + " ".join(filter(None, (value for _, attrs in read.tags for value in attrs.values())))
     assert not re.search(r"\b(nan|NaN|None(?! of them)|inf)\b", shown)
-    assert re.findall(r"^## (.*?)(?::|$)", sheet.to_markdown(), re.MULTILINE) == [
-        section.name for key, section in parts.items() if key != "glossary"
-    ]
+    heads = re.findall(r"^## (.*?)(?::|$)", sheet.to_markdown(), re.MULTILINE)
+    assert heads == [section.name for key, section in parts.items() if key != "glossary"]
     assert parts["summary"].blocks[0].title in Reader(sheet._repr_html_()).text
     if name == "1,000 questions":
         assert len(page.encode()) <= 2_000_000
@@ -253,9 +230,7 @@ def test_links_of_the_first_rows_lead_to_questions_that_exist_and_are_as_many(st
             value = unquote(value)
             own = [one for one in every if value in one[kind].split("\n")]
             assert [len(own)] == list(map(int, numbers(step.link.text)))
-            known = (
-                {code for code, *_ in samples.chips} if kind == "o" else {v for v, _ in samples.filters["m"][1]}
-            )
+            known = [code for code, *_ in samples.chips] if kind == "o" else dict(samples.filters["m"][1])
             assert value in known
     links = re.findall(r'href="#(q=[^"]*)"', page)
     assert all(unquote(link) in places for link in links)
@@ -302,13 +277,10 @@ def test_failed_gates_come_first_then_potential_gain_then_open_gates(name):
     # What a row is about, by its value: an evidence begins with the mean of its metric.
     means = shown.means.set_index("metric")["value"]
     written = {metric: writer.value(metric, value) for metric, value in means.items()}
-    about = [
-        next(m for m in [*failed, *found, *open_] if step.evidence.text.startswith(written[m]))
-        for step in steps_of(sheet)
-    ]
-    rank = dict.fromkeys(failed, (0, 0.0)) | {
-        m: (1, float(i)) for i, m in enumerate(found) if m not in set(failed)
-    }
+    every = [*failed, *found, *open_]
+    evidence = [step.evidence.text for step in steps_of(sheet)]
+    about = [next(m for m in every if text.startswith(written[m])) for text in evidence]
+    rank = {m: (1, float(i)) for i, m in enumerate(found)} | dict.fromkeys(failed, (0, 0.0))
     places = [rank.get(metric, (2, 0.0)) for metric in about]
     assert places == sorted(places)
     assert len(about) == len(set(about)) > 0
@@ -321,14 +293,8 @@ def test_a_finding_says_what_fixing_it_is_worth_and_what_it_rests_on():
     for row in sheet.diagnoses.to_dict("records"):
         step = next(s for s in steps_of(sheet) if s.evidence.text.startswith(f"{row['value']:.3f}, "))
         assert f"+{costs[row['metric']]:.3f}" in step.gain
-        threshold = next(
-            (
-                g["threshold"]
-                for g in sheet.gates.to_dict("records")
-                if g["metric"] == row["metric"] and g["outcome"] == "fail"
-            ),
-            row["threshold"],
-        )
+        failed = sheet.gates[(sheet.gates["metric"] == row["metric"]) & (sheet.gates["outcome"] == "fail")]
+        threshold = next(iter(failed["threshold"]), row["threshold"])
         assert f"{threshold:.3f}" in step.evidence.text
         assert f"n = {row['n']}" in step.evidence.text
         lines = str(step.parts)
@@ -339,10 +305,8 @@ def test_a_finding_says_what_fixing_it_is_worth_and_what_it_rests_on():
 def test_a_threshold_out_of_reach_by_construction_says_so():
     sheet = rn.assess(ROOT / "scenarios/quickstart.yaml")
     rows = sheet.scores[sheet.scores["context_relevance"].notna()]
-    most = np.average(
-        [min(1.0, len(gold) / len(got)) for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)],
-        weights=rows["sample_weight"],
-    )
+    shares = [min(1.0, len(gold) / len(got)) for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)]
+    most = np.average(shares, weights=rows["sample_weight"])
     step = next(step for step in steps_of(sheet) if "irrelevant" in step.problem)
     assert f"{most:.3f}" in step.gain
     assert f"{most:.3f}" in step.detail
@@ -367,17 +331,14 @@ def moved(sheet, metric, **values):
     return replace(sheet, means=means)
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "words"),
-    [
-        (0.6, 0.5, 0.699, "is below its threshold"),
-        (0.6, 0.5, 0.7, "not conclusively"),
-        (0.6, 0.5, 0.701, "not conclusively"),
-        (0.6, np.nan, np.nan, "not conclusively"),
-        (0.7, 0.6, 0.8, "No mean is below"),
-        (0.699, 0.6, 0.8, "not conclusively"),
-    ],
-)
+@pytest.mark.parametrize(("value", "low", "high", "words"), [
+    (0.6, 0.5, 0.699, "is below its threshold"),
+    (0.6, 0.5, 0.7, "not conclusively"),
+    (0.6, 0.5, 0.701, "not conclusively"),
+    (0.6, np.nan, np.nan, "not conclusively"),
+    (0.7, 0.6, 0.8, "No mean is below"),
+    (0.699, 0.6, 0.8, "not conclusively"),
+])
 def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is(value, low, high, words):
     sheet = rn.assess(frame(mean=0.9), gates=[])
     sheet = moved(sheet, "faithfulness", value=value, low=low, high=high)
@@ -450,13 +411,12 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
     assert data["say"]["standing"] in read.text
     assert len(data["rest"]) == 9000
     assert data["all"] == 10_000
-    listed = [row.key for row in sheet.section("questions").blocks[0].rows] + [
-        cells[0] for cells, _ in data["rest"]
-    ]
+    (questions,) = sheet.section("questions").blocks
+    listed = [row.key for row in questions.rows] + [cells[0] for cells, _ in data["rest"]]
     assert sorted(listed) == sorted(sheet.scores["sample_id"])
     assert len(page.encode()) < 5_000_000
     total = sheet.scores.set_index("sample_id")["weighted_score"]
-    worst = [total[row.key] for row in sheet.section("questions").blocks[0].rows]
+    worst = [total[row.key] for row in questions.rows]
     assert max(worst) <= total.drop([row[0] for row in read.samples]).min() + 1e-12
 
 

@@ -9,7 +9,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from judge_server import examiner
+from judge_server import CASES, SOURCE, examiner
 
 import ragnb as rn
 from ragnb.cli import main
@@ -17,11 +17,6 @@ from ragnb.errors import RagnbError
 from ragnb.readers import read_scores
 
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
-SOURCE = ["The pump has a warranty of 730 days."]
-CASES = [
-    {"sample_id": "a", "question": "How long is the warranty?", "answer": SOURCE[0], "retrieved_contexts": SOURCE},
-    {"sample_id": "b", "question": "How long is it?", "answer": "Ten years, 4711.", "retrieved_contexts": SOURCE},
-]
 
 
 def write_cases(folder, cases):

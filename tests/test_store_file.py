@@ -103,17 +103,15 @@ def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(tmp_path, llm_se
         for table in ("attempts", "calls"):
             file.execute(f"DELETE FROM {table}")
             file.execute("DELETE FROM sqlite_sequence WHERE name = ?", [table])
-        file.executemany(
-            "INSERT INTO claims VALUES (?, ?, ?)", [(k, ELSEWHERE, time.time() + 86400) for k in keys]
-        )
+        rows = [(key, ELSEWHERE, time.time() + 86400) for key in keys]
+        file.executemany("INSERT INTO claims VALUES (?, ?, ?)", rows)
     file.close()
     monkeypatch.setitem(Store.__init__.__kwdefaults__, "lease", 3.0)
     capsys.readouterr()
     assert main(words) == 0
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(
-        "ragnb: note: waiting for 1 cells claimed by another process: process 4711 on build-7"
-    )
+    waiting = "ragnb: note: waiting for 1 cells claimed by another process: process 4711 on build-7"
+    assert said[0].startswith(waiting)
     assert said[1].startswith("ragnb: note: process 4711 on build-7 showed no activity")
     assert len(llm_server.log) == 2
 
@@ -332,19 +330,14 @@ def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
         known = {row["id"]: row for row in attempts if "damaged" not in row}
         assert all(row["value"] == {"accuracy": (number - 1) % 40} for number, row in known.items())
         assert path.read_bytes() == bad
-        assert sorted(os.listdir(tmp_path)) == sorted(
-            f"{i}.{end}" for i in range(n + 1) for end in ("sqlite", "jsonl")
-        )
+        names = {f"{i}.{end}" for i in range(n + 1) for end in ("sqlite", "jsonl")}
+        assert set(os.listdir(tmp_path)) == names
 
 
 def test_texts_that_are_not_what_was_written_are_found_and_marked(whole, tmp_path, capsys):
-    for n, (old, new) in enumerate(
-        [
-            (b'{"accuracy":7}', b'{"accuracy":7,'),
-            (b'"model":"small"', b'"model":"smell"'),
-            ("甲".encode(), b"\xff\xfe\xfd"),
-        ]
-    ):
+    changes = [(b'{"accuracy":7}', b'{"accuracy":7,'), (b'"model":"small"', b'"model":"smell"'),
+               ("甲".encode(), b"\xff\xfe\xfd")]  # fmt: skip
+    for n, (old, new) in enumerate(changes):
         path, saved = tmp_path / f"{n}.sqlite", tmp_path / "saved.jsonl"
         path.write_bytes(whole[0].replace(old, new, 1))
         with pytest.raises(RagnbError, match=r"1 of \d+ rows of .* are not what was written"):
@@ -479,12 +472,8 @@ def test_what_is_no_store_has_nothing_to_verify_or_export(tmp_path, capsys):
     with sqlite3.connect(tmp_path / "c.sqlite") as file:
         file.execute("PRAGMA user_version = 9")
     file.close()
-    for name, words in (
-        ("a.csv", "not a ragnb store"),
-        ("b.sqlite", "not a ragnb store"),
-        ("c.sqlite", "version 9"),
-        ("d", "no such store"),
-    ):
+    for name, words in (("a.csv", "not a ragnb store"), ("b.sqlite", "not a ragnb store"),
+                        ("c.sqlite", "version 9"), ("d", "no such store")):  # fmt: skip
         for more in (["--verify"], ["--export", str(tmp_path / "out.jsonl")]):
             assert main(["runs", str(tmp_path / name), *more]) == 2
             assert words in capsys.readouterr().err

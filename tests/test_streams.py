@@ -148,12 +148,8 @@ def test_rows_that_change_between_two_passes_are_refused(table):
 
 def test_scores_in_a_stream_are_not_joined_to_traces(table, tmp_path):
     parquet_of(table, tmp_path, 1)
-    pd.DataFrame({"question": ["x"], "answer": ["Yes."]}).to_json(
-        tmp_path / "traces.jsonl", orient="records", lines=True
-    )
-    pd.DataFrame({"question": ["x"], "answerable": [True], "gold_ids": [["a"]]}).to_json(
-        tmp_path / "gold.jsonl", orient="records", lines=True
-    )
+    (tmp_path / "traces.jsonl").write_text('{"question": "x", "answer": "Yes."}\n')
+    (tmp_path / "gold.jsonl").write_text('{"question": "x", "answerable": true, "gold_ids": ["a"]}\n')
     names = {"scores": "part-0.parquet", "traces": "traces.jsonl", "gold": "gold.jsonl"}
     scenario = rn.Scenario(**{role: tmp_path / name for role, name in names.items()})
     with pytest.raises(RagnbError, match="scores and traces are joined in memory, and one of them is too large"):
@@ -219,14 +215,15 @@ def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monk
     assert found["context_relevancy"].tolist() == [0.1, 0.2, 0.3, 0.4]
     lossy = found.attrs["lossy"] if stream is None else stream.lossy
     assert [(row["column"], row["n"]) for row in lossy if row["what"] == "clipped"] == [("semantic_similarity", 1)]
-    same = (stream_scores if large else rn.read_scores)(frame.with_columns(q="question").lazy())
-    assert (same.frame.collect() if large else same)["question"].to_list()[1:3] == ["b", "c"]
-    picked = frame.with_columns(q=pl.Series(["A", "", None, "D"])).lazy()
-    found = (stream_scores if large else rn.read_scores)(picked, columns={"q": "question"})
-    assert (found.frame.collect() if large else found)["question"].to_list() == ["A", "b", "c", "D"]
-    both = frame.with_columns(q=pl.lit("x"))
+    def questions(rows, **options):
+        found = (stream_scores if large else rn.read_scores)(rows.lazy(), **options)
+        return (found.frame.collect() if large else found)["question"].to_list()
+
+    assert questions(frame.with_columns(q="question"))[1:3] == ["b", "c"]
+    picked = frame.with_columns(q=pl.Series(["A", "", None, "D"]))
+    assert questions(picked, columns={"q": "question"}) == ["A", "b", "c", "D"]
     with pytest.raises(RagnbError, match="'q' and 'question' both mean 'question'; records fill both"):
-        (stream_scores if large else rn.read_scores)(both.lazy())
+        questions(frame.with_columns(q=pl.lit("x")))
 
 
 @pytest.mark.parametrize("large", [True, False])
@@ -234,9 +231,8 @@ def test_a_file_with_other_columns_is_refused_by_name(table, tmp_path, monkeypat
     monkeypatch.setattr(streams, "ROWS", 0 if large else 1 << 30)
     parquet_of(table, tmp_path, 3)
     table[:5].drop("context_recall").write_parquet(tmp_path / "part-1.parquet")
-    with pytest.raises(
-        RagnbError, match=r"part-1\.parquet: has no column 'context_recall', which .*part-0\.parquet has"
-    ):
+    lacking = r"part-1\.parquet: has no column 'context_recall', which .*part-0\.parquet has"
+    with pytest.raises(RagnbError, match=lacking):
         rn.assess(tmp_path / "*.parquet")
     (tmp_path / "part-1.parquet").write_bytes(b"no Parquet")
     with pytest.raises(RagnbError, match=r"part-1\.parquet: is not a Parquet file"):
@@ -290,24 +286,15 @@ def test_a_stream_counts_what_is_damaged_or_lost_and_refuses_a_key_given_twice(t
 
 
 def test_packed_lines_and_results_of_cases_are_streamed(table, tmp_path):
-    records = [
-        {
-            "question": f"q{i}",
-            "doc_name": f"d{i % 7}",
-            "results": {"faithfulness": {"score": i % 5 / 4, "status": "ok"}},
-        }
-        for i in range(999)
-    ]
+    results = [{"faithfulness": {"score": i % 5 / 4, "status": "ok"}} for i in range(999)]
+    records = [{"question": f"q{i}", "doc_name": f"d{i % 7}", "results": cell} for i, cell in enumerate(results)]
     records.append({"question": "last", "results": {"faithfulness": {"score": None, "status": "failed"}}})
     with gzip.open(tmp_path / "cases.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(one) + "\n" for one in records)
     sheet = rn.assess(tmp_path / "cases.jsonl.gz")
     row = sheet.means.iloc[0]
-    assert (row["n"], row["n_failed"], row["value"]) == (
-        999,
-        1,
-        pytest.approx(np.mean([i % 5 / 4 for i in range(999)])),
-    )
+    assert (row["n"], row["n_failed"]) == (999, 1)
+    assert row["value"] == pytest.approx(np.mean([i % 5 / 4 for i in range(999)]))
     assert sheet.inputs[0]["rows"] == 1000
 
 
@@ -361,10 +348,8 @@ def test_memory_does_not_grow_with_the_rows_of_a_stream(tmp_path):
             assert sheet.streamed and sheet.rows == {rows}
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
         """
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
-        )
-        return int(done.stdout)
+        words = [sys.executable, "-c", textwrap.dedent(code)]
+        return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
     few, many = peak(250_000), peak(450_000)
     assert many - few < 100, (few, many)  # 200,000 rows more; held as cells they take 400 MB

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -42,43 +41,21 @@ def one(answer, **gold):
 
 # The labels and rates, by a loop
 
-ANSWERS = st.sampled_from(
-    [
-        "not in context",
-        " Not In Context\n",
-        "not in context.",
-        "Within thirty days. citations: [a, b]",
-        "citations: []",
-        "citations: [c] citations: [a]",
-        "Citations :[b]",
-        "no list",
-        "",
-        None,
-        "三十天內可退。citations：[a，c]",
-    ]
-)
+ANSWERS = st.sampled_from([
+    "not in context", " Not In Context\n", "not in context.", "Within thirty days. citations: [a, b]",
+    "citations: []", "citations: [c] citations: [a]", "Citations :[b]", "no list", "", None,
+    "三十天內可退。citations：[a，c]",
+])  # fmt: skip
 IDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
-TRACE = st.fixed_dictionaries(
-    {
-        "question": st.sampled_from(["q1", "q2", "q3", "q9"]),
-        "answer": ANSWERS,
-        "citations": st.none() | IDS,
-        "chunks": st.none() | IDS.map(lambda ids: [{"id": name} for name in ids]),
-    }
-)
-GOLD = st.lists(
-    st.fixed_dictionaries(
-        {
-            "question": st.sampled_from(["q1", "q2", "q3", "q4"]),
-            "answerable": st.none() | st.booleans(),
-            "gold_ids": IDS,
-            "gold_claim": st.none() | st.sampled_from(["within thirty days", "三十天", "30"]),
-        }
-    ),
-    min_size=1,
-    max_size=5,
-    unique_by=lambda row: row["question"],
-)
+TRACE = st.fixed_dictionaries({
+    "question": st.sampled_from(["q1", "q2", "q3", "q9"]), "answer": ANSWERS, "citations": st.none() | IDS,
+    "chunks": st.none() | IDS.map(lambda ids: [{"id": name} for name in ids]),
+})  # fmt: skip
+GOLD_ROW = st.fixed_dictionaries({
+    "question": st.sampled_from(["q1", "q2", "q3", "q4"]), "answerable": st.none() | st.booleans(),
+    "gold_ids": IDS, "gold_claim": st.none() | st.sampled_from(["within thirty days", "三十天", "30"]),
+})  # fmt: skip
+GOLD = st.lists(GOLD_ROW, min_size=1, max_size=5, unique_by=lambda row: row["question"])
 
 
 def by_hand(trace, gold):
@@ -151,23 +128,17 @@ def test_labels_and_rates_are_a_plain_loops(rows, gold):
 # Refusals
 
 
-@pytest.mark.parametrize(
-    ("answer", "refused"),
-    [("Not in Context ", True), ("not in context.", False), ("it is not in context", False), ("", False)],
-)
-def test_a_refusal_equals_the_token_trimmed_and_lower_cased(answer, refused):
-    assert one(answer)["refused"] == refused
-
-
-def test_several_tokens_and_a_single_string_are_taken():
-    assert one("资料中没有", refusal=["not in context", "资料中没有"])["label"] == "OVER_REFUSAL"
-    assert one("I don't know", refusal="i don't know")["label"] == "OVER_REFUSAL"
-    assert one("not in context", refusal="i don't know")["label"] == "ANS_NO_HIT"
-    assert one("", refusal=["", "x"])["refused"]
-
-
-def test_tokens_are_compared_in_one_unicode_form():
-    assert one(unicodedata.normalize("NFD", "Désolé"), refusal="désolé")["refused"]
+@pytest.mark.parametrize(("answer", "options", "refused"), [
+    ("Not in Context ", {}, True), ("not in context.", {}, False), ("it is not in context", {}, False),
+    ("", {}, False), ("", {"refusal": ["", "x"]}, True),
+    ("资料中没有", {"refusal": ["not in context", "资料中没有"]}, True),
+    ("I don't know", {"refusal": "i don't know"}, True), ("not in context", {"refusal": "i don't know"}, False),
+    (unicodedata.normalize("NFD", "Désolé"), {"refusal": "désolé"}, True),
+    ("sorry \ud800", {"patterns": ["^sorry"]}, True),
+])  # fmt: skip
+def test_a_refusal_equals_a_token_trimmed_and_lower_cased_in_one_unicode_form(answer, options, refused):
+    row = one(answer, **options)
+    assert (row["refused"], row["label"] == "OVER_REFUSAL") == (refused, refused)
 
 
 @pytest.mark.parametrize("pattern", ["^sorry", "cannot (say|tell)", r"无法.{0,4}回答", r"\bno\s+answer\b"])
@@ -186,42 +157,52 @@ def test_a_pattern_that_cannot_be_run_safely_is_refused(pattern):
         one("x", patterns=[pattern])
 
 
-def test_a_lone_surrogate_in_an_answer_does_no_harm():
-    assert one("sorry \ud800", patterns=["^sorry"])["refused"]
-
-
 # Citations
 
 
-def test_the_list_field_wins_and_null_falls_through_to_the_text():
-    text = "citations: [a]"
-    assert one(text, citations=["b"])["citations_predicted"] == ["b"]
-    assert one(text, citations=[])["citations_predicted"] == []
-    assert one(text, citations=None)["citations_predicted"] == ["a"]
-    assert one(text, citations=float("nan"))["hit"]
-    assert one(text, citations=np.array(["a", "b"]))["citations_predicted"] == ["a", "b"]
+TEXT, NAME = "citations: [a]", "résumé_双源.pdf"
+SPACED = {"split": "comma", "gold_ids": ["leave policy.pdf"]}
+CITED = {
+    "the list field wins": (TEXT, {"citations": ["b"]}, {"citations_predicted": ["b"]}),
+    "an empty list wins too": (TEXT, {"citations": []}, {"citations_predicted": []}),
+    "null falls through to the text": (TEXT, {"citations": None}, {"citations_predicted": ["a"]}),
+    "NaN falls through to the text": (TEXT, {"citations": float("nan")}, {"hit": True}),
+    "an array is a list": (TEXT, {"citations": np.array(["a", "b"])}, {"citations_predicted": ["a", "b"]}),
+    "an empty list complies": ("x citations: []", {}, {"compliance": 1}),
+    "an empty list field complies": ("x", {"citations": []}, {"compliance": 1}),
+    "a refusal complies": ("not in context", {}, {"compliance": 1}),
+    "silence does not comply": ("x", {}, {"compliance": 0}),
+    "ids with spaces need the comma": ("citations: [leave policy.pdf, b]", SPACED, {"hit": True}),
+    "spaces part ids": (
+        "citations: [leave policy.pdf, b]", {"gold_ids": ["leave policy.pdf"]},
+        {"hit": False, "citations_predicted": ["leave", "policy.pdf", "b"]},
+    ),
+    "the first list counts": ("citations: [b] citations: [a]", {}, {"citations_predicted": ["b"]}),
+    "an id counts once": ("citations: [b, b，a c]", {}, {"citations_predicted": ["b", "a", "c"]}),
+    "Chinese signs part ids": (
+        "引用如下。citations：[甲.pdf#1、乙.pdf]", {}, {"citations_predicted": ["甲.pdf#1", "乙.pdf"]},
+    ),
+    "Chinese signs in ids need the comma": (
+        "citations: [第三、四章.pdf，乙.pdf]", {"split": "comma"},
+        {"citations_predicted": ["第三、四章.pdf", "乙.pdf"]},
+    ),
+    "quotes are taken off": (
+        "CITATIONS :\n ['b', \"a\"]", {"split": "comma"}, {"citations_predicted": ["b", "a"]},
+    ),
+    "a bracket later on the line is no cut": ("citations: [a], see [b]", {}, {"citations_predicted": ["a"]}),
+    "names meet in one Unicode form": (
+        "x", {"citations": [unicodedata.normalize("NFD", NAME)], "gold_ids": [NAME]}, {"hit": True},
+    ),
+    "numbers meet texts": ("x", {"citations": [12], "gold_ids": ["12"]}, {"hit": True}),
+}  # fmt: skip
 
 
-def test_compliance_takes_an_empty_list_and_a_refusal_but_no_silence():
-    assert one("x citations: []")["compliance"] == 1
-    assert one("x", citations=[])["compliance"] == 1
-    assert one("not in context")["compliance"] == 1
-    assert one("x")["compliance"] == 0
-
-
-def test_ids_with_spaces_need_the_comma_split():
-    answer = "citations: [leave policy.pdf, b]"
-    assert citations_in(answer, "space")[0] == ["leave", "policy.pdf", "b"]
-    assert one(answer, split="comma", gold_ids=["leave policy.pdf"])["hit"]
-    assert not one(answer, gold_ids=["leave policy.pdf"])["hit"]
-
-
-def test_the_first_list_counts_and_two_in_one_bracket_part():
-    assert citations_in("citations: [b] citations: [a]", "space") == (["b"], False)
-    assert one("citations: [b, b，a c]")["citations_predicted"] == ["b", "a", "c"]
-    assert citations_in("引用如下。citations：[甲.pdf#1、乙.pdf]", "space") == (["甲.pdf#1", "乙.pdf"], False)
-    assert citations_in("citations: [第三、四章.pdf，乙.pdf]", "comma") == (["第三、四章.pdf", "乙.pdf"], False)
-    assert citations_in("CITATIONS :\n ['b', \"a\"]", "comma") == (["b", "a"], False)
+@pytest.mark.parametrize("what", CITED)
+def test_citations_are_taken_from_the_list_field_or_the_first_list_of_the_answer(what):
+    answer, given_, want = CITED[what]
+    row = one(answer, **given_)
+    assert {name: row[name] for name in want} == want
+    assert not row["citations_flagged"]
 
 
 @pytest.mark.parametrize(
@@ -233,16 +214,6 @@ def test_a_list_that_cannot_be_taken_whole_is_flagged_and_not_cut(answer):
     assert row["citations_flagged"]
     assert row["citations_predicted"] is None
     assert row["compliance"] == 0
-
-
-def test_a_bracket_later_on_the_line_is_no_cut():
-    assert citations_in("citations: [a], see [b]", "space") == (["a"], False)
-
-
-def test_document_names_meet_in_one_unicode_form():
-    name = "résumé_双源.pdf"
-    assert one("x", citations=[unicodedata.normalize("NFD", name)], gold_ids=[name])["hit"]
-    assert one("x", citations=[12], gold_ids=["12"])["hit"]
 
 
 def test_text_in_the_place_of_a_list_is_refused():
@@ -290,43 +261,39 @@ def test_latin_phrases_are_trimmed_runs_of_five():
     assert one("PAY WITHIN 30 days", gold_claim="within 30 days, please")["contained"]
 
 
-def test_auto_also_counts_a_claim_of_another_script_that_occurs_whole():
-    for claim, answer in (("歐洲", "在歐洲開創"), ("60%", "占60%。"), ("1/3", "失去了1/3的人口")):
-        assert one(answer, gold_claim=claim)["claim_containment"] == 1
-        assert one(answer, gold_claim=claim, containment="latin")["claim_containment"] == 0
-    assert one("iPhone很贵", gold_claim="iPhone很贵", containment="auto")["contained"]
+@pytest.mark.parametrize(("claim", "answer", "auto", "latin"), [
+    ("歐洲", "在歐洲開創", 1, 0), ("60%", "占60%。", 1, 0), ("1/3", "失去了1/3的人口", 1, 0),
+    ("iPhone很贵", "iPhone很贵", 1, 1), ("235", "1235 and 2350", 0, 0), ("235", "2350 or 235", 1, 0),
+    (None, "x", None, None), (" ", "x", None, None), ("thirty days", "not in context", 0, 0),
+])  # fmt: skip
+def test_auto_also_counts_a_claim_of_another_script_that_occurs_whole(claim, answer, auto, latin):
+    """A claim that is not there is missing and no miss; one inside a longer number does not count."""
+    for containment, want in (("auto", auto), ("latin", latin)):
+        found = one(answer, gold_claim=claim, containment=containment)["claim_containment"]
+        assert pd.isna(found) if want is None else found == want
 
 
-def test_a_short_claim_inside_a_longer_number_does_not_count():
-    assert not occurs_whole("235", "1235 and 2350")
-    assert occurs_whole("235", "2350 or 235")
+def test_an_empty_claim_occurs_nowhere():
     assert not occurs_whole("", "x")
-
-
-def test_no_claim_is_missing_and_not_a_miss():
-    assert pd.isna(one("x", gold_claim=None)["claim_containment"])
-    assert pd.isna(one("x", gold_claim=" ")["claim_containment"])
-    assert one("not in context")["claim_containment"] == 0
 
 
 # Retrieval and misses
 
 
-def test_misses_split_into_not_retrieved_and_not_cited():
-    assert one("x", chunks=[{"id": "b"}])["miss"] == "not retrieved"
-    assert one("x", chunks=[])["miss"] == "not retrieved"
-    assert one("x", chunks=["b", "a"])["miss"] == "retrieved, not cited"
-    assert one("x", chunks=None)["miss"] is None
-    assert one("citations: [a]", chunks=["a"])["miss"] is None
+@pytest.mark.parametrize(("answer", "chunks", "miss"), [
+    ("x", [{"id": "b"}], "not retrieved"), ("x", [], "not retrieved"), ("x", ["b", "a"], "retrieved, not cited"),
+    ("x", None, None), ("citations: [a]", ["a"], None), ("x", [{"text": "t"}], None),
+    ("x", [{"text": "t"}, {"id": "b"}], "not retrieved"),
+])  # fmt: skip
+def test_misses_split_into_not_retrieved_and_not_cited(answer, chunks, miss):
+    assert one(answer, chunks=chunks)["miss"] == miss
 
 
 def test_retrieval_measures_are_missing_where_nothing_can_be_retrieved():
     for gold in ({"answerable": False}, {"gold_ids": []}):
         assert pd.isna(one("x", chunks=["a"], **gold)["retrieval_recall"])
     assert pd.isna(one("x", chunks=[{"text": "t"}, {"id": None}])["retrieval_hit"])
-    assert one("x", chunks=[{"text": "t"}])["miss"] is None
     assert one("x", chunks=[{"text": "t"}, {"id": "a"}])["reciprocal_rank"] == 0.5
-    assert one("x", chunks=[{"text": "t"}, {"id": "b"}])["miss"] == "not retrieved"
     row = one("x", chunks=["c", "a", "a"], gold_ids=["a", "b"])
     assert (row["retrieval_hit"], row["retrieval_recall"], row["reciprocal_rank"]) == (1, 0.5, 0.5)
 
@@ -396,30 +363,22 @@ def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():
 
 
 def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
-    gold = pd.DataFrame(
-        {"question": list("abcd"), "answerable": [True, True, False, False], "gold_ids": [["x"]] * 4}
-    )
+    gold = pd.DataFrame({"question": list("abcd"), "answerable": [True, True, False, False]})
+    gold["gold_ids"] = [["x"]] * 4
     traces = pd.DataFrame({"question": list("abcde"), "answer": ["y", "not in context"] * 2 + ["y"]})
     means = refusal_metrics(label_traces(traces, gold=gold)).set_index("metric")
-    columns = ["n", "n_not_applicable", "n_missing"]
-    assert means.loc["over_refusal", columns].tolist() == [2, 2, 1]
-    assert means.loc["under_refusal", columns].tolist() == [2, 2, 1]
-    assert means.loc["answer_precision", columns].tolist() == [2, 2, 1]
-    assert means.loc["compliance", columns].tolist() == [4, 0, 1]
+    counts = means[["n", "n_not_applicable", "n_missing"]]
+    for rate in ("over_refusal", "under_refusal", "answer_precision"):
+        assert counts.loc[rate].tolist() == [2, 2, 1]
+    assert counts.loc["compliance"].tolist() == [4, 0, 1]
 
 
 # The join
 
-GOLD_SET = pd.DataFrame(
-    {
-        "sample_id": ["1", "2", "3"],
-        "question": ["q1", "q2", "q3"],
-        "answerable": [True, False, True],
-        "gold_ids": [["a"], [], ["b"]],
-        "doc_name": ["甲.pdf", "乙.pdf", "甲.pdf"],
-        "kind": ["k1", "k2", "k3"],
-    }
-)
+GOLD_SET = pd.DataFrame({
+    "sample_id": ["1", "2", "3"], "question": ["q1", "q2", "q3"], "answerable": [True, False, True],
+    "gold_ids": [["a"], [], ["b"]], "doc_name": ["甲.pdf", "乙.pdf", "甲.pdf"], "kind": ["k1", "k2", "k3"],
+})  # fmt: skip
 
 
 def test_ids_join_before_text_and_text_joins_where_ids_are_missing():
@@ -459,7 +418,7 @@ def test_unmatched_rows_stay_and_leave_every_rate():
     assert (labelled.attrs["join"]["n_unmatched"], labelled.attrs["join"]["n_gold_without_trace"]) == (1, 2)
 
 
-def test_a_repeated_question_takes_the_last_gold_with_a_warning():
+def test_a_repeated_question_or_id_takes_the_last_gold_with_a_warning():
     gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(sample_id="9", kind="last")])
     traces = pd.DataFrame({"question": ["q1"], "answer": ["x"]})
     with pytest.warns(RagnbWarning, match=r"1 question\(s\) more than once \(q1\)") as told:
@@ -469,12 +428,8 @@ def test_a_repeated_question_takes_the_last_gold_with_a_warning():
     assert labelled.attrs["join"]["repeated_questions"] == ["q1"]
     by_id = label_traces(traces.assign(sample_id="1"), gold=gold)
     assert by_id["kind"].tolist() == ["k1"]
-
-
-def test_a_repeated_id_takes_the_last_gold_with_a_warning():
-    gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(question="q8", kind="last")])
     with pytest.warns(RagnbWarning, match="sample_id"):
-        labelled = label_traces(pd.DataFrame({"sample_id": ["1"], "answer": ["x"]}), gold=gold)
+        labelled = label_traces(traces.assign(sample_id="1"), gold=gold.assign(sample_id=["1", "2", "3", "1"]))
     assert labelled["kind"].tolist() == ["last"]
 
 
@@ -507,18 +462,15 @@ def test_empty_traces_give_an_empty_frame():
     assert set(RATES) <= set(labelled)
 
 
-@pytest.mark.parametrize(
-    ("traces", "gold", "options", "message"),
-    [
-        ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
-        ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
-        ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
-        ({"question": ["q1"], "answer": ["x"]}, GOLD_SET.assign(answerable="yes"), {}, "neither true nor false"),
-        ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
-        ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
-        ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
-    ],
-)
+@pytest.mark.parametrize(("traces", "gold", "options", "message"), [
+    ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
+    ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
+    ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
+    ({"question": ["q1"], "answer": ["x"]}, GOLD_SET.assign(answerable="yes"), {}, "neither true nor false"),
+    ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
+    ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
+    ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
+])
 def test_what_cannot_be_labelled_is_refused(traces, gold, options, message):
     with pytest.raises(RagnbError, match=message):
         label_traces(pd.DataFrame(traces), gold=gold, **options)
@@ -544,9 +496,8 @@ def test_rates_are_the_one_estimators_rows():
     ours = refusal_metrics(labelled, doc_weights={"甲": 3.0}, level=0.9)
     theirs = weighted_means(labelled[[*RATES, "doc_name"]], doc_weights={"甲": 3.0}, level=0.9)
     columns = ["metric", "value", "low", "high", "se", "n", "n_clusters", "n_eff"]
-    pd.testing.assert_frame_equal(
-        ours[columns], theirs[theirs["metric"].isin(RATES)][columns].reset_index(drop=True)
-    )
+    rates = theirs[theirs["metric"].isin(RATES)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(ours[columns], rates[columns])
     assert list(ours["metric"]) == list(RATES)
     assert ours["weight"].isna().all()
     assert ours.set_index("metric").loc["compliance", ["range_low", "range_high"]].tolist() == [0.0, 1.0]
@@ -587,14 +538,10 @@ def test_outcomes_count_every_label_once():
 
 
 def test_check_gold_finds_what_is_missing_repeated_and_changed():
-    gold = pd.DataFrame(
-        {
-            "sample_id": ["1", "2", "2", "4"],
-            "question": ["q1", "q2", "q2", "q4"],
-            "answerable": [True, True, False, None],
-            "gold_ids": [["a"], [], [], None],
-        }
-    )
+    gold = pd.DataFrame({
+        "sample_id": ["1", "2", "2", "4"], "question": ["q1", "q2", "q2", "q4"],
+        "answerable": [True, True, False, None], "gold_ids": [["a"], [], [], None],
+    })  # fmt: skip
     previous = pd.DataFrame({"sample_id": ["1", "3"], "question": ["old words", "q3"]})
     found = check_gold(gold, previous=previous).set_index("finding")
     assert found["n"].to_dict() == {
@@ -613,9 +560,3 @@ def test_a_good_gold_set_has_only_fine_findings_in_both_languages():
         found = check_gold(gold, previous=gold, lang=lang)
         assert found["fine"].all()
         assert found["text"].is_unique
-
-
-def test_labelling_warns_of_nothing_in_the_ordinary_case():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        many()

@@ -9,21 +9,12 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from pages import PAYLOADS
 
 from ragnb.report import index, report
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
-PAYLOADS = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(2)>",
-    '"><svg onload=alert(3)>',
-    "</style><script>alert(4)</script>",
-    "javascript:alert(5)",
-    "'};alert(6);//",
-    "</title><script>alert(7)</script>",
-    "<iframe srcdoc='<script>alert(8)</script>'>",
-]
 
 
 @pytest.fixture(scope="module")

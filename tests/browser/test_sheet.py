@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from pages import PAYLOADS
 from playwright.sync_api import expect
 
 import ragnb as rn
@@ -16,16 +17,6 @@ import ragnb as rn
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
-PAYLOADS = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(2)>",
-    '"><svg onload=alert(3)>',
-    "</style><script>alert(4)</script>",
-    "javascript:alert(5)",
-    "'};alert(6);//",
-    "</title><script>alert(7)</script>",
-    "<iframe srcdoc='<script>alert(8)</script>'>",
-]
 ONCE = "Once in a policy and long enough to be a passage. " * 3
 PAGES = ("quickstart", "chinese", "compared", "hostile")
 
