@@ -330,6 +330,13 @@ def test_repeated_samples_are_told_in_a_stream(tmp_path):
     assert (row["column"], row["n"]) == ("sample_id", N // 2)
 
 
+def test_different_ids_that_share_a_hash_are_told_apart(monkeypatch):
+    ids = [f"{i % 8:0{1 + i % 3}}" for i in range(100)]
+    monkeypatch.setattr(pl.Expr, "hash", lambda key: key.struct.field("sample_id").str.len_chars().cast(pl.UInt64))
+    query = streams.Query(pl.LazyFrame({"sample_id": ids}), len(ids))
+    assert query.distinct("sample_id") == len({*ids}) > len({*map(len, ids)})
+
+
 def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(table, tmp_path, monkeypatch):
     monkeypatch.setattr("ragnb.weights.batches.ROWS", 500)
     tallest = []

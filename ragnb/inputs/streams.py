@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -152,15 +152,15 @@ def _equal(frame: Any, column: str, value: Any) -> Any:
     return rows.filter(same).to_native()
 
 
-def worst_rows(rows: Any, diagnoses: pd.DataFrame) -> pd.DataFrame:
+def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them.
 
     Equal scores occur in their order; Spark's rows, which have none, by their ids.
     """
-    frame, have = nw.from_native(rows), column_names(rows)
-    order = [name for name in QUESTIONS if name in have]
-    if not on_spark(rows):
-        frame, order = nw.from_native(rows.with_row_index(_ROW)), [_ROW]
+    have = column_names(rows)
+    order = [name for name in QUESTIONS if name in have] if on_spark(rows) else [_ROW]
+    # Rows that are numbered before they are weighed are selected before, too.
+    frame = nw.from_native(weighed(rows if on_spark(rows) else rows.with_row_index(_ROW)))
     rank = nw.lit(len(BAD_FIRST))
     for place, label in enumerate(BAD_FIRST) if "label" in have else ():
         rank = nw.when(nw.col("label").cast(nw.String) == label).then(nw.lit(place)).otherwise(rank)
