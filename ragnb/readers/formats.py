@@ -133,8 +133,8 @@ class Document:
 
     def data(self) -> bytes:
         """Return all unpacked bytes."""
-        with self.open() as stream:
-            return stream.read()
+        with self.open() as stream:  # read at once if nothing is packed
+            return stream.read(self.path.stat().st_size) + stream.read()
 
     def text(self, data: bytes | None = None) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
@@ -445,7 +445,7 @@ def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
     parts = [every.str.len_bytes(), *(every.str.count_matches(c, literal=True) for c in '"\r'), quoted]
     counts = frame.select(pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)).row(0)
     size, quotes, returns, around = (n or 0 for n in counts)
-    bare = data.count(b"\r")
+    bare = b"\r" in data and data.count(b"\r")
     ends = len(frame) - (not data.endswith(b"\n")) + bare - returns
     whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
     lone = frame.width == 1 or (bare and bare > data.count(b"\r\n"))  # blank lines are no rows to csv

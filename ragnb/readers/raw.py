@@ -24,6 +24,7 @@ _WITH_LINES = ("csv", "tsv", "jsonl")
 Values = Any
 _PRESENT = {str, int, bool, list, dict}
 TEXT: Any = pd.Series(["a"]).dtype
+_IN_ARROW = getattr(TEXT, "storage", None) == "pyarrow"
 _SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
 _SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
 # What such cells are where some are missing or cannot be written; pandas finds the kind of a date.
@@ -119,9 +120,14 @@ def is_text(cells: Values) -> bool:
     return isinstance(cells, pd.Series) and cells.dtype == TEXT
 
 
+def is_arrow(cells: Values) -> bool:
+    """Whether the cells are a series of texts that Polars can share."""
+    return is_text(cells) and _IN_ARROW
+
+
 def text_series(cells: Any) -> Any:
     """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
-    if hasattr(cells, "to_arrow") and getattr(TEXT, "storage", None) == "pyarrow":
+    if hasattr(cells, "to_arrow") and _IN_ARROW:
         return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
     return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
 

@@ -173,7 +173,8 @@ def _read(
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    given = pd.DataFrame({name: raw.columns[name] for name in texts}, dtype=object)
+    kinds = {name: getattr(raw.columns[name], "dtype", object) for name in texts}
+    given = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()})
     bare = int(given.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
