@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,9 @@ def stream_scores(
         )
     chosen = metric_list(metrics)
     name_columns(table, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
+    _check_kinds(table, declared(chosen, list(table.columns)))
     name_system(table, report)
+    _check_kinds(table, {})
     tell_repeats(table, report)
     if "sample_id" not in table.columns:
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
@@ -183,6 +185,16 @@ def stream_scores(
     stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
     stream.origin["sha256"] = digest(paths) if paths else None
     return stream
+
+
+def _check_kinds(table: Query, metrics: Collection[str]) -> None:
+    """Refuse cells that a query cannot turn into the numbers, identifiers and texts that they are to be."""
+    for name, kind in table.named().collect_schema().items():
+        odd = (pl.Object, pl.Binary) if name in metrics else (pl.Object, pl.Duration) * (name in (*IDS, *TEXTS))
+        if kind in odd or (name == "sample_id" and kind.is_nested()):
+            raise RagnbError(
+                f"{place(table.file)}column {name!r} holds {kind}, which is neither text nor a number; convert it first"
+            )
 
 
 def stream_spark(frame: Any, columns: Mapping[str, str] | None, metrics: Iterable[Any] = (), **how: Any) -> Stream:
