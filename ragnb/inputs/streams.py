@@ -51,8 +51,7 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    found = collected(opened(frame).select(column).drop_nulls(column).unique())
-    return sorted(found[column].to_list(), key=str)
+    return sorted(collected(opened(frame).select(column).drop_nulls(column).unique())[column].to_list(), key=str)
 
 
 def systems(frame: Any) -> tuple[Any, list[Any]]:
@@ -70,8 +69,7 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
     else:
-        system = nw.col("system").cast(nw.String).fill_null(MISSING)
-        named = nw.from_native(frame).with_columns(system).to_native()
+        named = nw.from_native(frame).with_columns(nw.col("system").cast(nw.String).fill_null(MISSING)).to_native()
     return named, distinct_values(named, "system")
 
 
@@ -170,8 +168,7 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
     if order == [_ROW]:  # sorted without their texts, which are fetched of the rows that are shown
         first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))[_ROW].to_list()
-        shown = nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named])
-        ranked = collected(ranked.filter(shown)).lazy()
+        ranked = collected(ranked.filter(nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named]))).lazy()
     worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
     if named and "sample_id" in have:
         others = ranked.filter(nw.col("sample_id").is_in([*named])).sort(order).head(MOST_SHOWN)

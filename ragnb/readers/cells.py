@@ -228,10 +228,9 @@ def _split(cells: pd.Series[str]) -> list[list[str] | None]:
     """Return the texts of lists that hold no other mark of the kind around each of them, and no escape."""
     text = pl.col("text")
     mark = text.str.slice(1, 1)
-    words = text.str.head(-2).str.tail(-2).str.split(pl.concat_str(mark, pl.lit(", "), mark))
-    plain = text.str.contains(r"^\[['\"]") & text.str.ends_with(pl.concat_str(mark, pl.lit("]")))
-    plain &= ~text.str.contains(r"[\\\n\r\x00]")
-    plain &= text.str.count_matches(mark, literal=True) == 2 * words.list.len()
+    words = text.str.head(-2).str.tail(-2).str.split(mark + ", " + mark)
+    plain = text.str.contains(r"^\[['\"]") & ~text.str.contains(r"[\\\n\r\x00]")
+    plain &= text.str.ends_with(mark + "]") & (text.str.count_matches(mark, literal=True) == 2 * words.list.len())
     return pl.DataFrame({"text": cells}).lazy().select(pl.when(plain).then(words)).collect().to_series().to_list()
 
 

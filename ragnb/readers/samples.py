@@ -296,11 +296,9 @@ def applicable_metrics(
     if named is not None:
         chosen = [item if isinstance(item, Metric) else METRICS[item] for item in named]
     rows = [
-        {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
-        for metric in chosen
-        for missing, n in sorted(
-            Counter(missing_fields(frame, metric.needs)).items(), key=lambda item: (len(item[0]), item[0])
-        )
+        {"metric": m.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
+        for m in chosen
+        for missing, n in sorted(Counter(missing_fields(frame, m.needs)).items(), key=lambda p: (len(p[0]), p))
     ]
     return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
 

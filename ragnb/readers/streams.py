@@ -33,7 +33,6 @@ from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
-_FEW = 10_000
 
 
 class Query(Raw):
@@ -192,9 +191,7 @@ def _check_kinds(table: Query, metrics: Collection[str]) -> None:
     for name, kind in table.named().collect_schema().items():
         odd = (pl.Object, pl.Binary) if name in metrics else (pl.Object, pl.Duration) * (name in (*IDS, *TEXTS))
         if kind in odd or (name == "sample_id" and kind.is_nested()):
-            raise RagnbError(
-                f"{place(table.file)}column {name!r} holds {kind}, which is neither text nor a number; convert it first"
-            )
+            raise RagnbError(f"{place(table.file)}column {name!r} holds {kind}, no text or number; convert it")
 
 
 def stream_spark(frame: Any, columns: Mapping[str, str] | None, metrics: Iterable[Any] = (), **how: Any) -> Stream:
@@ -262,11 +259,10 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     hashes = np.concatenate([np.empty(0, np.uint64), *(part["hash"].to_numpy() for part in parts)])
     hashes.sort()
     again = hashes[1:][hashes[1:] == hashes[:-1]]
-    shared = np.unique(again)
-    found = len(shared)
-    if 0 < found <= _FEW:
-        found = _item(frame.filter(key.hash().is_in(pl.Series(shared))), key.n_unique())
-    return len(hashes), len(hashes) - len(again) - len(shared) + found
+    shared, found = np.unique(again), len(hashes) - len(again)
+    if 0 < len(shared) <= 10_000:
+        found += _item(frame.filter(key.hash().is_in(pl.Series(shared))), key.n_unique()) - len(shared)
+    return len(hashes), found
 
 
 def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.LazyFrame:
@@ -337,8 +333,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
-    made: list[pl.Expr] = []
-    moved: dict[tuple[str, float], pl.Expr] = {}
+    made, moved = list[pl.Expr](), dict[tuple[str, float], pl.Expr]()
     for name, kind in frame.collect_schema().items():
         value = pl.col(name)
         if name in metrics and kind in (pl.String, pl.Categorical, pl.Enum):

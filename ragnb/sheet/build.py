@@ -131,7 +131,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         gates = gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
     asked_of, common_questions, common = overlap(frame, metrics, scenario, names)
     settings = _weighing(scenario, metrics, docs)
-    weighed = partial(weights.weigh, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
+    weighed: Any = partial(weights.weigh, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     sheet = Assessment(
         **found, scenario=scenario,
         scores=weighed(frame) if inputs.stream is None else streams.worst_rows(frame, weighed, found["diagnoses"]),

@@ -160,8 +160,7 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
         return [one.merge(list(made)) for one, made in zip(reductions, zip(*parts, strict=True), strict=True)]
 
     if isinstance(scores, pd.DataFrame):
-        columns = {name: scores[name] for name in wanted}
-        found = merge([take(pd.DataFrame(columns, scores.index, copy=False))])
+        found = merge([take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))])
     else:
         try:
             found = _of_parts(native(scores).select(*wanted), take, merge)

@@ -138,5 +138,4 @@ def _has_gaps(frame: Any, column: str) -> bool:
 
 def _as_label(asked: pd.Series[Any]) -> pd.Series[Any]:
     """Questions that are lists of turns as text."""
-    mixed = pd.api.types.infer_dtype(asked, skipna=True) == "mixed"
-    return asked.map(str, na_action="ignore") if mixed else asked
+    return asked.map(str, na_action="ignore") if pd.api.types.infer_dtype(asked, skipna=True) == "mixed" else asked
