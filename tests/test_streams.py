@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from datetime import timedelta
 
 import duckdb
 import numpy as np
@@ -315,6 +316,27 @@ def test_repeated_samples_are_told_in_a_stream(tmp_path):
     frame.drop("run").write_parquet(tmp_path / "s.parquet")
     (row,) = [one for one in stream_scores(tmp_path / "s.parquet").lossy if one["what"] == "kept"]
     assert (row["column"], row["n"]) == ("sample_id", N // 2)
+
+
+@pytest.mark.parametrize("name", ["sample_id", "question", "model", "faithfulness"])
+@pytest.mark.parametrize("kind", [pl.Object, pl.Duration, pl.Binary, pl.List(pl.String)])
+def test_cells_of_a_stream_that_are_neither_text_nor_numbers_are_refused_by_name(name, kind):
+    frame = pl.DataFrame({"sample_id": ["a", "b"], "faithfulness": [0.1, 0.2]})
+    cell = {pl.Object: object(), pl.Duration: timedelta(1), pl.Binary: b"a"}.get(kind, ["a"])
+    frame = frame.with_columns(pl.Series(name, [cell] * 2, dtype=kind))
+    nested = kind == pl.List(pl.String)
+    if name == "faithfulness" or kind in (pl.Object, pl.Duration) or (nested and name == "sample_id"):
+        with pytest.raises(RagnbError, match=f"{name.replace('model', 'system')}'.*(holds|is of type).*convert"):
+            rn.assess(frame.lazy())
+    else:
+        assert len(rn.assess(frame.lazy()).scores) == 2
+
+
+def test_different_ids_that_share_a_hash_are_told_apart(monkeypatch):
+    ids = [f"{i % 8:0{1 + i % 3}}" for i in range(100)]
+    monkeypatch.setattr(pl.Expr, "hash", lambda key: key.struct.field("sample_id").str.len_chars().cast(pl.UInt64))
+    query = streams.Query(pl.LazyFrame({"sample_id": ids}), len(ids))
+    assert query.distinct("sample_id") == len({*ids}) > len({*map(len, ids)})
 
 
 def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(table, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -120,8 +121,7 @@ class FileCard:
             rows = self.metrics[self.metrics["known"] == known]
             if len(rows):
                 yield say(key, names=listing(map(_shown, rows.to_dict("records")), most=20))
-        there = {*self.columns.values()}
-        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in there]
+        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in {*self.columns.values()}]
         if lacking:
             yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
         losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
@@ -206,8 +206,7 @@ def card_of(
     source, lossy, have = frame.attrs["source"], frame.attrs["lossy"], {str(name) for name in frame.columns}
     made = {row["column"] for row in lossy if row["what"] == "made"}
     mapped = {row["detail"]: str(row["column"]) for row in lossy if row["what"] == "mapped"}
-    tools = {row["metric"]: row for row in frame.attrs.get("metrics", ())}
-    metrics = _metrics(frame, tools)
+    metrics = _metrics(frame, {row["metric"]: row for row in frame.attrs.get("metrics", ())})
     named = [name for name in have if name in _MAPPED and name not in made]
     known = metrics.loc[metrics["known"], "metric"].tolist()
     told = metrics[metrics["told"] & metrics["low"].notna() & (metrics["known"] | (not known))]
@@ -233,12 +232,9 @@ def card_of(
         rows = told[["metric", "low", "high"]].itertuples(index=False)
         settings["metrics"] = [{"name": n, "low": _whole(low), "high": _whole(high)} for n, low, high in rows]
     columns = {mapped.get(name, name): name for name in frame.columns if name in {*named, *known}} | guessed
-    runs = True
-    if kind == "ratings":
-        try:
-            calibrate(read_ratings(path))
-        except (RagnbError, ValueError):
-            runs = False
+    runs = kind != "ratings"
+    with suppress(RagnbError, ValueError):
+        runs = runs or calibrate(read_ratings(path)) is not None
     return FileCard(
         path, kind, str(source["format"]), str(source["layout"]), len(frame), columns,
         metrics.drop(columns="told"), lossy, settings, runs, lang,

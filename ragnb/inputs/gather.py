@@ -144,8 +144,7 @@ def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inpu
             frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))
         else:
             frame = inputs.read("traces", read_traces, traces, **options)
-        scored = streams.systems(frames[0])[1] if frames else []
-        frames.append(_labelled(inputs, scenario, frame, gold, scored))
+        frames.append(_labelled(inputs, scenario, frame, gold, streams.systems(frames[0])[1] if frames else []))
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:

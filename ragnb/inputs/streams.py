@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -51,8 +51,7 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    found = collected(opened(frame).select(column).drop_nulls(column).unique())
-    return sorted(found[column].to_list(), key=str)
+    return sorted(collected(opened(frame).select(column).drop_nulls(column).unique())[column].to_list(), key=str)
 
 
 def systems(frame: Any) -> tuple[Any, list[Any]]:
@@ -70,8 +69,7 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
     else:
-        system = nw.col("system").cast(nw.String).fill_null(MISSING)
-        named = nw.from_native(frame).with_columns(system).to_native()
+        named = nw.from_native(frame).with_columns(nw.col("system").cast(nw.String).fill_null(MISSING)).to_native()
     return named, distinct_values(named, "system")
 
 
@@ -152,15 +150,15 @@ def _equal(frame: Any, column: str, value: Any) -> Any:
     return rows.filter(same).to_native()
 
 
-def worst_rows(rows: Any, diagnoses: pd.DataFrame) -> pd.DataFrame:
+def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them.
 
     Equal scores occur in their order; Spark's rows, which have none, by their ids.
     """
-    frame, have = nw.from_native(rows), column_names(rows)
-    order = [name for name in QUESTIONS if name in have]
-    if not on_spark(rows):
-        frame, order = nw.from_native(rows.with_row_index(_ROW)), [_ROW]
+    have = column_names(rows)
+    order = [name for name in QUESTIONS if name in have] if on_spark(rows) else [_ROW]
+    # Rows that are numbered before they are weighed are selected before, too.
+    frame = nw.from_native(weighed(rows if on_spark(rows) else rows.with_row_index(_ROW)))
     rank = nw.lit(len(BAD_FIRST))
     for place, label in enumerate(BAD_FIRST) if "label" in have else ():
         rank = nw.when(nw.col("label").cast(nw.String) == label).then(nw.lit(place)).otherwise(rank)
@@ -170,8 +168,7 @@ def worst_rows(rows: Any, diagnoses: pd.DataFrame) -> pd.DataFrame:
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
     if order == [_ROW]:  # sorted without their texts, which are fetched of the rows that are shown
         first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))[_ROW].to_list()
-        shown = nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named])
-        ranked = collected(ranked.filter(shown)).lazy()
+        ranked = collected(ranked.filter(nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named]))).lazy()
     worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
     if named and "sample_id" in have:
         others = ranked.filter(nw.col("sample_id").is_in([*named])).sort(order).head(MOST_SHOWN)

@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
+from ragnb.polars import pl
 from ragnb.readers.names import WORDS, loose
-from ragnb.readers.raw import Lossy, Raw, Values, absent, column, is_text, settle, unpacked
+from ragnb.readers.raw import Lossy, Raw, Values, absent, column, is_arrow, is_text, settle, unpacked
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
@@ -39,8 +40,7 @@ _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
 _QUOTED = r"""(?:'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")"""
 _STRING = re.compile(f"[uUrR]?{_QUOTED}", re.DOTALL)
-# The texts of a plain list, by whether it has escapes.
-_PLAIN = {False: re.compile(r"""'[^']*+'|"[^"]*+["]"""), True: re.compile(_QUOTED, re.DOTALL)}
+_PLAIN = re.compile(_QUOTED, re.DOTALL)
 _NESTED = (list, tuple, np.ndarray, Mapping)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
@@ -48,7 +48,7 @@ _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"docu
 # How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
 ROUNDED = 1e-9
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
-_SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
+_SIMPLE = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,40})?(e-?[0-9]{2})?")
 _SETTLED = {*CASE_COLUMNS, *IDS, *LISTS, "gold_claim", "raw_answer"}
 # What a column of texts may hold instead, if all do; leading zeros and 19 digits make an identifier.
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
@@ -86,8 +86,7 @@ def parse_list(text: str) -> list[Any] | None:
 
 def _plain_texts(text: str) -> list[str] | None:
     """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
-    escaped = "\\" in text
-    words = _PLAIN[escaped].findall(text)
+    escaped, words = "\\" in text, _PLAIN.findall(text)
     if not words or f"[{', '.join(words)}]" != text or "\n" in text or "\r" in text or "\0" in text:
         return None
     if not escaped:
@@ -210,8 +209,8 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     What objects hold beside their text goes to two columns of lists, one entry a passage: the documents that they
     name, and the other fields.
     """
-    cells = list(raw.columns[name])
-    lists = [_at_once(cell) for cell in cells]
+    cells = raw.columns[name]
+    lists = _split(cells) if is_arrow(cells) else list(map(_at_once, cells))
     others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
     for i, (passages, _) in others.items():
         lists[i] = passages and [text for text, _ in passages]
@@ -223,6 +222,16 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
         if any(map(any, rows.values())) and other not in raw.columns:
             raw.columns[other] = [rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))]
             report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
+
+
+def _split(cells: pd.Series[str]) -> list[list[str] | None]:
+    """Return the texts of lists that hold no other mark of the kind around each of them, and no escape."""
+    text = pl.col("text")
+    mark = text.str.slice(1, 1)
+    words = text.str.head(-2).str.tail(-2).str.split(mark + ", " + mark)
+    plain = text.str.contains(r"^\[['\"]") & ~text.str.contains(r"[\\\n\r\x00]")
+    plain &= text.str.ends_with(mark + "]") & (text.str.count_matches(mark, literal=True) == 2 * words.list.len())
+    return pl.DataFrame({"text": cells}).lazy().select(pl.when(plain).then(words)).collect().to_series().to_list()
 
 
 def _at_once(cell: Any) -> list[str] | None:
@@ -372,10 +381,11 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     """
     cells = raw.columns[metric.name]
     whole = column(cells)
-    cells = cells.tolist() if is_text(cells) else cells
     if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
         values = whole.to_numpy(dtype=float, copy=True)
         report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))
+    elif is_arrow(cells) and (text := pl.Series(cells)).str.contains(f"^(?:{_SIMPLE.pattern})?$").all():
+        values = text.cast(pl.Float64, strict=False).to_numpy(writable=True)
     elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
         values = np.array([float(cell or "nan") for cell in cells])
     else:

@@ -30,17 +30,7 @@ from ragnb.polars import pl
 from ragnb.readers.cells import GUARD_COLUMN, NUMBER, as_id
 from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings
-from ragnb.readers.raw import (
-    Lossy,
-    Raw,
-    Values,
-    check_width,
-    clean_text,
-    from_records,
-    refuse_twice,
-    stacked,
-    text_series,
-)
+from ragnb.readers.raw import Lossy, Raw, check_width, clean_text, from_records, refuse_twice, stacked, text_series
 
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
@@ -133,8 +123,8 @@ class Document:
 
     def data(self) -> bytes:
         """Return all unpacked bytes."""
-        with self.open() as stream:
-            return stream.read()
+        with self.open() as stream:  # read at once if nothing is packed
+            return stream.read(self.path.stat().st_size) + stream.read()
 
     def text(self, data: bytes | None = None) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
@@ -445,7 +435,7 @@ def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
     parts = [every.str.len_bytes(), *(every.str.count_matches(c, literal=True) for c in '"\r'), quoted]
     counts = frame.select(pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)).row(0)
     size, quotes, returns, around = (n or 0 for n in counts)
-    bare = data.count(b"\r")
+    bare = b"\r" in data and data.count(b"\r")
     ends = len(frame) - (not data.endswith(b"\n")) + bare - returns
     whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
     lone = frame.width == 1 or (bare and bare > data.count(b"\r\n"))  # blank lines are no rows to csv
@@ -534,14 +524,14 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False)
 
 
-def _named(document: Document, header: list[str], columns: Iterable[Values], report: Lossy) -> dict[str, Values]:
+def _named(document: Document, header: list[str], columns: Iterable[Any], report: Lossy) -> dict[str, Any]:
     """Return columns of texts under their names, without guards against formulas and indexes without a name."""
     named = [name for name in header if not _UNNAMED.fullmatch(name)]
     if not named:
         raise RagnbError(f"{place(document.path, 1)}the first line names no column")
     refuse_twice(named, place(document.path, 1))
     guarded = GUARD_COLUMN in named
-    made: dict[str, Values] = {}
+    made: dict[str, Any] = {}
     for i, (name, cells) in enumerate(zip(header, columns, strict=False), 1):
         if guarded:
             name, cells = name.removeprefix("'"), [cell.removeprefix("'") for cell in cells]
@@ -608,7 +598,7 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     return Raw(columns, "json", str(document.path))
 
 
-def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, Values]:
+def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         rows, names = value["data"], value.get("columns")
         if isinstance(names, list) and all(isinstance(r, list) and len(r) == len(names) for r in rows):

@@ -359,7 +359,8 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
     ]
     spread = [
         {f"{scorer}.{key}" if key else scorer: (cell, score.get("explanation"))
-         for scorer, score in row.items() for key, cell in _values(score.get("value"))}
+         for scorer, score in row.items() for value in [score.get("value")]
+         for key, cell in (value.items() if isinstance(value, dict) else [("", value)])}
         for row in scores
     ]  # fmt: skip
     for name, cells in from_records(spread).items():
@@ -367,10 +368,6 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
         failed = _broken(raw.cells("error"), cells)  # NaN without an error was not to be scored
         scored(raw, name, [grades.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
         report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
-
-
-def _values(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, dict) else [("", value)]
 
 
 def _completion(output: Any) -> Any:

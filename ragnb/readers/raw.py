@@ -24,6 +24,7 @@ _WITH_LINES = ("csv", "tsv", "jsonl")
 Values = Any
 _PRESENT = {str, int, bool, list, dict}
 TEXT: Any = pd.Series(["a"]).dtype
+_IN_ARROW = getattr(TEXT, "storage", None) == "pyarrow"
 _SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
 _SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
 # What such cells are where some are missing or cannot be written; pandas finds the kind of a date.
@@ -60,9 +61,8 @@ class Lossy:
     def add(self, what: str, column: object, detail: str, n: int = 1) -> None:
         """Add a row; `n` counts the cells, rows or lines it is about, and nothing is added for none."""
         if n > 0:
-            self.rows.append(
-                {"what": what, "column": None if column is None else str(column), "detail": detail, "n": n}
-            )
+            column = None if column is None else str(column)
+            self.rows.append({"what": what, "column": column, "detail": detail, "n": n})
 
     def expect(self, lines: int, damaged: int = 0) -> None:
         """Note how many records a file should hold and how many are damaged.
@@ -105,8 +105,7 @@ def column(cells: Any) -> Values:
     values = cells if isinstance(cells, pd.Series) else pd.Series(cells, dtype=object)
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
-    texts = isinstance(values.dtype, pd.StringDtype)
-    kind = "string" if texts else pd.api.types.infer_dtype(values, skipna=True)
+    kind = "string" if isinstance(values.dtype, pd.StringDtype) else pd.api.types.infer_dtype(values, skipna=True)
     wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
     with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
         if kind in _SIMPLE and not wraps:
@@ -119,9 +118,14 @@ def is_text(cells: Values) -> bool:
     return isinstance(cells, pd.Series) and cells.dtype == TEXT
 
 
+def is_arrow(cells: Values) -> bool:
+    """Whether the cells are a series of texts that Polars can share."""
+    return is_text(cells) and _IN_ARROW
+
+
 def text_series(cells: Any) -> Any:
     """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
-    if hasattr(cells, "to_arrow") and getattr(TEXT, "storage", None) == "pyarrow":
+    if hasattr(cells, "to_arrow") and _IN_ARROW:
         return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
     return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
 
@@ -179,8 +183,7 @@ class Raw:
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        cells = {name: self.columns[name] for name in names}
-        keys = {n: held if isinstance(held, pd.Series) else list(map(str, held)) for n, held in cells.items()}
+        keys = {n: c if isinstance(c := self.columns[n], pd.Series) else list(map(str, c)) for n in names}
         return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
 
     def is_count(self, name: str) -> bool:

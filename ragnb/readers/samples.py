@@ -173,7 +173,8 @@ def _read(
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    given = pd.DataFrame({name: raw.columns[name] for name in texts}, dtype=object)
+    kinds = {name: getattr(raw.columns[name], "dtype", object) for name in texts}
+    given = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()})
     bare = int(given.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
@@ -295,11 +296,9 @@ def applicable_metrics(
     if named is not None:
         chosen = [item if isinstance(item, Metric) else METRICS[item] for item in named]
     rows = [
-        {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
-        for metric in chosen
-        for missing, n in sorted(
-            Counter(missing_fields(frame, metric.needs)).items(), key=lambda item: (len(item[0]), item[0])
-        )
+        {"metric": m.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
+        for m in chosen
+        for missing, n in sorted(Counter(missing_fields(frame, m.needs)).items(), key=lambda p: (len(p[0]), p))
     ]
     return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
 

@@ -10,12 +10,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
@@ -66,8 +67,7 @@ class Query(Raw):
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        rows = pl.struct(self.columns[name].alias(name) for name in names)
-        return int(_item(self.frame, rows.hash().n_unique()))
+        return count_distinct(self.frame, pl.struct(self.columns[name].alias(name) for name in names))[1]
 
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
@@ -171,7 +171,9 @@ def stream_scores(
         )
     chosen = metric_list(metrics)
     name_columns(table, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
+    _check_kinds(table, declared(chosen, list(table.columns)))
     name_system(table, report)
+    _check_kinds(table, {})
     tell_repeats(table, report)
     if "sample_id" not in table.columns:
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
@@ -182,6 +184,14 @@ def stream_scores(
     stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
     stream.origin["sha256"] = digest(paths) if paths else None
     return stream
+
+
+def _check_kinds(table: Query, metrics: Collection[str]) -> None:
+    """Refuse cells that a query cannot turn into the numbers, identifiers and texts that they are to be."""
+    for name, kind in table.named().collect_schema().items():
+        odd = (pl.Object, pl.Binary) if name in metrics else (pl.Object, pl.Duration) * (name in (*IDS, *TEXTS))
+        if kind in odd or (name == "sample_id" and kind.is_nested()):
+            raise RagnbError(f"{place(table.file)}column {name!r} holds {kind}, no text or number; convert it")
 
 
 def stream_spark(frame: Any, columns: Mapping[str, str] | None, metrics: Iterable[Any] = (), **how: Any) -> Stream:
@@ -232,6 +242,27 @@ def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
 
 def _item(frame: pl.LazyFrame, what: pl.Expr) -> Any:
     return frame.select(what).collect(engine="streaming").item()
+
+
+def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
+    """Count the rows of a query and its distinct keys; sorted hashes take less memory than a set of them.
+
+    Two of 10⁷ different keys share a hash with a chance of 3e-6: hashes that occur again are confirmed, where few.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> count_distinct(pl.LazyFrame({"a": ["x", "y", "x", None]}), pl.col("a"))
+    (4, 3)
+    """
+    parts = frame.select(hash=key.hash()).collect_batches(maintain_order=False)
+    hashes = np.concatenate([np.empty(0, np.uint64), *(part["hash"].to_numpy() for part in parts)])
+    hashes.sort()
+    again = hashes[1:][hashes[1:] == hashes[:-1]]
+    shared, found = np.unique(again), len(hashes) - len(again)
+    if 0 < len(shared) <= 10_000:
+        found += _item(frame.filter(key.hash().is_in(pl.Series(shared))), key.n_unique()) - len(shared)
+    return len(hashes), found
 
 
 def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.LazyFrame:
@@ -302,8 +333,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
-    made: list[pl.Expr] = []
-    moved: dict[tuple[str, float], pl.Expr] = {}
+    made, moved = list[pl.Expr](), dict[tuple[str, float], pl.Expr]()
     for name, kind in frame.collect_schema().items():
         value = pl.col(name)
         if name in metrics and kind in (pl.String, pl.Categorical, pl.Enum):

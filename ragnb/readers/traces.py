@@ -61,10 +61,10 @@ def read_traces(
     if "chunks" in raw.columns:
         each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
         lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
-        bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
-        raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
+        none = {i for i, held in enumerate(lists) if held and not any(chunk["id"] for chunk in held)}
+        raw.columns["chunks"] = [None if i in none else held for i, held in enumerate(lists)]
         why = "lists of chunks without an id: retrieval is not measured there"
-        report.add("left_out", "chunks", why, sum(bare))
+        report.add("left_out", "chunks", why, len(none))
     if "citations" in raw.columns:
         each(raw, "citations", _ids, "a list of ids, or null")
     case_cells(raw, report)
@@ -112,7 +112,8 @@ def read_gold(
     blank = [as_text(cell) is None or not str(cell).strip() for cell in raw.columns["answerable"]]
     if DRAWN in raw.columns and not all(blank):  # those of ragnb check --to-label, in random order
         raw.drop(blank, "answerable", "questions that are not labelled yet", report)
-    each(raw, "answerable", _truth, "true or false")
+    words = {"1": True, "0": False} | {word: bool(one) for word, one in VERDICTS.items()}
+    each(raw, "answerable", lambda cell: words[str(cell).strip().casefold().removesuffix(".0")], "true or false")
     if "gold_ids" not in raw.columns:
         report.add("made", "gold_ids", "no such column, so no ids", len(raw))
     ids = raw.columns.setdefault("gold_ids", [None] * len(raw))
@@ -163,11 +164,6 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
     name_system(raw, report)
     raw.check_even()
     return raw, report, origin
-
-
-def _truth(value: Any) -> bool:
-    """Return a strict truth value: true, false, yes, no, 0 or 1 in any case."""
-    return bool({"1": 1, "0": 0, **VERDICTS}[str(value).strip().casefold().removesuffix(".0")])
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -131,10 +131,10 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         gates = gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
     asked_of, common_questions, common = overlap(frame, metrics, scenario, names)
     settings = _weighing(scenario, metrics, docs)
-    weighed = weights.weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
+    weighed: Any = partial(weights.weigh, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     sheet = Assessment(
         **found, scenario=scenario,
-        scores=weighed if inputs.stream is None else streams.worst_rows(weighed, found["diagnoses"]),
+        scores=weighed(frame) if inputs.stream is None else streams.worst_rows(frame, weighed, found["diagnoses"]),
         rows=inputs.rows, systems=means if len(names) > 1 else None, common=common,
         common_questions=common_questions, gates=gates, notes=changed, ledger=ledger(inputs, means, scenario.lang),
         inputs=inputs.files, calibration=calibrated(scenario, inputs.ratings), comparison=comparison,

@@ -160,8 +160,7 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
         return [one.merge(list(made)) for one, made in zip(reductions, zip(*parts, strict=True), strict=True)]
 
     if isinstance(scores, pd.DataFrame):
-        columns = {name: scores[name] for name in wanted}
-        found = merge([take(pd.DataFrame(columns, scores.index, copy=False))])
+        found = merge([take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))])
     else:
         try:
             found = _of_parts(native(scores).select(*wanted), take, merge)
@@ -179,8 +178,8 @@ def _of_parts(rows: Frame, take: Callable[[pd.DataFrame], Any], merge: Callable[
         return reduced(rows.to_native(), lambda part: take(_pandas(part)), merge)
     made: list[Any] = []
     with closing(_parts(rows)) as parts:
-        for part in filter(len, parts):
-            made = [*made, take(_pandas(part))] if len(made) < _HELD else [merge(made), take(_pandas(part))]
+        for part in map(_pandas, filter(len, parts)):
+            made = [*made, take(part)] if len(made) < _HELD else [merge(made), take(part)]
     return merge(made or [take(_pandas(collected(rows.head(0)).to_polars()))])
 
 
@@ -190,7 +189,8 @@ def _parts(rows: Frame) -> Generator[pl.DataFrame]:
     if isinstance(rows, nw.DataFrame):
         yield rows.to_polars()
     elif rows.implementation.is_polars():
-        yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
+        with pl.Config(streaming_chunk_size=ROWS // 64):  # Polars reads dozens of such pieces ahead
+            yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
     else:
         require("pyarrow", extra="duckdb")
         relation = rows.to_native()

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
+from ragnb.polars import pl
+from ragnb.readers.streams import count_distinct
 from ragnb.weights.batches import Batch
 from ragnb.weights.columns import Labels, coded, collected, column_names, key_of, opened
 
@@ -121,11 +123,8 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
         return 0, 0
     rows = rows if without is None else rows.filter(key_of(rows, without).is_null())
     known = rows.select(key_of(rows, name).alias("q")).filter(~nw.col("q").is_null())
-    if rows.implementation.is_polars():  # sorted hashes of 8 bytes take half the memory of a set of them
-        import polars as pl
-
-        hashes = np.sort(collected(nw.from_native(known.to_native().select(pl.col("q").hash())))["q"].to_numpy())
-        return len(hashes), len(hashes[:1]) + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
+    if rows.implementation.is_polars():
+        return count_distinct(known.to_native(), pl.col("q"))
     counts = collected(known.select(nw.len().alias("known"), nw.col("q").n_unique().alias("distinct")))
     pair = (counts[one].to_list()[0] for one in ("known", "distinct"))
     known_n, distinct = (0 if pd.isna(one) else int(one) for one in pair)  # DuckDB counts nothing as null
@@ -139,5 +138,4 @@ def _has_gaps(frame: Any, column: str) -> bool:
 
 def _as_label(asked: pd.Series[Any]) -> pd.Series[Any]:
     """Questions that are lists of turns as text."""
-    mixed = pd.api.types.infer_dtype(asked, skipna=True) == "mixed"
-    return asked.map(str, na_action="ignore") if mixed else asked
+    return asked.map(str, na_action="ignore") if pd.api.types.infer_dtype(asked, skipna=True) == "mixed" else asked
