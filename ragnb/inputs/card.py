@@ -127,8 +127,8 @@ class FileCard:
             yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
         losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
         if losses:
-            why = (one_line(translated(row["detail"], self.lang), 80) for row in losses)
-            told = (f"{row['column'] or ''}: {text} ({count(row['n'])})" for row, text in zip(losses, why, strict=True))
+            rows = ((row["column"] or "", translated(row["detail"], self.lang), count(row["n"])) for row in losses)
+            told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in rows)
             yield say("card.losses", names=listing((line.removeprefix(": ") for line in told), most=5))
         yield say("card.paste", code=self.code)
         if self.command:

@@ -596,8 +596,8 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return _read_lines(document, report, strict)
         raise RagnbError(
-            f"{place(document.path, error.lineno)}is not valid JSON ({error.msg}); write it again if it is cut off; "
-            "if each line is a record, name it .jsonl (format='jsonl')"
+            f"{place(document.path, error.lineno)}is not valid JSON ({error.msg}); write it again if it is cut "
+            "off; if each line is a record, name it .jsonl (format='jsonl')"
         ) from error
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error
