@@ -127,8 +127,8 @@ class FileCard:
             yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
         losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
         if losses:
-            rows = ((row["column"] or "", translated(row["detail"], self.lang), count(row["n"])) for row in losses)
-            told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in rows)
+            lost = ((row["column"] or "", translated(row["detail"], self.lang), count(row["n"])) for row in losses)
+            told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
             yield say("card.losses", names=listing((line.removeprefix(": ") for line in told), most=5))
         yield say("card.paste", code=self.code)
         if self.command:

@@ -823,9 +823,9 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> 
         if said and (loss["role"], loss["what"]) != ("gold", "kept"):  # check_gold says it better
             found.setdefault((_LOSSY_SAID[loss["what"]], loss["role"], str(loss["column"] or "")), []).append(loss)
     for (code, role, column), rows in found.items():
-        n, details = sum(int(row["n"]) for row in rows), [translated(row["detail"], lang) for row in rows]
-        words = {"role": say(f"role.{role}"), "column": column, "n": n, "detail": listing(details, most=5)}
-        yield _note(say, code, column or role, **words)
+        n = sum(int(row["n"]) for row in rows)
+        details = listing((translated(row["detail"], lang) for row in rows), most=5)
+        yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
     used = {metric.name for metric in metrics}
     lexical = ", ".join(sorted(name for name in used if name in METRICS and METRICS[name].family == "wording"))
     others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
