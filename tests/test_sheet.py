@@ -240,6 +240,14 @@ def test_the_finding_of_outcomes_names_the_group_that_is_wrong_most_often():
     assert sheet.section("outcomes").finding == f"Most often wrong: {group}, {wrong[group]} of {n[group]}"
 
 
+def test_the_head_of_a_page_counts_answers_where_several_systems_gave_them():
+    rows = [{"sample_id": str(i), "system": system, "faithfulness": 0.8} for i in range(9) for system in "ab"]
+    both = pd.DataFrame(rows)
+    for frame, words in ((both, "18 answers"), (both[both["system"] == "a"], "9 questions")):
+        text = re.sub("<[^>]+>", " ", rn.assess(frame).to_html())
+        assert re.search(rf"20\d\d-\d\d-\d\d\W+{words}", text)
+
+
 def test_a_finding_names_as_low_only_what_is_conclusively_so_and_says_that():
     sheet = rn.assess(ROOT / "scenarios" / "simulated_judge.yaml", lang="en")
     low = sheet.diagnoses.set_index("metric")["value"]

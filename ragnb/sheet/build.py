@@ -556,7 +556,8 @@ class Assessment:
         """Return the whole page, which opens from a file and asks no host."""
         say, lang = load(self.scenario.lang), self.scenario.lang
         docs = 0 if self.documents is None else self.documents["document"].nunique()
-        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, "sheet.questions", count(self.rows))]
+        key = "sheet.questions" if self.systems is None else "sheet.answers"  # each system answers each
+        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
         facts += [counted(say, "sheet.documents", count(docs))] if docs else []
         return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
 
