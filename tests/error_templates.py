@@ -9,6 +9,7 @@ from pathlib import Path
 LIBRARY = Path(__file__).resolve().parents[1] / "ragnb"
 RAISED = {"RagnbError", "Stop", "BadParameter", "UsageError", "ClickException", "unknown"}
 RAISED |= {"need_columns", "need_known", "_stop"}
+LOSSES = {"unparsed", "left_out", "kept", "clipped", "bad_line"}
 CHECKED = ("scenario", "schema")
 """Rooms whose ValueErrors and findings pydantic carries into a RagnbError."""
 
@@ -22,7 +23,7 @@ def templates() -> dict[str, str]:
         room = path.relative_to(LIBRARY).parts[0]
         for function in _functions(tree):
             for node in ast.walk(function):
-                if isinstance(node, ast.Call) and _raises(node, room, made):
+                if isinstance(node, ast.Call) and (_raises(node, room, made) or _reports(node)):
                     for text in _texts(node, function, tree):
                         found.setdefault(text, f"{path.relative_to(LIBRARY)}:{node.lineno}")
     return found
@@ -47,9 +48,15 @@ def _raises(call: ast.Call, room: str, made: set[str]) -> bool:
     return name in RAISED | made or (name == "ValueError" and room in CHECKED)
 
 
+def _reports(call: ast.Call) -> bool:
+    """Whether a reader reports a loss that notes and cards show: ``report.add("kept", column, detail, n)``."""
+    what = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+    return getattr(call.func, "attr", "") == "add" and what in LOSSES
+
+
 def _texts(call: ast.Call, function: ast.AST, tree: ast.Module) -> Iterator[str]:
     """The texts among a call's arguments: in places, behind names, returned by the functions that are called."""
-    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = [call.args[2]] if _reports(call) else [*call.args, *(keyword.value for keyword in call.keywords)]
     names = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in names:

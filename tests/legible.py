@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from matplotlib.text import Text
+
+from ragnb import plots
+
+
+def complaints(outputs: Iterable[Any]) -> list[str]:
+    """Return what cells print to stderr; without a Chinese font charts have to say so, and no more."""
+    texts = [out["text"] for out in outputs if out.get("name") == "stderr"]
+    if plots.cjk_font() is not None:
+        return texts
+    return [text for text in texts if text.count("Warning: ") != text.count("Warning: no font with Chinese")]
 
 
 def assert_legible(figure: Any) -> None:

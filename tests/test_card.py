@@ -41,6 +41,8 @@ def repeated(row, n=6, **columns):
 FILES = {
     "scores": (repeated(SCORED), "scores"),
     "scores on another scale": (repeated(SCORED, faithfulness=[1, 3, 5]), "scores"),
+    "words among scores": (repeated(SCORED | {"recall": 0.9}, faithfulness=[0.5, "timeout"]), "scores"),
+    "percent signs": (repeated(SCORED, faithfulness=["50%", "75 %"]), "scores"),
     "other scores": (repeated({"q": "W", "answer": "A."}, helpful=[0.5, 1], stars=[2, 5]), "scores"),
     "verdicts": (repeated({"q": "Who", "answer": "Ann."}, correct=[True, False]), "scores"),
     "gold": (repeated(GOLD), "gold"),
@@ -109,7 +111,9 @@ def test_init_refuses_what_no_scenario_names(tmp_path, name, capsys):
     assert not (tmp_path / "s.yaml").exists()
 
 
-@pytest.mark.parametrize("name", ["scores on another scale", "other scores", "totals", "numbers alone"])
+@pytest.mark.parametrize(
+    "name", ["scores on another scale", "words among scores", "other scores", "totals", "numbers alone"]
+)
 def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
     path = write(tmp_path, FILES[name][0])
     with pytest.raises(RagnbError) as error:
@@ -120,6 +124,35 @@ def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
     err = capsys.readouterr().err
     assert err.count("\n") == 1 + len(str(card).splitlines())
     assert card.code in err
+
+
+@pytest.mark.parametrize("cells", [["0,5", "0,75"], ["50%", "75%"], ["0.5", "n/a"], ["True", "False"]])
+def test_a_card_finds_the_metrics_that_the_reader_finds(tmp_path, cells):
+    path = write(tmp_path, repeated(SCORED, faithfulness=cells), "s.csv")
+    read, card = rn.read_scores(path), rn.inspect_file(path)
+    assert card.kind == "scores"
+    seen = card.metrics.set_index("metric").loc["faithfulness"]
+    assert (seen["seen_low"], seen["seen_high"]) == (read["faithfulness"].min(), read["faithfulness"].max())
+    assert seen["n"] == read["faithfulness"].count()
+
+
+def test_a_word_among_scores_is_named_with_its_column_in_the_cards_language(tmp_path):
+    path = write(tmp_path, FILES["words among scores"][0], "s.csv")
+    assert "faithfulness: no metric in 0..1: found 'timeout', expected a number" in str(rn.inspect_file(path))
+    assert "不能作为 0..1 的指标：读到 'timeout'，应为数字" in str(rn.inspect_file(path, lang="zh"))
+
+
+@pytest.mark.parametrize("title", [["Evaluation of May", "", ""], ["id", "scores", ""]])
+def test_a_title_above_the_header_is_refused_with_what_to_delete(tmp_path, title):
+    """The first row of merged cells: a workbook keeps their text in the first cell, and the others are empty."""
+    header, rows = ["sample_id", "faithfulness", "recall"], [[f"q{i}", 0.5, 0.7] for i in range(5)]
+    path = tmp_path / "merged.xlsx"
+    pd.DataFrame([header, *rows], columns=title).to_excel(path, index=False)
+    for read in (rn.assess, rn.inspect_file, rn.read_cases):
+        with pytest.raises(RagnbError, match="faithfulness.* are not in the first row; write all names there"):
+            read(path)
+    pd.DataFrame(rows, columns=header).to_excel(path, index=False)  # the advice, followed
+    assert rn.read_scores(path)["faithfulness"].tolist() == [0.5] * 5
 
 
 def test_candidates_from_0_to_1_come_first_and_none_counts_or_times(tmp_path):

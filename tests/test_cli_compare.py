@@ -143,6 +143,18 @@ def test_an_inconclusive_comparison_says_how_many_questions_are_needed(run, fold
     assert f"a difference of {row['detectable']:.3f} (80 % power)" in out
 
 
+def test_a_difference_that_only_holm_leaves_open_is_explained(run):
+    pair = [ROOT / "scenarios" / f"{name}.yaml" for name in ("quickstart", "quickstart_weak")]
+    table = rn.compare(pair[0], baseline=pair[1])
+    beyond = (table["low"] > 0) | (table["high"] < 0)
+    late = table.loc[beyond & (table["outcome"] == "undecided"), "metric"].tolist()
+    assert "context_recall" in late
+    assert (table.set_index("metric").loc[late, "p_holm"] >= 0.05).all()
+    _, out, _ = run("compare", *pair)
+    assert f"- Inconclusive although the interval excludes 0: {', '.join(late)}. Several" in out
+    assert "p (Holm)" in out
+
+
 def test_one_document_has_no_interval(run, folder):
     for name in ("up", "base"):
         table(0.2 * (name == "up"), doc_name="d").to_csv(f"{name}.csv", index=False)

@@ -76,6 +76,10 @@ COMMANDS = [
     (["judge", "cases.yaml", "--lang", "zh"], "没有指定评判模型"),
     (["calibrate", "--lang", "zh", "ratings.csv", "--missing", "outside"], "--missing outside 需要知道量程"),
     (["runs", "none.sqlite", "--lang", "zh"], "没有这个存储文件"),
+    (["check", "two.csv", "--lang", "zh"], "列 'faithfulness' 和 'groundedness' 都表示 'faithfulness'；有的记录"),
+    (["check", "gbk.csv", "--lang", "zh"], "可能是 GBK：请用 -p encoding=gb18030 (YAML: encoding: gb18030)"),
+    (["check", "latin.csv", "--lang", "zh"], "例如 -p encoding=cp1252"),
+    (["check", "cut.json", "--lang", "zh"], "如果文件不完整，请重新写出；如果每行一条记录，请以 .jsonl 命名\n"),
 ]
 
 
@@ -86,6 +90,10 @@ def test_a_command_in_chinese_refuses_in_chinese(run, tmp_path, monkeypatch, wor
     (tmp_path / "zh.yaml").write_text("lang: zh\nscores: own.csv\nlevel: 2\n")
     (tmp_path / "cases.jsonl").write_text('{"question": "q", "answer": "a"}')
     (tmp_path / "cases.yaml").write_text("cases: cases.jsonl\n")
+    (tmp_path / "two.csv").write_text("faithfulness,groundedness\n0.5,1\n0.6,1\n")
+    (tmp_path / "gbk.csv").write_text("question,faithfulness\n差旅,0.5\n", encoding="gbk")
+    (tmp_path / "latin.csv").write_bytes(b"question,faithfulness\nGr\xf6\xdfe\xff,0.5\n")
+    (tmp_path / "cut.json").write_text('[{"faithfulness": 1}, {"faithfulness":')
     (tmp_path / "ratings.csv").write_text("item_id,judge,human\na,5,-3\nb,4,4\n")
     code, _, err = run(*words)
     assert code == 2
@@ -96,6 +104,13 @@ def test_a_command_in_chinese_refuses_in_chinese(run, tmp_path, monkeypatch, wor
 def test_the_next_command_speaks_its_own_language(run):
     assert "没有" in run("check", "--lang", "zh")[2]
     assert "nothing to check" in run("check")[2]
+
+
+def test_a_note_says_in_chinese_what_readers_leave_unclear(run, tmp_path):
+    (tmp_path / "s.csv").write_text("sample_id,faithfulness\na,0.5\na,0.6\nb,0.7\n")
+    _, out, _ = run("check", tmp_path / "s.csv", "--lang", "zh")
+    assert "同一样本有多行" in out
+    assert not re.search(r"[A-Za-z]+ [a-z]+ [a-z]+ [a-z]+", out), out
 
 
 def test_notes_of_a_chinese_command_are_chinese(run, tmp_path):

@@ -24,6 +24,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from legible import complaints
 from papermill_line import papermill
 
 import ragnb as rn
@@ -208,7 +209,7 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
         one_run(lang, shift, seed=len(name), **more.get(name, {})).to_csv(tmp_path / f"{name}.csv", index=False)
     status, outputs, said = papermill_runs(COMPARE, tmp_path, new="new.csv", baseline="base.csv", lang=lang)
     assert status == 0, said
-    assert not [out for out in outputs if out.get("name") == "stderr"]
+    assert not complaints(outputs)
     data = [out.data for out in outputs if "data" in out]
     pages = [one["text/html"] for one in data if "text/html" in one]
     row = rn.compare(tmp_path / "new.csv", baseline=tmp_path / "base.csv").iloc[-1]
@@ -256,7 +257,7 @@ def test_calibration_holds_a_judge_against_people_from_an_empty_folder(lang, tmp
         yaml=f"human: {json.dumps(names['people'], ensure_ascii=False)}", out="结果",
     )  # fmt: skip
     assert status == 0, said
-    assert not [out for out in outputs if out.get("name") == "stderr"]
+    assert not complaints(outputs)
     within = ((table[names["judge"]] - table[names["people"][0]]).abs() <= 1).groupby(table["dimension"]).mean()
     saved = json.loads((tmp_path / "结果" / "calibration.json").read_text(encoding="utf-8"))
     assert {row["dimension"]: row["share"] for row in saved["verdicts"]} == pytest.approx(within.to_dict())
@@ -275,7 +276,7 @@ def test_report_answers_a_table_with_chinese_names_from_an_empty_folder(tmp_path
     settings = "overrides: {lang: zh, doc_weights: {保修.pdf: 3}}"
     status, outputs, said = papermill_runs(REPORT, tmp_path, scenario="评测 结果.csv", out="报告", yaml=settings)
     assert status == 0, said
-    assert not [out for out in outputs if out.get("name") == "stderr"]
+    assert not complaints(outputs)
     means = pd.read_csv(tmp_path / "报告" / "means.csv").set_index("metric")["value"]
     scores = one_run("zh", 0.3, seed=1)
     weights = scores["doc_name"].map({"保修.pdf": 3}).fillna(1)

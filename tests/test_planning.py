@@ -148,4 +148,9 @@ def test_the_command_says_the_plan_in_words_and_writes_it(tmp_path, capsys):
     assert main(["plan", "comparison", "--sd", "0.3", "--questions", "200"]) == 0
     assert "200 of them detect" in capsys.readouterr().out
     assert main(["plan", "gate", "--target", "0.8"]) == 2
-    assert "give it, or a pilot" in capsys.readouterr().err
+    assert "needs --expected; give it, or a pilot" in capsys.readouterr().err
+    assert main(["plan", "gate", str(tmp_path / "scores.csv"), "--target", "0.8"]) == 2
+    step = f'-p "{gate.replace("0.77", "0.8")}"'
+    assert step in capsys.readouterr().err  # the gate of the command above, which works
+    assert main(["plan", "gate", "--target", "0.8", "--expected", "3"]) == 2
+    assert "--expected 3.0 must lie between 0 and 1" in capsys.readouterr().err

@@ -228,3 +228,10 @@ def test_wheel_has_the_command_and_the_licence(wheel):
     assert dict(entries["console_scripts"]) == {"ragnb": "ragnb.cli:main"}
     assert "MIT License" in wheel.read(f"{info}/licenses/LICENSE").decode()
     assert f"Version: {ragnb.__version__}" in wheel.read(f"{info}/METADATA").decode()
+
+
+def test_the_checks_before_a_release_can_be_collected_where_their_packages_are_absent():
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "tests/release"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "test_core.py" in done.stdout

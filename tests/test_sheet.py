@@ -220,6 +220,36 @@ def test_the_table_of_labels_names_labels_metrics_and_notes_that_exist():
         assert f'"{code}"' in written or code in words["note"], code
 
 
+def test_the_finding_of_outcomes_names_the_group_that_is_wrong_most_often():
+    """By share: of single questions more are wrong (8 of 26), but of unanswerable ones a larger part."""
+    sheet = rn.assess(ROOT / "scenarios" / "quickstart.yaml")
+    counts = sheet.label_counts[sheet.label_counts["slice"] == "kind"]
+    n = counts.groupby("group")["n"].sum()
+    wrong = n - counts[counts["label"].isin(["OK", "REFUSAL_OK"])].groupby("group")["n"].sum()
+    group = (wrong / n).idxmax()
+    assert wrong.idxmax() != group
+    assert sheet.section("outcomes").finding == f"Most often wrong: {group}, {wrong[group]} of {n[group]}"
+
+
+def test_the_head_of_a_page_counts_answers_where_several_systems_gave_them():
+    rows = [{"sample_id": str(i), "system": system, "faithfulness": 0.8} for i in range(9) for system in "ab"]
+    both = pd.DataFrame(rows)
+    for frame, words in ((both, "18 answers"), (both[both["system"] == "a"], "9 questions")):
+        text = re.sub("<[^>]+>", " ", rn.assess(frame).to_html())
+        assert re.search(rf"20\d\d-\d\d-\d\d\W+{words}", text)
+
+
+def test_a_finding_names_as_low_only_what_is_conclusively_so_and_says_that():
+    sheet = rn.assess(ROOT / "scenarios" / "simulated_judge.yaml", lang="en")
+    low = sheet.diagnoses.set_index("metric")["value"]
+    recall = sheet.means.set_index("metric").loc["context_recall", "high"]
+    assert len(low) == 4
+    assert recall < 0.7
+    section = sheet.section("metrics")
+    assert section.finding == "Conclusively below its threshold: context recall"
+    assert "4" in section.badge.text
+
+
 def test_a_name_in_two_forms_of_unicode_is_one_group_of_outcomes(tmp_path):
     kinds = [unicodedata.normalize(form, "café") for form in ("NFC", "NFD")]
     known = {"answerable": True, "gold_ids": ["p"]}

@@ -219,7 +219,7 @@ def as_options(text: str, command: str = "") -> str:
     >>> as_options("say missing=-1, or scale=(-1, 1); human='…'", "calibrate")
     'say --missing -1, or --scale -1 1; --human …'
     >>> as_options("pass encoding='gb18030'")
-    'pass -p encoding=gb18030 (encoding: gb18030 in a scenario)'
+    'pass -p encoding=gb18030 (YAML: encoding: gb18030)'
     >>> as_options("columns={'…': 'answer'}"), as_options("metrics=[rn.Metric('stars', 1, 5)]")
     ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
     >>> as_options("corpus='complete' needs the document of each question")

@@ -177,6 +177,9 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     for row in (row for row in rows if row.get("supported") is False and row["outcome"] in ("better", "worse")):
         human, n = difference(row, say, "human_{}"), count(row["n_human"])
         yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
+    late = (row for row in rows if row["outcome"] == "undecided" and row["low"] * row["high"] > 0)
+    if metrics := ", ".join(row["metric"] for row in late):
+        yield say("compare.holm", metrics=metrics)
     for row in decisive:
         more = row["questions_needed"] - row["n_common"]
         key = "no_interval" if np.isnan(row["low"]) else "no_difference" if np.isnan(more) else "needed"

@@ -22,6 +22,7 @@ from ragnb.readers import is_measure, qrels_columns, read_table
 from ragnb.readers.names import WORDS, words_in
 from ragnb.scenario.model import block, flow
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, range_of
+from ragnb.texts.errors import translated
 
 Kind = Literal["scores", "cases", "traces", "gold", "ratings", "totals", "table"]
 _MAPPED = (*CASE_COLUMNS, "answerable", "gold_ids", "citations", "chunks", "ts", "ok", "repeat")
@@ -126,7 +127,8 @@ class FileCard:
             yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
         losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
         if losses:
-            told = (f"{row['column'] or ''}: {one_line(row['detail'], 80)} ({count(row['n'])})" for row in losses)
+            lost = ((row["column"] or "", translated(row["detail"], self.lang), count(row["n"])) for row in losses)
+            told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
             yield say("card.losses", names=listing((line.removeprefix(": ") for line in told), most=5))
         yield say("card.paste", code=self.code)
         if self.command:
@@ -226,7 +228,9 @@ def card_of(
     settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
     guessed = _guessed(frame) if kind == "table" else {}
     kind = "traces" if guessed else kind
-    if picks := dict(source["picks"]) | guessed:
+    words = [row["column"] for row in lossy if row["column"] in METRICS and ": found " in row["detail"]]
+    # A metric whose cells are not all numbers is read under another name, as text.
+    if picks := dict(source["picks"]) | guessed | {mapped.get(name, name): f"{name}_text" for name in words}:
         settings["columns"] = picks
     if kind == "scores" and len(told):
         rows = told[["metric", "low", "high"]].itertuples(index=False)

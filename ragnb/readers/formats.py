@@ -44,6 +44,7 @@ _KINDS = {
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 LONGEST_LINE = 16 * 1024 * 1024
+NAMELESS = "a column without a name"
 LISTED_LINES = 100  # by number; the rest are counted
 BLOCK = 1 << 24
 _LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
@@ -187,7 +188,7 @@ def likely_encoding(data: bytes) -> str:
             data.decode(encoding)
             found.append(f"{words}: pass encoding={encoding!r}")
     if not found:
-        return "save it as UTF-8, or pass the encoding it was written in as encoding="
+        return "save it as UTF-8, or pass the encoding it was written in, such as encoding='cp1252'"
     return f"it may be {'; or, '.join(found)}"
 
 
@@ -265,7 +266,7 @@ def record_blocks(
     """
     bad: list[tuple[int, str]] = []
     good = size = lost = replaced = 0
-    step = "a JSON file of another form is format='json'"
+    step = "name a JSON file of another form .json (format='json')"
     numbers, records = list[int](), list[dict[str, Any]]()
     for number, line in _lines(document):
         try:
@@ -543,7 +544,7 @@ def _named(document: Document, header: list[str], columns: Iterable[Any], report
             report.add("left_out", "", f"unnamed index, column {i}", len(cells))
         else:
             made[f"column_{i}"] = cells
-            report.add("kept", f"column_{i}", "a column without a name", len(cells))
+            report.add("kept", f"column_{i}", NAMELESS, len(cells))
     return made
 
 
@@ -585,7 +586,8 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return _read_lines(document, report, strict)
         raise RagnbError(
-            f"{place(document.path, error.lineno)}is not valid JSON ({error.msg}); JSON Lines is format='jsonl'"
+            f"{place(document.path, error.lineno)}is not valid JSON ({error.msg}); write it again if it is cut "
+            "off; if each line is a record, name it .jsonl (format='jsonl')"
         ) from error
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error

@@ -109,10 +109,10 @@ def rename_map(
         names = [name for name in columns if pool.get(name) == target]
         at = clash(*names) if len(names) > 1 and clash and target not in chosen else ""
         if len(names) > 1 and at is not None:
-            both = "; records fill both with different values" if at else ""
+            both = "records fill both with different values; " if at else ""
             raise RagnbError(
-                f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}{both}; "
-                f"pick one, such as columns={{{names[0]!r}: {target!r}}}"
+                f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
+                f"{both}pick one, such as columns={{{names[0]!r}: {target!r}}}"
             )
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
     meant = {n: t for n, t in found.items() if t not in chosen or n in picks or (clash and t == "question")}

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_frame
-from ragnb.readers.formats import Source, load
+from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
@@ -157,6 +157,8 @@ def _read(
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     tools = _of_tool(raw, own)
+    if any(row["detail"] == NAMELESS for row in report.rows):
+        _refuse_title(raw)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
     try:
         check_samples(raw)
@@ -180,7 +182,8 @@ def _read(
     if cases:
         raw.need("question")
     tools = [metric for metric in tools if metric.name in raw.columns and _fits(raw, metric, report)]
-    known = {} if loose else declared(chosen, list(raw.columns))
+    known = declared(chosen, list(raw.columns))
+    known = {name: metric for name, metric in known.items() if not loose or _fits(raw, metric, report)}
     frame = to_frame(raw, report, origin, known | {metric.name: metric for metric in tools})
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
@@ -193,6 +196,16 @@ def _read(
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
         frame.attrs.setdefault("metrics", []).append({"metric": metric, **scale, "n_failed": int(failed.sum())})
     return frame
+
+
+def _refuse_title(raw: Raw) -> None:
+    """Refuse a table whose columns are named in its second row, below a title or the names of groups."""
+    found = meanings(str(raw.cells(name)[0]) for name in raw.columns if len(raw))
+    if len(found) > 1:
+        raise RagnbError(
+            f"{place(raw.file)}the names of columns ({listing(found.values())}) are not in the first row; "
+            "write all names there, without a title above and without merged cells"
+        )
 
 
 def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
@@ -211,11 +224,12 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
 
 
 def _fits(raw: Raw, metric: Metric, report: Lossy) -> bool:
-    """Whether all cells of a metric are numbers in the range that the tool's layout declares."""
+    """Whether all cells of a metric are numbers in its range."""
     try:
         metric_values(raw, metric, Lossy())
     except RagnbError as error:
-        report.add("kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {error}", len(raw))
+        why = str(error).rpartition(f"{metric.name!r}: ")[2]
+        report.add("kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {why}", len(raw))
         return False
     return True
 

@@ -35,6 +35,7 @@ from ragnb.scenario.model import flow
 from ragnb.schema import DEFAULT_GATES, DRAWN, METRICS, Gate, Metric, holding_notes, note_frame, note_row, records
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
+from ragnb.texts.errors import translated
 from ragnb.traces import Log, count_unanswerable, outcome_counts
 from ragnb.traces.log import MOST_CHECKED
 from ragnb.weights import Moments, Weighing, nfc
@@ -555,7 +556,8 @@ class Assessment:
         """Return the whole page, which opens from a file and asks no host."""
         say, lang = load(self.scenario.lang), self.scenario.lang
         docs = 0 if self.documents is None else self.documents["document"].nunique()
-        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, "sheet.questions", count(self.rows))]
+        key = "sheet.questions" if self.systems is None else "sheet.answers"  # each system answers each
+        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
         facts += [counted(say, "sheet.documents", count(docs))] if docs else []
         return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
 
@@ -668,7 +670,7 @@ def notes(
         *_system_notes(sheet, inputs, metrics, asked, say), *_of_all_or_one(by_name),
         *_judge_notes(sheet.calibration, metrics, say), *inputs.stages,
         *_setting_notes(sheet.scenario, inputs, metrics, docs, say), *_gate_notes(sheet, metrics, say),
-        *_input_notes(inputs, metrics, say),
+        *_input_notes(inputs, metrics, say, lang),
     ])  # fmt: skip
 
 
@@ -786,7 +788,7 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
         yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
 
 
-def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
+def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> Iterator[Row]:
     """Say what the traces lack, one note a kind of loss and column, and which columns are left out.
 
     Harmless renames stay in the ledger of the readers.
@@ -816,7 +818,8 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Ro
         if said and (loss["role"], loss["what"]) != ("gold", "kept"):  # check_gold says it better
             found.setdefault((_LOSSY_SAID[loss["what"]], loss["role"], str(loss["column"] or "")), []).append(loss)
     for (code, role, column), rows in found.items():
-        n, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
+        n = sum(int(row["n"]) for row in rows)
+        details = listing((translated(row["detail"], lang) for row in rows), most=5)
         yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
     used = {metric.name for metric in metrics}
     lexical = ", ".join(sorted(name for name in used if name in METRICS and METRICS[name].family == "wording"))

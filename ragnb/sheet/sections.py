@@ -297,7 +297,7 @@ def outcomes(w: Formatter) -> Section | None:
     if not found:
         return None
     for name, counts in w.sheet.label_counts.groupby("slice", sort=False):
-        if name != w.sheet.scenario.doc:  # the group with most wrong answers first
+        if name != w.sheet.scenario.doc:  # the group with the largest share of wrong answers first
             groups = [_of_group(w, str(group), rows) for group, rows in counts.groupby("group", sort=False)]
             groups.sort(key=lambda one: (one["share"], one["group"]))
             worst += [one for one in groups if one["n"] >= _FEW]
