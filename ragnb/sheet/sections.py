@@ -39,6 +39,7 @@ DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding=
 LABELS: dict[str, dict[str, str]] = DATA["labels"]
 # The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
+RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 Row = Mapping[Any, Any]
 Write = Callable[[Any], Any]
 
@@ -65,7 +66,7 @@ class Formatter:
 
     def __init__(self, sheet: Any) -> None:
         self.whole, self.shown = sheet, getattr(sheet, "shown_system", None)
-        self.sheet = sheet = sheet if self.shown is None else sheet.of_system(self.shown)
+        self.sheet = sheet = sheet.of_system(self.shown) if "system" in sheet.means else sheet
         self.lang: str = sheet.scenario.lang
         self.say = texts.load(self.lang)
         self.rows: dict[str, Row] = {row["metric"]: row for row in records(sheet.means)}
@@ -77,7 +78,7 @@ class Formatter:
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
         fits = [name for name in self.rows if (self.scales[name], self.better[name]) == usual.get(name)]
-        self.rules = {rule.metric: rule for rule in RULES if rule.also is None and rule.metric in fits}
+        self.rules = {name: RULE_OF[name] for name in fits if name in RULE_OF}
         self.total = [TOTAL] if self.quality or self.known(TOTAL) else []
         self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
@@ -358,7 +359,7 @@ def log(w: Formatter) -> Section | None:
         ">column.n": lambda row: count(row["n"]),
     }
     columns |= {f">log.column.{key}": _written(key, percent) for key in ("refusal_rate", "failed")}
-    columns |= {f">log.column.{key}": _written(key, "{:.4g}".format) for key in sizes}
+    columns |= {f">log.column.{key}": _written(key, _size) for key in sizes}
     days = w.table(records(found.daily), columns, caption=w.say("log.daily"))
     to_label = w.table(records(found.to_label.head(_MOST_KINDS)), {
         "column.question": lambda row: one_line(row["question"], 120),
@@ -374,6 +375,10 @@ def log(w: Formatter) -> Section | None:
 def _written(key: str, write: Write) -> Write:
     """Return what writes one column of a row."""
     return lambda row: write(row[key])
+
+
+def _size(value: float) -> str:
+    return "" if pd.isna(value) else f"{value:.4g}"
 
 
 # Every metric in one row, and where it is weak: documents by their pull on the overall score, and slices
@@ -648,7 +653,7 @@ def wrong_label(metric: str) -> str:
 
 def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[Any, ...]]:
     """Return causes, actions and the worst samples."""
-    rule: Any = w.rules.get(metric)
+    rule = RULE_OF.get(metric)
     causes, actions = rule_texts(rule, w.lang) if rule else ([], [])
     if finding is not None:
         causes, actions = finding["causes"], finding["actions"]
@@ -786,7 +791,7 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
             list(dict.fromkeys(row["system"] for row in rows if row["system"] is not None))
             for rows in (gates, blocking)
         )
-        if len(every) < 2:
+        if len(every) < 2 or not stopped:
             return "bad", "failed", *blocked(w, blocking[0])
         words = {"n": len(stopped), "all": len(every), "names": w.list(stopped)}
         return "bad", "failed", w.say("headline.systems", **words), w.say("headline.shown", name=w.shown)
@@ -852,7 +857,7 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(w.ends(metric, row))
     notes.append(w.counted(row))
     changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
-    rows = [one for one in changed if one["metric"] == metric]
+    rows = [one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])]
     if len(rows) == 1 and rows[0]["n_common"]:
         mark, before = outcome_mark(rows[0], w.say), float(rows[0]["baseline_mean"])
         than = Small(w.say("compared.than", name=rows[0]["baseline"]))
@@ -1179,14 +1184,16 @@ def questions(w: Formatter) -> Section | None:
 def worst_first(w: Formatter) -> pd.DataFrame:
     """Return the rows that the page lists, by label, then by weighted score; those without either come last.
 
-    The column `_BELOW` holds the metrics that are beyond their threshold.
+    The column `_BELOW` holds the metrics that are beyond their threshold, `label` nothing but labels of ours.
     """
     scores: pd.DataFrame = w.sheet.scores
     low = pd.DataFrame({name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}, scores.index)
-    label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
-    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), label.fillna(9.0)))[:MOST_LISTED]
+    label = scores.reindex(columns=["label"])["label"].map(str)
+    label, place = label.where(label.isin([*LABELS])), label.map({name: i for i, name in enumerate(BAD_FIRST)})
+    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), place.fillna(9.0)))[:MOST_LISTED]
     names = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
-    return scores.iloc[order].assign(**{_BELOW: pd.Series(names, scores.index[order], dtype=object)})
+    below_them = pd.Series(names, scores.index[order], dtype=object)
+    return scores.assign(label=label).iloc[order].assign(**{_BELOW: below_them})
 
 
 class _Rows:
@@ -1200,7 +1207,7 @@ class _Rows:
         self.keys, self.numbers = dict[str, int](), dict[str, int]()
         known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()
         self.changed, self.before = known.get("change", {}), known.get("before_label", {})
-        self.labelled = "label" in scores and bool(scores["label"].notna().any())
+        self.labelled = bool(scores["label"].notna().any())
         self.columns: list[tuple[str, Write]] = [(w.say("column.question"), _line("question", 160))]
         self.columns += [(w.say("column.system"), _line("system", 40))] * (w.whole.systems is not None)
         self.columns += [(w.say("column.document"), _line(self.doc, 60))] * (self.doc in scores)
@@ -1302,7 +1309,7 @@ def _text(row: Row, key: str) -> str:
 
 def _id(row: Row) -> str:
     """Return what a question is known by."""
-    return str(row.get("sample_id", row.get("question", "")))
+    return _text(row, "sample_id") or _text(row, "question")
 
 
 def _line(key: str, most: int) -> Write:
