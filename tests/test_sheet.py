@@ -191,6 +191,11 @@ def test_documents_past_thirty_are_counted():
     assert "10 more documents" in section.lead
 
 
+def test_documents_without_any_mean_have_no_table():
+    none = [np.nan] * 6
+    assert rn.assess(frame(faithfulness=none, answer_relevancy=none)).section("documents") is None
+
+
 def test_failure_modes_hold_counts_shares_and_costs(judged):
     (table,) = (block for block in judged.section("fix").blocks if isinstance(block, Table))
     modes = judged.modes[judged.modes["n"] > 0]

@@ -643,8 +643,7 @@ def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **re
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
     """The weighted score as JSON holds it: what is not there is null."""
-    means = Formatter(sheet).sheet.means
-    row = means[means["metric"] == "weighted_score"].iloc[-1]
+    row = Formatter(sheet).rows["weighted_score"]
     names = ("value", "low", "high", "range_low", "range_high")
     *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
     counts = {name: int(row[name]) for name in ("n", "n_clusters")}

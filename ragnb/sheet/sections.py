@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import metadata
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +26,7 @@ from ragnb.diagnostics import RULES, if_documents_fail, input_words, rule_texts
 from ragnb.diagnostics.rules import past
 from ragnb.errors import RagnbError, listing
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import MISSING, Safe, blocks, count, escape, is_missing, number, one_line, percent
+from ragnb.markup import MISSING, Safe, blocks, count, escape, is_missing, number, one_line, percent, signed
 from ragnb.markup.blocks import Block, Code, Estimate, Link, Mark, Section, Small, Stack, Table, Text
 from ragnb.markup.rendering import SYSTEM_COLOURS, anchor, cell, radar_svg
 from ragnb.scenario import Scenario
@@ -358,9 +359,11 @@ def log(w: Formatter) -> Section | None:
         "log.day": lambda row: w.say("log.all") if is_missing(row["day"]) else row["day"],
         ">column.n": lambda row: count(row["n"]),
     }
-    columns |= {f">log.column.{key}": _written(key, percent) for key in ("refusal_rate", "failed")}
-    columns |= {f">log.column.{key}": _written(key, _size) for key in sizes}
-    days = w.table(records(found.daily), columns, caption=w.say("log.daily"))
+    written: dict[str, Write] = {"refusal_rate": percent, "failed": percent}
+    written |= dict.fromkeys(sizes, lambda size: "" if pd.isna(size) else f"{size:.4g}")
+    daily = found.daily.assign(**{key: found.daily[key].map(write) for key, write in written.items()})
+    columns |= {f">log.column.{key}": itemgetter(key) for key in written}
+    days = w.table(records(daily), columns, caption=w.say("log.daily"))
     to_label = w.table(records(found.to_label.head(_MOST_KINDS)), {
         "column.question": lambda row: one_line(row["question"], 120),
         "log.reason": lambda row: w.say(f"log.reasons.{row['reason']}"),
@@ -370,15 +373,6 @@ def log(w: Formatter) -> Section | None:
     n = int(found.patterns["n"].max()) if len(found.patterns) else 0
     finding = w.say("log.finding" if n else "log.no_finding", n=count(n))
     return w.section("log", finding, w.say("log.lead"), [patterns if n else None, days, to_label, note])
-
-
-def _written(key: str, write: Write) -> Write:
-    """Return what writes one column of a row."""
-    return lambda row: write(row[key])
-
-
-def _size(value: float) -> str:
-    return "" if pd.isna(value) else f"{value:.4g}"
 
 
 # Every metric in one row, and where it is weak: documents by their pull on the overall score, and slices
@@ -394,24 +388,20 @@ def documents(w: Formatter) -> Section | None:
     Nothing where there is one document and no slice.
     """
     table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
-    n = 0 if table is None else table["document"].nunique()
+    n = 0 if table is None or table["value"].isna().all() else table["document"].nunique()
     if n > 1:
         rows = table[table["metric"] == TOTAL]
         rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
         order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
         if not pd.isna(pull):
             key = "documents.pulls" if pull < 0 else "documents.alike"
-            finding = w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
+            finding = w.say(key, name=one_line(order[0], 60), pull=signed(pull))
         shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
     lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
     return w.section("documents", finding, lead, shown, count(n) if n else "")
-
-
-def _signed(value: float) -> str:
-    return "" if pd.isna(value) else ("−" if value < 0 else "+") + number(abs(value))
 
 
 def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
@@ -436,7 +426,7 @@ def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
     columns += [(f">{w.title(name)}{mark}", mean_of(name)) for name, mark in marks.items()]
     if TOTAL in means:
         columns += [(f">{w.title(TOTAL)}", mean_of(TOTAL))]
-        columns += [(w.head(">documents.pull"), lambda one: _signed(cells[one, TOTAL]["pull"]))]
+        columns += [(w.head(">documents.pull"), lambda one: signed(cells[one, TOTAL]["pull"]))]
     return table_of(order, columns)
 
 
@@ -1192,8 +1182,7 @@ def worst_first(w: Formatter) -> pd.DataFrame:
     label, place = label.where(label.isin([*LABELS])), label.map({name: i for i, name in enumerate(BAD_FIRST)})
     order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), place.fillna(9.0)))[:MOST_LISTED]
     names = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
-    below_them = pd.Series(names, scores.index[order], dtype=object)
-    return scores.assign(label=label).iloc[order].assign(**{_BELOW: below_them})
+    return scores.assign(label=label).iloc[order].assign(**{_BELOW: names})
 
 
 class _Rows:
