@@ -358,7 +358,7 @@ def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_an
 
 
 def test_a_run_of_more_than_a_day_says_its_hours():
-    run = {name: "" for name in ("run", "name", "models", "started", "last")} | {"stopped_early": False}
+    run = dict.fromkeys(("run", "name", "models", "started", "last"), "") | {"stopped_early": False}
     run |= dict.fromkeys(("cells", "ok", "not_applicable", "failed", "pending", "calls"), 0)
     run |= {"tokens_in": 0, "tokens_out": 0, "seconds": 26 * 3600 + 3 * 60 + 4.2}
     assert "26:03:04" in [*_runs(pd.DataFrame([run]), load("zh"))][1]

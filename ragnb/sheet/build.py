@@ -469,7 +469,7 @@ class Assessment:
 
     @property
     def shown_system(self) -> str | None:
-        """The system that a page shows in detail: `only` or the candidate, else that with most gates that block."""
+        """The system that a page shows in detail: `only` or the candidate, else that which most gates block."""
         if self.systems is None or self.only is not None:
             return self.only
         blocks, totals = self.gates.groupby("system")["blocks"].sum(), self.systems["metric"] == "weighted_score"

@@ -360,7 +360,7 @@ def log(w: Formatter) -> Section | None:
         ">column.n": lambda row: count(row["n"]),
     }
     written: dict[str, Write] = {"refusal_rate": percent, "failed": percent}
-    written |= dict.fromkeys(sizes, lambda size: "" if pd.isna(size) else f"{size:.4g}")
+    written |= {key: lambda size: "" if is_missing(size) else f"{size:.4g}" for key in sizes}
     daily = found.daily.assign(**{key: found.daily[key].map(write) for key, write in written.items()})
     columns |= {f">log.column.{key}": itemgetter(key) for key in written}
     days = w.table(records(daily), columns, caption=w.say("log.daily"))
@@ -1181,7 +1181,7 @@ def worst_first(w: Formatter) -> pd.DataFrame:
     label = scores.reindex(columns=["label"])["label"].map(str)
     label, place = label.where(label.isin([*LABELS])), label.map({name: i for i, name in enumerate(BAD_FIRST)})
     order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), place.fillna(9.0)))[:MOST_LISTED]
-    names = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
+    names: Any = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
     return scores.assign(label=label).iloc[order].assign(**{_BELOW: names})
 
 

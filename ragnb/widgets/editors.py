@@ -744,7 +744,7 @@ class EditorView:
         self.boxes = {METRIC: make("VBox"), DOC: make("VBox")}
         self.pick = field(say, "editor.document", placeholder=say("editor.search"), style=NAMED)
         hear(self, self.pick, self._search)
-        self.pick.on_msg(lambda _, sent, __: sent.get("event") == "submit" and self._add(self.pick.value))
+        self.pick.on_msg(lambda _, sent, __: self._add(self.pick.value) if sent.get("event") == "submit" else None)
         self.hits = make("ToggleButtons", style={"button_width": "auto"}, layout={"display": "none"})
         hear(self, self.hits.add_class("rg-hits"), self._add)
         self.save = button(say, "editor.save", self._ask, button_style="primary")
