@@ -12,11 +12,14 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import ragnb
+from ragnb.cli.commands import _runs
 from ragnb.cli.terminal import overrides
 from ragnb.errors import RagnbError
+from ragnb.texts import load
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICKSTART = ROOT / "data" / "quickstart"
@@ -352,3 +355,10 @@ def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_an
     told = "".join(ET.parse(tmp_path / "g.xml").getroot().itertext())
     assert code == 1
     assert "over_refusal ≤ 0.25; ● passed; 11.3 % · 4.9–24.0 %, n = 62; " in told
+
+
+def test_a_run_of_more_than_a_day_says_its_hours():
+    run = dict.fromkeys(("run", "name", "models", "started", "last"), "") | {"stopped_early": False}
+    run |= dict.fromkeys(("cells", "ok", "not_applicable", "failed", "pending", "calls"), 0)
+    run |= {"tokens_in": 0, "tokens_out": 0, "seconds": 26 * 3600 + 3 * 60 + 4.2}
+    assert "26:03:04" in [*_runs(pd.DataFrame([run]), load("zh"))][1]

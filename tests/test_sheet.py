@@ -16,7 +16,7 @@ from pages import Reader, anchored, island, numbers, table_of
 
 import ragnb as rn
 from ragnb import texts
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.markup.blocks import Measure, Samples, Section, Table
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.sheet.sections import DATA, LABELS, SECTIONS, Formatter
@@ -184,6 +184,11 @@ def test_documents_past_thirty_are_counted():
     section = rn.assess(scores).section("documents")
     assert len(section.blocks[0].rows) == 30
     assert "10 more documents" in section.lead
+
+
+def test_documents_without_any_mean_have_no_table():
+    none = [np.nan] * 6
+    assert rn.assess(frame(faithfulness=none, answer_relevancy=none)).section("documents") is None
 
 
 def test_failure_modes_hold_counts_shares_and_costs(judged):
@@ -496,7 +501,12 @@ THIN = {
     "one row": {"faithfulness": [0.4], "doc_name": ["a"]},
     "ranges that do not add up": {"faithfulness": [0.5, 0.9, np.nan], "accuracy": [3, 8, 9]},
     "a metric without a score": {"faithfulness": [None, None, None], "answer_relevancy": [0.1, 0.2, 0.3]},
-}
+    "a missing id": frame(3, sample_id=["a", None, "c"]),
+    "a day of a log": {
+        "question": ["How far?", "How long?"], "answer": ["Nine miles.", "A day."], "latency_s": [0.4, None],
+        "ts": ["2026-03-01T09:00:00+00:00", "2026-03-02T09:00:00+00:00"], "citations": [["p1"], ["p2"]],
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -528,6 +538,22 @@ def test_an_endless_range_is_drawn_nowhere():
     page = html_of(sheet, "metrics", "gates")
     assert not re.search(r'class="rg-(scale|hist|svg)"', page)
     assert "4.700" in page
+
+
+@pytest.mark.parametrize("own", ["good", ["good"]], ids=["a word", "a list"])
+def test_a_column_of_labels_that_are_none_of_ours_changes_nothing(own):
+    plain, labelled = rn.assess(frame()), rn.assess(frame(label=[own] * 6))
+    assert html_of(labelled, "questions") == html_of(plain, "questions")
+
+
+def test_a_failed_gate_says_its_causes_whatever_the_scale():
+    scores = frame(faithfulness=[1.0, 2, 1, 3, 2, 1])
+    gates = [rn.Gate("F", "faithfulness", ">=", 7.0)]
+    with pytest.warns(RagnbWarning, match="does not fit"):
+        sheet = rn.assess(scores, metrics=[rn.Metric("faithfulness", 1, 10)], gates=gates)
+    assert sheet.blocked
+    parts = sheet.section("fix").blocks[0].rows[0].parts
+    assert parts["Probable causes"] == tuple(texts.entry("en", "rules.faithfulness")["causes"])
 
 
 # Strangers' text
@@ -733,6 +759,35 @@ def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
     assert {row[0]: row[1][0].text for row in table.rows} == want
     assert outcomes["m0"] == "pass"
     assert outcomes["m2"] == "fail"
+
+
+def test_one_of_several_systems_has_the_same_page_with_its_own_details(compared):
+    assert compared.of_system("strong").to_markdown() == compared.to_markdown()
+    weak = compared.of_system("weak")
+    score, own = weak.section("summary").blocks[0].score, compared.systems.set_index(["system", "metric"])
+    assert score.value == own.loc[("weak", "weighted_score"), "value"]
+    assert repr(weak).startswith("Assessment('")
+    with pytest.raises(RagnbError, match="strong"):
+        weak.of_system("strong")
+
+
+def test_a_difference_stands_beside_the_score_of_its_candidate_alone():
+    scores = frame(24, system=["old", "new"] * 12, sample_id=[f"s{i // 2}" for i in range(24)])
+    scores["faithfulness"] = [0.3 + 0.4 * (i % 2) + i % 5 / 100 for i in range(24)]
+    sheet = rn.assess(scores, baseline="old")
+    assert sheet.shown_system == "old"
+    assert "than old" not in str(sheet.section("summary"))
+    assert "than old" in str(sheet.of_system("new").section("summary"))
+
+
+def test_a_difference_that_blocks_is_the_reason_where_no_gate_of_a_system_does():
+    scores = frame(24, system=["old", "new"] * 12, sample_id=[f"s{i // 2}" for i in range(24)])
+    scores["faithfulness"] = [0.7 - 0.4 * (i % 2) + i % 5 / 100 for i in range(24)]
+    worse = rn.Gate("worse", "faithfulness", not_worse_than="baseline", by=0.02)
+    sheet = rn.assess(scores, baseline="old", gates=[worse, rn.Gate("F", "faithfulness", ">=", 0.1)])
+    assert sheet.gates.loc[sheet.gates["blocks"], "gate"].tolist() == ["worse"]
+    assert "against the baseline" in sheet.verdict
+    assert "0 of 2" not in sheet.verdict
 
 
 def test_no_number_of_the_sheet_pools_systems():

@@ -83,6 +83,15 @@ def test_grouped_moments_give_the_pooled_means_and_the_systems():
         same(model.now.systems, rn.weighted_means(frame, metric_weights=model.metric_weights, by="system"))
 
 
+def test_systems_are_ranked_by_their_score_and_one_without_any_comes_last():
+    frame = scores(systems=3)
+    frame.loc[frame["system"] == "s1", ["faithfulness", "context_recall", "noise_sensitivity"]] = np.nan
+    now = WeightEditor(frame).model.now
+    totals = now.systems[now.systems["metric"] == "weighted_score"].set_index("system")["value"]
+    assert totals.isna().tolist() == [False, True, False]
+    assert now.ranking == totals.sort_values(ascending=False).index.tolist() != sorted(now.ranking)
+
+
 def test_file_weights_are_the_start_and_blank_goes_back_to_them(path):
     model = WeightEditor(path).model
     assert model.metric_weights == {"faithfulness": 0.5, "context_recall": 1.0, "noise_sensitivity": 1.0}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -984,7 +983,8 @@ def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
     counts, dates = ["cells", "ok", "not_applicable", "failed", "pending", "calls"], ["started", "last"]
     tokens = [f"{count(sent)} + {count(got)}" for sent, got in runs[["tokens_in", "tokens_out"]].to_numpy()]
     early = [f" ({say('runs.stopped_early')})" * int(stopped) for stopped in runs["stopped_early"]]
-    shown = runs.assign(tokens=tokens, took=[timedelta(seconds=round(spent)) for spent in runs["seconds"]])
+    took = [f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}" for s in map(round, runs["seconds"])]
+    shown = runs.assign(tokens=tokens, took=took)
     shown["pending"] = [f"{count(n)}{word}" for n, word in zip(runs["pending"], early, strict=True)]
     shown[dates] = runs[dates].map(lambda date: str(date or "—")[:16].replace("T", " "))
     words = ["run", "name", *counts, "tokens", "took", "models", *dates]

@@ -85,7 +85,7 @@ def element(name: str, /, *children: object, **attributes: object) -> Safe:
     """
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     written = "".join(f' {key}="{escape(str(value))}"' for key, value in given.items())
-    return Safe(f"<{name}{written}>" + (f"{join(children)}</{name}>" if name != "br" else ""))
+    return Safe(f"<{name}{written}>{join(children)}</{name}>")
 
 
 def one_line(value: object, most: int | None = None) -> str:

@@ -413,6 +413,8 @@ class Assessment:
         ``role, path, sha256, rows`` of the files read.
     log : Log or None
         Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
+    only : str or None
+        The one of several systems whose frames these are, after `of_system`.
 
     Examples
     --------
@@ -444,6 +446,7 @@ class Assessment:
     comparison: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
     log: Log | None = None
+    only: str | None = None
 
     @cached_property
     def verdict(self) -> str:
@@ -467,16 +470,16 @@ class Assessment:
 
     @property
     def shown_system(self) -> str | None:
-        """The system that a page shows in detail: the candidate, else the one with most gates that block."""
-        if self.systems is None:
-            return None
+        """The system that a page shows in detail: `only` or the candidate, else that which most gates block."""
+        if self.systems is None or self.only is not None:
+            return self.only
         blocks, totals = self.gates.groupby("system")["blocks"].sum(), self.systems["metric"] == "weighted_score"
         order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
         worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
         return self.scenario.candidate or str(worst)
 
     def of_system(self, name: str) -> Assessment:
-        """Return the same run with the frames of one system alone.
+        """Return the same run with the frames of one system alone, which its pages show in detail.
 
         Raises
         ------
@@ -490,14 +493,14 @@ class Assessment:
         >>> assess(scores).of_system("b").means["value"].tolist()
         [0.8, 0.8]
         """
-        names = [] if self.systems is None else self.systems["system"].unique().tolist()
+        names = self.systems["system"].unique().tolist() if self.systems is not None and self.only is None else []
         if name not in names:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
         for field in ("means", "spread", "diagnoses", "modes", "outcomes", "label_counts", "documents", "slices"):
             if (frame := getattr(self, field)) is not None:
                 own[field] = frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
-        return replace(self, **own)
+        return replace(self, **own, only=name)
 
     def __repr__(self) -> str:
         return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"
@@ -642,8 +645,7 @@ def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **re
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
     """The weighted score as JSON holds it: what is not there is null."""
-    means = sheet.means if sheet.shown_system is None else sheet.of_system(sheet.shown_system).means
-    row = means[means["metric"] == "weighted_score"].iloc[-1]
+    row = Formatter(sheet).rows["weighted_score"]
     names = ("value", "low", "high", "range_low", "range_high")
     *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
     counts = {name: int(row[name]) for name in ("n", "n_clusters")}

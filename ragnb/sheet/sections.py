@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import metadata
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +26,7 @@ from ragnb.diagnostics import RULES, if_documents_fail, input_words, rule_texts
 from ragnb.diagnostics.rules import past
 from ragnb.errors import RagnbError, listing
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import MISSING, Safe, blocks, count, escape, is_missing, number, one_line, percent
+from ragnb.markup import MISSING, Safe, blocks, count, escape, is_missing, number, one_line, percent, signed
 from ragnb.markup.blocks import Block, Code, Estimate, Link, Mark, Section, Small, Stack, Table, Text
 from ragnb.markup.rendering import SYSTEM_COLOURS, anchor, cell, radar_svg
 from ragnb.scenario import Scenario
@@ -39,6 +40,7 @@ DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding=
 LABELS: dict[str, dict[str, str]] = DATA["labels"]
 # The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
+RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 Row = Mapping[Any, Any]
 Write = Callable[[Any], Any]
 
@@ -65,7 +67,7 @@ class Formatter:
 
     def __init__(self, sheet: Any) -> None:
         self.whole, self.shown = sheet, getattr(sheet, "shown_system", None)
-        self.sheet = sheet = sheet if self.shown is None else sheet.of_system(self.shown)
+        self.sheet = sheet = sheet.of_system(self.shown) if "system" in sheet.means else sheet
         self.lang: str = sheet.scenario.lang
         self.say = texts.load(self.lang)
         self.rows: dict[str, Row] = {row["metric"]: row for row in records(sheet.means)}
@@ -77,7 +79,7 @@ class Formatter:
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
         fits = [name for name in self.rows if (self.scales[name], self.better[name]) == usual.get(name)]
-        self.rules = {rule.metric: rule for rule in RULES if rule.also is None and rule.metric in fits}
+        self.rules = {name: RULE_OF[name] for name in fits if name in RULE_OF}
         self.total = [TOTAL] if self.quality or self.known(TOTAL) else []
         self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
@@ -357,9 +359,11 @@ def log(w: Formatter) -> Section | None:
         "log.day": lambda row: w.say("log.all") if is_missing(row["day"]) else row["day"],
         ">column.n": lambda row: count(row["n"]),
     }
-    columns |= {f">log.column.{key}": _written(key, percent) for key in ("refusal_rate", "failed")}
-    columns |= {f">log.column.{key}": _written(key, "{:.4g}".format) for key in sizes}
-    days = w.table(records(found.daily), columns, caption=w.say("log.daily"))
+    written: dict[str, Write] = {"refusal_rate": percent, "failed": percent}
+    written |= {key: lambda size: "" if is_missing(size) else f"{size:.4g}" for key in sizes}
+    daily = found.daily.assign(**{key: found.daily[key].map(write) for key, write in written.items()})
+    columns |= {f">log.column.{key}": itemgetter(key) for key in written}
+    days = w.table(records(daily), columns, caption=w.say("log.daily"))
     to_label = w.table(records(found.to_label.head(_MOST_KINDS)), {
         "column.question": lambda row: one_line(row["question"], 120),
         "log.reason": lambda row: w.say(f"log.reasons.{row['reason']}"),
@@ -369,11 +373,6 @@ def log(w: Formatter) -> Section | None:
     n = int(found.patterns["n"].max()) if len(found.patterns) else 0
     finding = w.say("log.finding" if n else "log.no_finding", n=count(n))
     return w.section("log", finding, w.say("log.lead"), [patterns if n else None, days, to_label, note])
-
-
-def _written(key: str, write: Write) -> Write:
-    """Return what writes one column of a row."""
-    return lambda row: write(row[key])
 
 
 # Every metric in one row, and where it is weak: documents by their pull on the overall score, and slices
@@ -389,24 +388,20 @@ def documents(w: Formatter) -> Section | None:
     Nothing where there is one document and no slice.
     """
     table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
-    n = 0 if table is None else table["document"].nunique()
+    n = 0 if table is None or table["value"].isna().all() else table["document"].nunique()
     if n > 1:
         rows = table[table["metric"] == TOTAL]
         rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
         order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
         if not pd.isna(pull):
             key = "documents.pulls" if pull < 0 else "documents.alike"
-            finding = w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
+            finding = w.say(key, name=one_line(order[0], 60), pull=signed(pull))
         shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
     lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
     return w.section("documents", finding, lead, shown, count(n) if n else "")
-
-
-def _signed(value: float) -> str:
-    return "" if pd.isna(value) else ("−" if value < 0 else "+") + number(abs(value))
 
 
 def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
@@ -431,7 +426,7 @@ def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
     columns += [(f">{w.title(name)}{mark}", mean_of(name)) for name, mark in marks.items()]
     if TOTAL in means:
         columns += [(f">{w.title(TOTAL)}", mean_of(TOTAL))]
-        columns += [(w.head(">documents.pull"), lambda one: _signed(cells[one, TOTAL]["pull"]))]
+        columns += [(w.head(">documents.pull"), lambda one: signed(cells[one, TOTAL]["pull"]))]
     return table_of(order, columns)
 
 
@@ -648,7 +643,7 @@ def wrong_label(metric: str) -> str:
 
 def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[Any, ...]]:
     """Return causes, actions and the worst samples."""
-    rule: Any = w.rules.get(metric)
+    rule = RULE_OF.get(metric)
     causes, actions = rule_texts(rule, w.lang) if rule else ([], [])
     if finding is not None:
         causes, actions = finding["causes"], finding["actions"]
@@ -786,7 +781,7 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
             list(dict.fromkeys(row["system"] for row in rows if row["system"] is not None))
             for rows in (gates, blocking)
         )
-        if len(every) < 2:
+        if len(every) < 2 or not stopped:
             return "bad", "failed", *blocked(w, blocking[0])
         words = {"n": len(stopped), "all": len(every), "names": w.list(stopped)}
         return "bad", "failed", w.say("headline.systems", **words), w.say("headline.shown", name=w.shown)
@@ -852,7 +847,7 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(w.ends(metric, row))
     notes.append(w.counted(row))
     changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
-    rows = [one for one in changed if one["metric"] == metric]
+    rows = [one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])]
     if len(rows) == 1 and rows[0]["n_common"]:
         mark, before = outcome_mark(rows[0], w.say), float(rows[0]["baseline_mean"])
         than = Small(w.say("compared.than", name=rows[0]["baseline"]))
@@ -1179,14 +1174,15 @@ def questions(w: Formatter) -> Section | None:
 def worst_first(w: Formatter) -> pd.DataFrame:
     """Return the rows that the page lists, by label, then by weighted score; those without either come last.
 
-    The column `_BELOW` holds the metrics that are beyond their threshold.
+    The column `_BELOW` holds the metrics that are beyond their threshold, `label` nothing but labels of ours.
     """
     scores: pd.DataFrame = w.sheet.scores
     low = pd.DataFrame({name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}, scores.index)
-    label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
-    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), label.fillna(9.0)))[:MOST_LISTED]
-    names = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
-    return scores.iloc[order].assign(**{_BELOW: pd.Series(names, scores.index[order], dtype=object)})
+    label = scores.reindex(columns=["label"])["label"].map(str)
+    label, place = label.where(label.isin([*LABELS])), label.map({name: i for i, name in enumerate(BAD_FIRST)})
+    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), place.fillna(9.0)))[:MOST_LISTED]
+    names: Any = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
+    return scores.assign(label=label).iloc[order].assign(**{_BELOW: names})
 
 
 class _Rows:
@@ -1200,7 +1196,7 @@ class _Rows:
         self.keys, self.numbers = dict[str, int](), dict[str, int]()
         known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()
         self.changed, self.before = known.get("change", {}), known.get("before_label", {})
-        self.labelled = "label" in scores and bool(scores["label"].notna().any())
+        self.labelled = bool(scores["label"].notna().any())
         self.columns: list[tuple[str, Write]] = [(w.say("column.question"), _line("question", 160))]
         self.columns += [(w.say("column.system"), _line("system", 40))] * (w.whole.systems is not None)
         self.columns += [(w.say("column.document"), _line(self.doc, 60))] * (self.doc in scores)
@@ -1302,7 +1298,7 @@ def _text(row: Row, key: str) -> str:
 
 def _id(row: Row) -> str:
     """Return what a question is known by."""
-    return str(row.get("sample_id", row.get("question", "")))
+    return _text(row, "sample_id") or _text(row, "question")
 
 
 def _line(key: str, most: int) -> Write:

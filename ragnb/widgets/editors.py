@@ -744,7 +744,7 @@ class EditorView:
         self.boxes = {METRIC: make("VBox"), DOC: make("VBox")}
         self.pick = field(say, "editor.document", placeholder=say("editor.search"), style=NAMED)
         hear(self, self.pick, self._search)
-        self.pick.on_msg(self._submit)
+        self.pick.on_msg(lambda _, sent, __: self._add(self.pick.value) if sent.get("event") == "submit" else None)
         self.hits = make("ToggleButtons", style={"button_width": "auto"}, layout={"display": "none"})
         hear(self, self.hits.add_class("rg-hits"), self._add)
         self.save = button(say, "editor.save", self._ask, button_style="primary")
@@ -789,10 +789,6 @@ class EditorView:
             self.hits.options, self.hits.value = hits[:_HITS], None
         self.busy, self.hits.layout.display = False, "flex" if hits else "none"
         self.note.warn(self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else "", "rg-said")
-
-    def _submit(self, _: Any, sent: Any, __: Any) -> None:
-        if sent.get("event") == "submit":
-            self._add(self.pick.value)
 
     def _add(self, name: str) -> None:
         self.pick.value = self.pick.value if (problem := self.model.add(name)) else ""
@@ -1016,7 +1012,8 @@ class Numbers:
         self.by_system: dict[str, dict[str, Row]] = {}
         for row in records(self.systems) if self.systems is not None else ():
             self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
-        self.ranking = sorted(self.by_system, key=lambda name: -self.by_system[name]["weighted_score"]["value"])
+        scores = {name: -rows["weighted_score"]["value"] for name, rows in self.by_system.items()}
+        self.ranking = sorted(scores, key=lambda name: (is_missing(scores[name]), scores[name]))
 
     @cached_property
     def gates(self) -> pd.DataFrame:
