@@ -35,6 +35,7 @@ TEXTS = ("analysis", "reason", "suggestion")
 _FILE = Path(__file__).with_name("verdict.toml")
 _RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
 _DEPTH = 12  # no verdict is nested deeper
+_APART = "\n.\n"  # no pattern finds what begins in one text and ends in the next
 _PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
 _CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
@@ -233,7 +234,7 @@ class _Reading:
             how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
             return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
-        filled = [any(not _fits("blank_form", str(value)) for value in scores.values()) for scores in given]
+        filled = [any(not (isinstance(v, str) and _fits("blank_form", v)) for v in row.values()) for row in given]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
     def _is_of_material(self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]) -> bool:
@@ -359,23 +360,24 @@ class _Reading:
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
-        for key, value in _members_of(chosen, without="beside"):
-            (name, scale), note = self._dimension(key), _fits("note_key", _word(key))
-            text = _folded(value) if isinstance(value, str) and scale != "" else ""
-            told = f"{plain(name)}: {_bare(text)}" if name else text
-            other = self._other_value(told, scores, "own_mention" if note else "mention")
-            _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
-            of = pattern("out_of").search(text) if len(text) < 40 and not note and not name else None
-            another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
-            _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
+        for part in _objects(chosen, without="beside"):
+            twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
+            _refuse(twice, "conflicting", f"{twice} has two values")
+            for key, value in ((key, value) for key, value in part if isinstance(value, str)):
+                note, text = _fits("note_key", _word(key)), "" if self._dimension(key)[0] else _folded(value)
+                other = self._other_value(text, scores, "own_mention" if note else "mention")
+                _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
+                of = pattern("out_of").search(text) if len(text) < 40 and not note else None
+                another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
+                _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
         """Refuse if the text around the object retracts it or gives another value or scale."""
-        values, around = [value for _, value in _members_of(chosen)], f"{before}\n\n{after}"
+        values, around = [value for _, value in _members_of(chosen)], f"{before}{_APART}{after}"
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        own = "\n".join(item for item in items if isinstance(item, str)).casefold()
+        own = _APART.join(item for item in items if isinstance(item, str)).casefold()
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}
             _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
