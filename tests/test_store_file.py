@@ -285,7 +285,7 @@ def test_a_damaged_store_of_version_1_is_refused_and_left_as_it_is(first_version
         assert main(["runs", str(path), *more]) == 2, more
     *rows, found = lines_of(tmp_path / "a.jsonl")
     assert len(rows) >= 10
-    assert found["damaged"] == ("claims" in change), "rows of version 1 have no checksums"
+    assert found["damaged"] == ("claims" in change), "other rows of version 1 have no checksums"
     assert not any("damaged" in row for row in rows)
     assert path.read_bytes() == before
 

@@ -326,8 +326,7 @@ class _Reading:
         low, high, stated = self.rubric.low, self.rubric.high, str(value)
         numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
         other = not numbers or not numbers <= {low, high} or (high not in numbers and not _fits("least", name))
-        why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
-        _refuse(other, "other_scale", why)
+        _refuse(other, "other_scale", f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}")
 
     def _number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""

@@ -697,11 +697,9 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     cursor = file.execute(query)
     names = [part[0] for part in cursor.description]
     place = names.index("checksum") if "checksum" in names else 0
-    for values in cursor:
-        # Of a claim its date tells, of other rows of version 1 nothing.
-        whole = names[-1] != "until" or isinstance(values[-1], float)
-        whole = _checksum(values[1:place]).encode() == values[place] if place else whole
-        row: Row = {} if whole else {"damaged": True}
+    for values in cursor:  # of a claim its date tells, of other rows of version 1 nothing
+        odd = place and _checksum(values[1:place]).encode() != values[place]
+        row: Row = {"damaged": True} if odd or (names[-1] == "until" and not isinstance(values[-1], float)) else {}
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):
