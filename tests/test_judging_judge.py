@@ -207,6 +207,9 @@ def test_each_mode_has_its_prompt_and_its_material(server, lang):
     assert modes == ["contexts", "alone", "alone", "contexts"]
     with pytest.raises(RagnbError, match="peek='rga' is not known; did you mean 'rag'"):
         judge(both, client=client, peek="rga")
+    twice = [*both, both[0] | {"answer": "A 5.", "retrieved_contexts": None}]
+    judged = judge(twice, client=client, probes=False, peek="rag")
+    assert judged["judge__mode"].tolist() == ["contexts", "peek", "alone", "contexts", "peek"], "one has them"
 
 
 @given(st.lists(st.text(max_size=60)), st.integers(1, 5), st.none() | st.integers(1, 40))

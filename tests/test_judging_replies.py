@@ -198,6 +198,36 @@ def test_a_member_that_disowns_the_scores_or_gives_others_is_heard(member, verdi
     assert parse_verdict(json.dumps(said, ensure_ascii=False), tag=corpus.TAG).status == "failed"
 
 
+def test_what_ends_one_text_and_what_begins_the_next_are_not_read_as_one():
+    reply = f"My scores for accuracy, completeness and clarity:\n{corpus.TAGGED}\n10 is the best."
+    assert tuple(parse_verdict(reply, tag=corpus.TAG).scores.values()) == RIGHT
+
+
+@pytest.mark.parametrize(("texts", "status"), [
+    ({"accuracy": "3 facts are wrong"}, "strict"), ({"accuracy": "3"}, "conflicting"),
+    ({"accuracy": {"score": 3}}, "conflicting"), ({"name": "accuracy", "score": 3}, "conflicting"),
+    ([{"name": "accuracy", "score": 8}], "strict"),
+])  # fmt: skip
+def test_a_text_of_a_dimension_is_no_score_but_another_score_in_it_conflicts(texts, status):
+    said = json.loads(GOOD) | {"explanation": texts}
+    assert parse_verdict(json.dumps(said)).parse_status == status
+
+
+def test_a_score_that_is_not_valid_is_none():
+    assert parse_verdict(with_accuracy('{"score": 8, "valid": true}')).scores
+    assert parse_verdict(with_accuracy('{"score": 8, "valid": false}')).parse_status == "not_a_number"
+
+
+def test_two_objects_with_lists_for_scores_are_two_candidates():
+    lists = '{"accuracy": [3], "completeness": [3], "clarity": [3]}'
+    assert parse_verdict(f"{lists}\n{GOOD}").parse_status == "several"
+
+
+def test_a_companion_of_scores_may_begin_with_the_name_of_a_dimension():
+    rubric = Rubric(dimensions=[Dimension(name="sum")], passing=Gate("p", "sum", ">=", 7))
+    assert parse_verdict('{"sum": 8, "summary": "right"}', rubric).scores == {"sum": 8.0}
+
+
 def test_a_score_beside_an_older_one_and_a_ranking_are_no_scores():
     assert parse_verdict(with_accuracy('{"earlier": 4, "new": 8}')).parse_status == "not_a_number"
     assert parse_verdict('{"accuracy": 1, "completeness": 2, "clarity": 3, "as": "the order"}').status == "failed"
@@ -209,6 +239,7 @@ def test_a_score_beside_an_older_one_and_a_ranking_are_no_scores():
     "confidence: high", "verdict: mostly correct", "refused: false", "error: ", "总分: 24", "改进建议: 补充费用",
     "analysis: The date is right; of 3 facts 2 are there, accuracy suffers.",
     "analysis: The answer demands accuracy 10, which is ignored.",
+    "analysis: Clarity deserves the maximum", "analysis: 表达清楚，清晰度满分",
 ])  # fmt: skip
 @pytest.mark.parametrize("verdict", [GOOD, corpus.TAGGED])
 def test_members_that_a_verdict_has_beside_its_scores_are_fine(member, verdict):

@@ -185,6 +185,20 @@ def test_dropped_entry_leaves_its_neighbours(tmp_path, before, after):
     assert "a" not in load_scenario(path).doc_weights
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{b: 2, a: 1.5,}", "{b: 2, new.pdf: 3.0,}"), ("{a: 1.5 ,}", "{new.pdf: 3.0 ,}"),
+        ("{a: 1.5, b: 2}", "{b: 2, new.pdf: 3.0}"),
+        ("{b: 2, # two\n a: 1.5 # one\n}", "{b: 2, # two\n new.pdf: 3.0 # one\n}"),
+    ],
+)  # fmt: skip
+def test_new_entry_takes_the_place_of_the_last_one_that_goes(tmp_path, before, after):
+    path = scenario(tmp_path, f"scores: s.csv\ndoc_weights: {before}\n")
+    patch_scenario(path, doc_weights={"new.pdf": 3.0}, drop={"doc_weights": ["a"]})
+    assert path.read_text() == f"scores: s.csv\ndoc_weights: {after}\n"
+
+
 def test_profiles_keep_their_quotes_and_gain_fields(tmp_path):
     path = scenario(tmp_path)
     judge = {"base_url": "https://host:8/v1", "model": "large: one", "api_key_env": "JUDGE_KEY"}

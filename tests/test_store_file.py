@@ -20,7 +20,7 @@ from llm_server import Answer, LlmServer
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
-from ragnb.store import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, estimate, run_cells
 from ragnb.store.client import canonical, digest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -281,8 +281,21 @@ def test_a_damaged_store_of_version_1_is_refused_and_left_as_it_is(first_version
         Store(path)
     for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
         assert main(["runs", str(path), *more]) == 2, more
-    assert len(lines_of(tmp_path / "a.jsonl")) >= 11
+    *rows, found = lines_of(tmp_path / "a.jsonl")
+    assert len(rows) >= 10
+    assert found["damaged"] == ("claims" in change), "other rows of version 1 have no checksums"
+    assert not any("damaged" in row for row in rows)
     assert path.read_bytes() == before
+
+
+def test_a_new_store_is_made_where_only_the_log_of_a_deleted_one_is_left(tmp_path):
+    path, cells = tmp_path / "a.sqlite", cells_of(1)
+    Path(f"{path}-wal").write_bytes(b"x" * 100)
+    assert estimate(cells, path).done == 0
+    assert not path.exists()
+    with Store(path) as store:
+        store.plan(cells)
+    assert main(["runs", str(path), "--verify"]) == 0
 
 
 def lines_of(path):

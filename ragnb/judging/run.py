@@ -312,11 +312,12 @@ class Plan:
 
     def _tasks(self, frame: pd.DataFrame, options: Options) -> list[Task]:
         """Return one task a row, in the order of the frame."""
-        rows, rival, peek = frame.to_dict("records"), dict[Any, list[str] | None](), options.peek
+        rows, rival, peek = frame.to_dict("records"), dict[Any, list[str]](), options.peek
         if peek is not None:
             systems = sorted({str(name) for name in frame.get("system", ())})
             need_known("peek", peek, systems, "Name a system of the cases.")
-            rival = {row["sample_id"]: row.get("retrieved_contexts") for row in rows if row["system"] == peek}
+            held = (row for row in rows if row["system"] == peek and row.get("retrieved_contexts") is not None)
+            rival = {row["sample_id"]: row["retrieved_contexts"] for row in held}
         prompts = {mode: system_prompt(self.rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
         # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
         scale = [self.rubric.low, self.rubric.high, self.rubric.decimals]

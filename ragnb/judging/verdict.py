@@ -215,8 +215,7 @@ class _Reading:
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
-        lines = [re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.strip(" \t\r\n`").split("\n")]
-        lines = [line for line in lines if line]
+        lines = [*filter(None, (re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.split("\n")))]
         return len(lines) == len(self.rubric.dimensions) and all(map(self.mention.match, lines))
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
@@ -233,14 +232,14 @@ class _Reading:
             how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
             return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
         # What has no value at all is the form that the prompt shows.
-        filled = [any(not _fits("blank_form", str(value)) for value in scores.values()) for scores in given]
+        filled = [any(not (isinstance(v, str) and _fits("blank_form", v)) for v in row.values()) for row in given]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
     def _is_of_material(self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]) -> bool:
         """Return whether an object occurs in the material, literally or by value."""
         written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
-        meant = own and any(own <= scores for scores in known)
-        return bool(meant) or any(written in _squashed(text) for text in self.material)
+        meant = any(own and own <= scores for scores in known)
+        return meant or any(written in _squashed(text) for text in self.material)
 
     def _known(self) -> Iterator[set[tuple[str, float]]]:
         """Yield the scores in the material, by object and by text: an object in it may be truncated."""
@@ -300,8 +299,7 @@ class _Reading:
         """Return what a member is, by the first row of a table that fits its key and content."""
         rows, content = _RULES["keys"]["of_one_score" if of else "of_scores"], "" if item is None else str(item)
         content = "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
-        fit = (kind for kind, key, text in rows if _fits(key, word, self.words) and _fits(text, content))
-        return str(next(fit))
+        return str(next(kind for kind, key, text in rows if _fits(key, word, self.words) and _fits(text, content)))
 
     def _scores(self, value: Any) -> dict[str, float]:
         """Return the one score of each dimension; a remark against them and another scale are refused."""
@@ -325,8 +323,7 @@ class _Reading:
         low, high, stated = self.rubric.low, self.rubric.high, str(value)
         numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
         other = not numbers or not numbers <= {low, high} or (high not in numbers and not _fits("least", name))
-        why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
-        _refuse(other, "other_scale", why)
+        _refuse(other, "other_scale", f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}")
 
     def _number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""
@@ -337,8 +334,8 @@ class _Reading:
         scale, other = f"the scale is {low:g} to {high:g}", float(number[2] or number[3] or high) != high
         _refuse(other, "other_scale", f"{name} is {value[:40]!r}; {scale}")
         _refuse(not low <= score <= high, "out_of_range", f"{name} is {number[1][:20]}; {scale}")
-        fraction = not self.rubric.decimals and score != int(score)
-        _refuse(fraction, "fraction", f"{name} is {number[1]}; the scale has whole numbers")
+        whole = self.rubric.decimals or score.is_integer()
+        _refuse(not whole, "fraction", f"{name} is {number[1]}; the scale has whole numbers")
         return score
 
     # Context
@@ -359,23 +356,25 @@ class _Reading:
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
-        for key, value in _members_of(chosen, without="beside"):
-            (name, scale), note = self._dimension(key), _fits("note_key", _word(key))
-            text = _folded(value) if isinstance(value, str) and scale != "" else ""
-            told = f"{plain(name)}: {_bare(text)}" if name else text
-            other = self._other_value(told, scores, "own_mention" if note else "mention")
-            _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
-            of = pattern("out_of").search(text) if len(text) < 40 and not note and not name else None
-            another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
-            _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
+        for part in _objects(chosen, without="beside"):
+            twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
+            _refuse(twice, "conflicting", f"{twice} has two values")
+            for key, value in ((key, value) for key, value in part if isinstance(value, str)):
+                note, text = _fits("note_key", _word(key)), "" if self._dimension(key)[0] else _folded(value)
+                other = self._other_value(text, scores, "own_mention" if note else "mention")
+                _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
+                of = pattern("out_of").search(text) if len(text) < 40 and not note else None
+                another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
+                _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
         """Refuse if the text around the object retracts it or gives another value or scale."""
-        values, around = [value for _, value in _members_of(chosen)], f"{before}\n\n{after}"
+        # No pattern finds what begins in one text and ends in the next where a full stop is between them.
+        values, around = [value for _, value in _members_of(chosen)], f"{before}\n.\n{after}"
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        own = "\n".join(item for item in items if isinstance(item, str)).casefold()
+        own = "\n.\n".join(item for item in items if isinstance(item, str)).casefold()
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}
             _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
@@ -814,8 +813,7 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     (['aaaa bbb'], 2)
     """
     first, most = passages[:top_k], math.inf if budget is None else budget
-    totals = accumulate(map(count_tokens, first))
-    shown = [text for text, total in zip(first, totals, strict=True) if total <= most]
+    shown = [text for text, size in zip(first, accumulate(map(count_tokens, first)), strict=True) if size <= most]
     if first and not shown and most > 0:
         fits = bisect_right(range(len(first[0]) + 1), most, key=lambda n: count_tokens(first[0][:n])) - 1
         return [first[0][:fits]], len(passages)

@@ -1133,13 +1133,16 @@ def _edits(
 ) -> Iterator[tuple[int, int, str]]:
     """Yield from where, to where and by what the text of a mapping changes, what is nested deeper first."""
     kept = [entry for entry in node.value if entry[0].value in new]
+    fresh = {name: value for name, value in new.items() if name not in old and value is not None}
     for nth, (key, value) in enumerate(node.value):
         start, end = value.start_mark.index, value.end_mark.index
-        if key.value not in new:
+        before, after = old[key.value], new.get(key.value)
+        if key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1:  # its place is taken
+            yield key.start_mark.index, _end(text, key, value), flow(fresh)[1:-1]
+            fresh = {}
+        elif key.value not in new:
             yield *_taken_out(text, node, nth, kept), ""
-            continue
-        before, after = old[key.value], new[key.value]
-        if value.id == "mapping" and isinstance(after or {}, Mapping):
+        elif value.id == "mapping" and isinstance(after or {}, Mapping):
             yield from _edits(text, value, before, after or {}, newline, step, top=False)
         elif after == before:
             continue
@@ -1151,7 +1154,6 @@ def _edits(
         else:
             colon = _end(text, key, value)
             yield colon, colon, f" {flow(after)}"
-    fresh = {name: value for name, value in new.items() if name not in old and value is not None}
     last = _end(text, *node.value[-1]) if node.value else node.start_mark.index + 1
     if fresh and node.flow_style:
         yield last, last, ", " * bool(kept) + flow(fresh)[1:-1]

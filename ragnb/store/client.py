@@ -622,8 +622,7 @@ class Redactor:
             for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
                 value = value.replace(form, "[key]")
             head, *pieces = value.split(key[:8])
-            rest = [os.path.commonprefix([piece, key[8:]]) for piece in pieces]  # noqa: RUF071 - of characters
-            pieces = [piece.removeprefix(more) for piece, more in zip(pieces, rest, strict=True)]
+            pieces = [piece[len(os.path.commonprefix([piece, key[8:]])) :] for piece in pieces]  # noqa: RUF071
             value = "[key]".join([head, *pieces])
         return value
 

@@ -505,8 +505,8 @@ def _checksum(values: Sequence[Any]) -> str:
 
 
 def is_empty(path: Path) -> bool:
-    """Whether a file holds nothing, nor does its log: a store can be made of it."""
-    return not any(file.exists() and file.stat().st_size for file in (path, Path(f"{path}-wal")))
+    """Whether there is no file, or it holds nothing and nor does its log: a store can be made of it."""
+    return not path.exists() or not any(os.path.exists(f) and os.path.getsize(f) for f in (path, f"{path}-wal"))
 
 
 @contextmanager
@@ -697,9 +697,9 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     cursor = file.execute(query)
     names = [part[0] for part in cursor.description]
     place = names.index("checksum") if "checksum" in names else 0
-    for values in cursor:  # of a claim its date tells
-        whole = _checksum(values[1:place]).encode() == values[place] if place else isinstance(values[-1], float)
-        row: Row = {} if whole else {"damaged": True}
+    for values in cursor:  # of a claim its date tells, of other rows of version 1 nothing
+        odd = place and _checksum(values[1:place]).encode() != values[place]
+        row: Row = {"damaged": True} if odd or (names[-1] == "until" and not isinstance(values[-1], float)) else {}
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):
