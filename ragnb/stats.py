@@ -1124,8 +1124,6 @@ def kendall_of_means(
         a, b = (np.sign(mean[..., :, None] - mean[..., None, :]) for mean in (a, b))
         return _tau(np.stack([(p * q).sum(axis=(-1, -2)) for p, q in ((a, b), (a, a), (b, b))], axis=-1))
 
-    if len(one) < 2:
-        return NONE
     return rows.jackknife(tau_of_means, *one, *(one * x), *(one * y), bounded=True, level=level)
 
 

@@ -68,6 +68,11 @@ def test_labels_are_the_exact_binomial_numbers_times_the_design_effect(target, s
     assert clustered["needed"] == 2 * labels
 
 
+def test_a_judge_that_always_agrees_needs_as_many_labels_as_chance_would_not_give():
+    needed = math.ceil(math.log(0.05) / math.log(0.8))  # 0.8ⁿ ≤ 5 %
+    assert row(kind="calibration", target=0.8, expected=1, icc=0)["needed"] == needed
+
+
 def test_what_no_feasible_number_tells_apart_is_missing_with_its_reason():
     for asked in ({"kind": "gate", "target": 0.8}, {"kind": "comparison", "sd": 0.3, "target": 0.8},
                   {"kind": "calibration", "target": 0.8}):  # fmt: skip

@@ -138,7 +138,7 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     if not (mean > b if kind == "calibration" else power(_MOST, mean) > 0):
         return out | {"reason": "too_close"}
     if kind == "calibration":
-        needed = ceil(deff * stats.sample_size_exact(b, mean, alpha=1 - level))
+        needed = ceil(deff * stats.sample_size_exact(b, min(mean, 1 - 1e-9), alpha=1 - level))
     else:
         needed = 2 if power(2, mean) > 0 else ceil(brentq(lambda n: power(n, mean), 2, _MOST))
     return out | {"needed": needed, "more": needed, "documents": ceil(needed / m), "detectable": abs(mean - b)}
