@@ -776,8 +776,8 @@ def test_a_difference_stands_beside_the_score_of_its_candidate_alone():
     scores["faithfulness"] = [0.3 + 0.4 * (i % 2) + i % 5 / 100 for i in range(24)]
     sheet = rn.assess(scores, baseline="old")
     assert sheet.shown_system == "old"
-    assert "than old" not in str(sheet.section("summary"))
-    assert "than old" in str(sheet.of_system("new").section("summary"))
+    assert "compared with old" not in str(sheet.section("summary"))
+    assert "compared with old" in str(sheet.of_system("new").section("summary"))
 
 
 def test_a_difference_that_blocks_is_the_reason_where_no_gate_of_a_system_does():

@@ -261,7 +261,7 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     again = hashes[1:][hashes[1:] == hashes[:-1]]
     shared, found = np.unique(again), len(hashes) - len(again)
     if 0 < len(shared) <= 10_000:
-        found += _item(frame.filter(key.hash().is_in(pl.Series(shared))), key.n_unique()) - len(shared)
+        found += _item(frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()) - len(shared)
     return len(hashes), found
 
 

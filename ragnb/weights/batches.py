@@ -189,7 +189,7 @@ def _parts(rows: Frame) -> Generator[pl.DataFrame]:
     if isinstance(rows, nw.DataFrame):
         yield rows.to_polars()
     elif rows.implementation.is_polars():
-        with pl.Config(streaming_chunk_size=ROWS // 64):  # Polars reads dozens of such pieces ahead
+        with pl.Config(streaming_chunk_size=max(ROWS // 64, 1)):  # Polars reads dozens of such pieces ahead
             yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
     else:
         require("pyarrow", extra="duckdb")
