@@ -388,7 +388,7 @@ def packed(names: npt.NDArray[Any]) -> Codes:
     if names.dtype.kind in "iu" and names.size and names.min() >= 0 and names.max() < 4 * names.size + 64:
         there = np.bincount(names) > 0
         return np.asarray((np.cumsum(there) - 1)[names], dtype=np.intp)
-    return np.unique(names, return_inverse=True)[1].reshape(-1)
+    return np.unique(names, return_inverse=True)[1]
 
 
 def sums_by(codes: Codes, rows: Array) -> Array:

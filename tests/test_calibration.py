@@ -272,6 +272,17 @@ def test_several_judges_stand_side_by_side_as_each_alone():
         assert card.only(judge=name).verdict == alone.verdict
 
 
+def test_of_several_judges_the_best_verdict_is_named_then_the_largest_share():
+    good, bad = np.array([1, 2, 3, 4, 5] * 40), np.array([5, 4, 1, 1, 1] * 40)
+    off = np.where(np.arange(200) % 8, good, 6 - good)  # agrees more than the bad one
+    frame = pd.DataFrame({"human": good, "bad": bad, "off": off, "good": good})
+    for judges in (["bad", "good", "off"], ["good", "off", "bad"]):
+        card = calibrate(frame, judge=judges, scale=(1, 5), tolerance=0)
+        assert card.verdicts.set_index("judge")["verdict"]["good"] == "TRUST"
+        assert "good" in card.reasons[1]
+    assert "off" in calibrate(frame, judge=["bad", "off"], scale=(1, 5), tolerance=0).reasons[1]
+
+
 # Frames of the card
 
 

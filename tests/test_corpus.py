@@ -130,16 +130,18 @@ def test_the_interval_of_a_complete_corpus_covers_the_mean_over_new_questions():
     assert np.median(narrower) < wide["high"] - wide["low"]
 
 
-def test_the_paired_difference_over_all_documents_is_stratified_too():
+@pytest.mark.parametrize("weights", [{}, {"文档1": 4.0, "文档2": 0.5, "文档3": 0.0}])
+def test_the_paired_difference_over_all_documents_is_stratified_too(weights):
     frame = questions(gaps=0.1)
     rng = np.random.default_rng(1)
     other = frame.assign(faithfulness=(frame["faithfulness"] + rng.normal(0.03, 0.1, len(frame))).clip(0, 1))
     both = pd.concat([frame.assign(system="old"), other.assign(system="new")], ignore_index=True)
-    row = rn.compare(both, baseline="old", corpus="complete").iloc[0]
+    row = rn.compare(both, baseline="old", corpus="complete", doc_weights=weights).iloc[0]
     d = (other["faithfulness"] - frame["faithfulness"]).dropna()
-    se, df = by_loops(d.to_numpy(), frame.loc[d.index, "doc_name"].to_numpy(), {})
-    half = scipy.stats.t.ppf(0.975, df) * se
-    assert [row["se"], row["low"]] == pytest.approx([se, d.mean() - half])
+    documents = frame.loc[d.index, "doc_name"]
+    se, df = by_loops(d.to_numpy(), documents.to_numpy(), weights)
+    mean, half = np.average(d, weights=documents.map(weights).fillna(1.0)), scipy.stats.t.ppf(0.975, df) * se
+    assert [row["se"], row["low"]] == pytest.approx([se, mean - half])
     assert row["cluster_unit"] == INSIDE
     with pytest.raises(RagnbError, match="corpus='sample'"):
         rn.weight_map(both, baseline="old", corpus="complete")

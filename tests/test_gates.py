@@ -311,6 +311,15 @@ def test_there_is_no_second_low_end_where_it_says_nothing(frame):
     assert weighted_means(frame)[["low_if", "share_unseen"]].isna().all(axis=None)
 
 
+@pytest.mark.parametrize(("worst", "failed"), [(0.51, False), (0.49, True)])
+def test_a_document_below_half_of_the_mean_has_failed(worst, failed):
+    rest = (1 - worst / 20) * 20 / 19  # so that the mean of all is that of the others but for a factor
+    scores = [0.8 * (worst if name == "d3" else rest) for name in documents()["doc_name"]]
+    row = weighted_means(documents().assign(faithfulness=scores)).iloc[0]
+    assert row["value"] == pytest.approx(0.8)
+    assert np.isnan(row["low_if"]) == failed
+
+
 def test_documents_that_may_fail_count_only_where_they_are_told_to():
     means = weighted_means(documents())
     low, low_if = means.loc[0, ["low", "low_if"]]

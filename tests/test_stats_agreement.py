@@ -176,3 +176,10 @@ def test_the_bias_interval_covers_at_its_level(groups):
         found = stats.bias(difference, np.zeros(len(sizes)), sizes)
         hits += found.low <= 0 <= found.high
     assert 0.92 <= hits / draws <= 0.98
+
+
+def test_there_is_no_slope_where_the_means_of_all_pairs_are_equal():
+    for seed in range(20):  # rounding leaves some of them a little apart
+        human = np.random.default_rng(seed).uniform(1, 5, 20)
+        assert np.isnan(stats.slope_on_mean(6 - human, human).value)
+    assert stats.slope_on_mean(6 - 1.01 * human, human).value == pytest.approx(402)

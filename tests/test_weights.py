@@ -495,6 +495,16 @@ def test_notes_say_what_a_reader_must_know(lang):
     assert "few_clusters" in set(notes(tipped, lang=lang)["code"])
 
 
+def test_a_lower_is_better_metric_is_turned_round_unless_asked_not_to():
+    frame = pd.DataFrame({"faithfulness": [0.9, 0.4], "noise_sensitivity": [0.1, 0.3]})
+    turned = [(0.9 + 0.9) / 2, (0.4 + 0.7) / 2]
+    assert rn.weighted_score(frame).tolist() == pytest.approx(turned)
+    assert rn.weigh(frame)["weighted_score"].tolist() == pytest.approx(turned)
+    for means in (rn.weighted_means(frame), rn.moments(frame).means(), rn.assess(frame).means):
+        assert means["value"].iloc[-1] == pytest.approx(sum(turned) / 2)
+    assert rn.weighted_score(frame, orient=False).tolist() == pytest.approx([0.5, 0.35])
+
+
 def test_weigh_adds_two_columns_and_makes_old_ones_anew():
     frame = pd.DataFrame({"faithfulness": [0.5], "doc_name": ["a"], "weighted_score": [9.0], "note": ["x"]})
     got = rn.weigh(frame, doc_weights={"a": 2})
