@@ -578,3 +578,15 @@ def test_no_note_where_the_set_is_whole_or_not_meant():
     assert least_set(frame_of(whole)) == []
     assert least_set(frame_of({"over_refusal": 0.5})) == []
     assert least_set(frame_of({"accuracy": 5.0})) == []
+
+
+def test_a_row_drawn_with_one_chance_in_three_gains_as_three_rows_do():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((60, 2)), columns=["faithfulness", "context_recall"])
+    frame.loc[::7, "context_recall"] = np.nan
+    frame["doc_name"], times = [f"d{i % 6}" for i in range(60)], rng.integers(1, 4, 60)
+    whole = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
+    drawn = frame.assign(inclusion_probability=1 / times)
+    found, want = (diagnose(rows, doc_weights={"d1": 3}) for rows in (drawn, whole))
+    assert found["metric"].tolist() == want["metric"].tolist() == ["context_recall", "faithfulness"]
+    assert found["cost"].tolist() == pytest.approx(want["cost"].tolist(), rel=1e-12)

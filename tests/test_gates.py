@@ -500,6 +500,13 @@ def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, bloc
     assert (row["outcome"], row["blocks"], row["role"]) == (outcome, blocks, "difference")
 
 
+@pytest.mark.parametrize("names", [["new"], ["new", "newer"], ["new", "newer", "newest"]])
+def test_each_of_several_candidates_has_a_difference_gate_of_its_own(names):
+    table = pd.concat([compared(-0.01, 0.03).assign(candidate=name) for name in names], ignore_index=True)
+    found = check_differences(table, gates=[Gate("recall", "recall", not_worse_than="baseline", by=0.02)])
+    assert found["system"].tolist() == (names if len(names) > 1 else [None])
+
+
 def test_a_difference_tells_its_flip_and_the_questions_it_still_needs():
     se, df = 0.01, 30.0
     half = scipy.stats.t.ppf(0.975, df) * se
