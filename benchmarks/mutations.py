@@ -31,8 +31,8 @@ TESTS = [
     "test_stats*.py", "test_weights.py", "test_moments.py", "test_clusters.py", "test_engines.py",
     "test_corpus.py", "test_decisions.py", "test_gates.py", "test_planning.py", "test_calibration*.py",
     "test_corrected.py", "test_draw.py", "test_comparison*.py", "test_diagnostics.py", "test_assessment.py",
-    "test_judging_order.py", "test_streams.py", "real/test_stats*.py", "real/test_calibration.py", "real/test_corrected.py",
-    "real/test_comparison.py",
+    "test_judging_order.py", "test_streams.py", "real/test_stats*.py", "real/test_calibration.py",
+    "real/test_corrected.py", "real/test_comparison.py",
 ]  # fmt: skip
 OTHER: dict[type, Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -162,7 +162,7 @@ def main() -> None:
         path.write_text(source_of(tree, node, other), encoding="utf-8")
         line: int = vars(node)["lineno"]
         lines = {line: None, statement.lineno: None}
-        # What runs once, on import, is seen by the tests of the function whose default it is, or of the whole file.
+        # What runs on import is seen by the tests of the function whose default it is, else of the whole file.
         lines |= dict.fromkeys(part.lineno for part in vars(statement).get("body", ()))
         if not any((file, at) in by_line for at in lines):
             lines = dict.fromkeys(at for name, at in by_line if name == file)
