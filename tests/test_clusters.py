@@ -107,6 +107,8 @@ def test_rows_without_a_document_go_by_question_where_others_go_by_document(engi
     within = rn.moments(frame, by="doc_name")
     assert within.means()["n_clusters"].tolist() == [3, 3, 1, 1, 3, 3]
     assert within.pooled().means()["n_clusters"].tolist() == [5, 5]
+    first = columns | {"question": [name and name.replace("q4", "q0") for name in columns["question"]]}
+    assert rn.moments(on(engine, first), by="doc_name").pooled().means()["n_clusters"].tolist() == [5, 5]
 
 
 def test_within_a_document_the_questions_that_repeat_are_clusters(engine):

@@ -364,6 +364,9 @@ def test_ranges_come_from_the_means_before_the_table():
     means = row(3.0, 2.5, 3.5, metric="mine")
     with pytest.raises(RagnbError, match="range of 'mine' is not known"):
         check_gates(means, gates=[Gate("G", "mine", ">=", 3.5)])
+    for beyond in (row(3.0, 0.5, 0.9, metric="mine"), row(0.5, 0.4, 3.5, metric="mine")):
+        with pytest.raises(RagnbError, match="range of 'mine' is not known"):
+            check_gates(beyond, gates=[Gate("G", "mine", ">=", 0.5)])
     means = means.assign(range_low=1, range_high=5)
     assert check_gates(means, gates=[Gate("G", "mine", ">=", 3.5)]).loc[0, "blocks"]
     inside = check_gates(row(0.5, 0.4, 0.6, metric="mine"), gates=[Gate("G", "mine", ">=", 0.3)])

@@ -1,5 +1,7 @@
 """The formulas, against published tables and other libraries."""
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from jackknifed import familiar_se
 from scipy import stats as scipy_stats
 from statsmodels.stats.proportion import proportion_confint
 
+import ragnb as rn
 from ragnb import stats
 
 # Newcombe (1998), Stat. Med. 17:857-872, Table I, method 3.
@@ -143,3 +146,12 @@ def test_the_jackknifes_level_is_95_percent_by_default():
     def found(**how):
         return stats.jackknife(stats.ratio, sums, np.ones(4), **how)
     assert found() == found(level=0.95) != found(level=0.9)
+
+
+def test_every_interval_is_at_95_percent_unless_asked_otherwise():
+    functions = [getattr(stats, name) for name in stats.__all__]
+    functions += [getattr(rn, name) for name in dir(rn) if inspect.isfunction(getattr(rn, name))]
+    given = [inspect.signature(one).parameters.get("level") for one in functions if callable(one)]
+    levels = [one.default for one in given if one is not None and one.default is not inspect.Parameter.empty]
+    assert len(levels) > 20
+    assert set(levels) == {0.95}

@@ -449,7 +449,7 @@ def test_a_number_that_failed_or_does_not_apply_is_an_error_and_gaps_are_counted
     got = means.iloc[0]
     assert got[["n", "n_missing", "n_failed", "n_not_applicable"]].tolist() == [2, 1, 1, 1]
     assert (means[["n", "n_missing", "n_failed", "n_not_applicable"]].sum(axis=1) == 5).all()
-    assert "many_failed" in set(notes(means)["code"])
+    assert "1 of 3 scores failed" in notes(means).set_index("code").loc["many_failed", "text"]
     for word in ("failed", "not_applicable"):
         with pytest.raises(RagnbError, match=f"0.5 has status '{word}'"):
             rn.weighted_means(frame.assign(faithfulness__status=[word, None, None, None, None]))
@@ -483,6 +483,9 @@ def test_notes_say_what_a_reader_must_know(lang):
     assert set(alone["code"]) == {"rows_independent", "one_row"}
     few = frame.assign(doc_name=["abcd"[i % 4] for i in range(39)])
     assert "4" in notes(rn.weighted_means(few), lang=lang).set_index("code").loc["few_clusters", "text"]
+    for n, few_or_not in ((19, {"few_clusters"}), (20, set())):
+        some = pd.DataFrame({"faithfulness": np.linspace(0, 1, n), "doc_name": [f"d{i}" for i in range(n)]})
+        assert set(notes(rn.weighted_means(some), lang=lang)["code"]) == few_or_not
     for n, key in ((5, "few_clusters_counted"), (6, "few_clusters")):  # few enough for n to be what they are
         even = frame.head(30).assign(doc_name=[*"abcdef"[:n]] * (30 // n))
         text = notes(rn.weighted_means(even), lang=lang).set_index("code").loc["few_clusters", "text"]
