@@ -251,10 +251,10 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
     there, only = ~np.isnan(gain) & (v > 0), ~np.isnan(own) & np.isnan(gain) & (v > 0)
     alone, few = only.sum(axis=1).tolist(), found.n < _LITTLE_OVERLAP * (found.n + only.sum())
-    everywhere, of_new = NONE, np.repeat([True, False], len(v))
+    everywhere = NONE
     if few:  # common questions alone tell little: those of one side count too
         twice = {"clusters": np.tile(clusters, 2), "weights": np.tile(v, 2)}
-        everywhere = stats.contrast(own.ravel(), of_new, **twice, level=level)
+        everywhere = stats.contrast(own.ravel(), np.repeat([True, False], len(v)), **twice, level=level)
     shown, noise = detectable(found, level), _noise(column.noise[:, kept][:, there], v[there], level)
     times = (shown / abs(found.value)) ** 2 if found.value else np.nan
     constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE

@@ -122,7 +122,7 @@ class FileCard:
             rows = self.metrics[self.metrics["known"] == known]
             if len(rows):
                 yield say(key, names=listing(map(_shown, rows.to_dict("records")), most=20))
-        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in {*self.columns.values()}]
+        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in self.columns.values()]
         if lacking:
             yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
         losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
@@ -236,9 +236,10 @@ def card_of(
         rows = told[["metric", "low", "high"]].itertuples(index=False)
         settings["metrics"] = [{"name": n, "low": _whole(low), "high": _whole(high)} for n, low, high in rows]
     columns = {mapped.get(name, name): name for name in frame.columns if name in {*named, *known}} | guessed
-    runs = kind != "ratings"
-    with suppress(RagnbError, ValueError):
-        runs = runs or calibrate(read_ratings(path)) is not None
+    if not (runs := kind != "ratings"):
+        with suppress(RagnbError, ValueError):
+            calibrate(read_ratings(path))
+            runs = True
     return FileCard(
         path, kind, str(source["format"]), str(source["layout"]), len(frame), columns,
         metrics.drop(columns="told"), lossy, settings, runs, lang,

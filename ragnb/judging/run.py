@@ -34,7 +34,7 @@ REPLY_TOKENS = 400
 SEED, FEWEST = 0, 50
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
-# A note: its code, what it is about, whether it holds, and the words of its text.
+# A note: whether it holds, its code, what it is about, and the words of its text.
 Told = tuple[Any, str, str, dict[str, Any]]
 System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
