@@ -20,6 +20,7 @@ test: $(READY)  ## the whole suite on all cores: make test ARGS="-k weights" run
 
 lint: $(READY)
 	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 
 docs: $(READY)  ## the site into build/docs: open build/docs/en/index.html; a warning is an error

@@ -71,7 +71,9 @@ def real_sets(data: Path) -> Iterator[Ratings]:
             judge = judges[at % len(judges)]
             part = table[(table["dimension"] == dimension) & table[judge].between(*scale)]
             part = part.sort_values("cluster", kind="stable")
-            name = " ".join([file.removesuffix("_meta"), dimension, judge.partition("_")[2]]).strip()
+            name = " ".join(
+                [file.removesuffix("_meta"), dimension, judge.partition("_")[2]]
+            ).strip()
             codes = pd.factorize(part["cluster"])[0]
             yield Ratings(name, part[human].to_numpy(), part[judge].to_numpy(), codes, scale)
 
@@ -79,7 +81,9 @@ def real_sets(data: Path) -> Iterator[Ratings]:
 def simulated_sets(seed: int) -> Iterator[Ratings]:
     """Yield 4,000 clusters of 1 to 24 rows: five-point scores, those piled up at the top, continuous ones, 0/1."""
     for kind, icc in [
-        (kind, icc) for kind in ("five-point", "top-heavy", "continuous", "0/1") for icc in (0.05, 0.3)
+        (kind, icc)
+        for kind in ("five-point", "top-heavy", "continuous", "0/1")
+        for icc in (0.05, 0.3)
     ]:
         rng = np.random.default_rng([seed, zlib.crc32(kind.encode()), int(100 * icc)])
         cluster = np.repeat(np.arange(4000), rng.integers(1, 25, 4000))
@@ -144,7 +148,9 @@ def familiar(d: Drawn, *, clustered: bool = True) -> stats.Corrected:
     sums = np.bincount(np.unique(of, return_inverse=True)[1], weights=parts)
     g, value = len(sums), float(y.mean()) + lam * float(more.mean() - f.mean())
     se = float(np.sqrt(g / (g - 1) * np.sum(sums**2))) if g > 1 else np.nan
-    return stats.Corrected(value, *t_interval(value, se, g - 1, 0.95), se, n, g, weight=lam, n_judged=m)
+    return stats.Corrected(
+        value, *t_interval(value, se, g - 1, 0.95), se, n, g, weight=lam, n_judged=m
+    )
 
 
 def judge_alone(d: Drawn) -> Ends:
@@ -157,11 +163,13 @@ def contributions(d: Drawn) -> tuple[stats.Corrected, np.ndarray, np.ndarray]:
     found = familiar(d)
     e = d.y - found.weight * d.f
     code = np.unique(np.concatenate([d.of, d.of_more]), return_inverse=True)[1]
-    parts = np.concatenate([(e - e.mean()) / len(e), found.weight * (d.more - d.more.mean()) / len(d.more)])
-    s_e, s_f = e.std(), found.weight * np.concatenate([d.f, d.more]).std()
-    share = np.concatenate([np.full(len(e), s_e / len(e)), np.full(len(d.more), s_f / len(d.more))]) / max(
-        s_e + s_f, 1e-12
+    parts = np.concatenate(
+        [(e - e.mean()) / len(e), found.weight * (d.more - d.more.mean()) / len(d.more)]
     )
+    s_e, s_f = e.std(), found.weight * np.concatenate([d.f, d.more]).std()
+    share = np.concatenate(
+        [np.full(len(e), s_e / len(e)), np.full(len(d.more), s_f / len(d.more))]
+    ) / max(s_e + s_f, 1e-12)
     return found, np.bincount(code, weights=parts), np.bincount(code, weights=share)
 
 
@@ -200,13 +208,17 @@ RIVALS: dict[str, Callable[[Drawn], Ends]] = {
 }
 
 
-def coverage(sets: list[Ratings], runs: int, ways: dict[str, Callable[[Drawn], Ends]], seed: int) -> pd.DataFrame:
+def coverage(
+    sets: list[Ratings], runs: int, ways: dict[str, Callable[[Drawn], Ends]], seed: int
+) -> pd.DataFrame:
     """Return covered share and mean width of every way, in every design of every set."""
     designs = [("25 %", 10), ("25 %", 20), ("whole + 10", 10), ("as it is", 0)]
     todo = [(s, d, g) for s in sets for d, g in designs if s.real or d != "as it is"]
     rows = []
     for ratings, design, clusters in tqdm(todo, leave=False):
-        rng = np.random.default_rng([seed, zlib.crc32(f"{ratings.name} {design} {clusters}".encode())])
+        rng = np.random.default_rng(
+            [seed, zlib.crc32(f"{ratings.name} {design} {clusters}".encode())]
+        )
         truth, found = float(ratings.human.mean()), {way: [] for way in ways}
         for _ in range(runs):
             drawn = draw(ratings, design, clusters, rng)
@@ -215,8 +227,17 @@ def coverage(sets: list[Ratings], runs: int, ways: dict[str, Callable[[Drawn], E
         for way, ends in found.items():
             low, high = np.array(ends).T
             held = float(((low - 1e-9 <= truth) & (truth <= high + 1e-9)).mean())
-            rows.append({"set": ratings.name, "design": design, "G": clusters, "way": way, "covered": held,
-                         "width": float(np.nanmean(high - low)), "none": float(np.isnan(low).mean())})  # fmt: skip
+            rows.append(
+                {
+                    "set": ratings.name,
+                    "design": design,
+                    "G": clusters,
+                    "way": way,
+                    "covered": held,
+                    "width": float(np.nanmean(high - low)),
+                    "none": float(np.isnan(low).mean()),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -227,9 +248,13 @@ def show_coverage(table: pd.DataFrame, runs: int) -> None:
     )
     print(f"{'set':30}{'labelled':>11}{'G':>4}" + "".join(f"{way:>18}" for way in ways))
     for (name, design, g), part in table.groupby(["set", "design", "G"], sort=False):
-        line = "".join(f"{f'{100 * row.covered:.1f} {row.width:.3f}':>18}" for row in part.itertuples())
+        line = "".join(
+            f"{f'{100 * row.covered:.1f} {row.width:.3f}':>18}" for row in part.itertuples()
+        )
         print(f"{name:30}{design:>11}{g or '':>4}{line}")
-    print("\nIn short: least, median covered %, rows under 93 % by two Monte-Carlo errors; median width / humans'")
+    print(
+        "\nIn short: least, median covered %, rows under 93 % by two Monte-Carlo errors; median width / humans'"
+    )
     slack = 2 * np.sqrt(0.93 * 0.07 / runs)
     source = table["set"].str.split().str[0]
     groups = source.where(source.isin(["mtrag", "hanna", "ragchecker"]), "simulated")
@@ -238,7 +263,10 @@ def show_coverage(table: pd.DataFrame, runs: int) -> None:
         base = part[part["way"] == "humans"]["width"].to_numpy()
         for way in ways:
             one = part[part["way"] == way]
-            short, ratio = int((one["covered"] < 0.93 - slack).sum()), float(np.median(one["width"] / base))
+            short, ratio = (
+                int((one["covered"] < 0.93 - slack).sum()),
+                float(np.median(one["width"] / base)),
+            )
             least, middle = 100 * one["covered"].min(), 100 * one["covered"].median()
             cell = f"{least:.1f} {middle:.1f} {short}/{len(one)} ×{ratio:.2f}"
             line += f"{cell:>24}"
@@ -262,15 +290,21 @@ def certify(sets: list[Ratings], runs: int, seed: int) -> None:
         for _ in range(runs):
             judge, human, of = sample(rng)
             share = stats.within_share(judge, human, of, level=0.9)
-            iid += float(stats.wilson(np.array(share.value), np.array(float(share.n)), z)[0]) >= target
+            iid += (
+                float(stats.wilson(np.array(share.value), np.array(float(share.n)), z)[0]) >= target
+            )
             ours += share.low >= target
         print(f"{name:38}{target:8.3f}{g:5}{100 * iid / runs:15.1f}{100 * ours / runs:8.1f}")
         return iid / runs, ours / runs
 
     found = []
-    for icc, target, g in [(i, t, g) for i in (0.1, 0.2, 0.3) for t in (0.8, 0.9) for g in (10, 20, 50)]:
+    for icc, target, g in [
+        (i, t, g) for i in (0.1, 0.2, 0.3) for t in (0.8, 0.9) for g in (10, 20, 50)
+    ]:
 
-        def simulated(rng: np.random.Generator, icc: float = icc, p: float = target, g: int = g) -> tuple:
+        def simulated(
+            rng: np.random.Generator, icc: float = icc, p: float = target, g: int = g
+        ) -> tuple:
             spread, of = 1 / icc - 1, np.repeat(np.arange(g), rng.integers(5, 26, g))
             human = rng.integers(2, 5, len(of)).astype(float)
             agrees = rng.random(len(of)) < rng.beta(p * spread, (1 - p) * spread, g)[of]
@@ -282,10 +316,16 @@ def certify(sets: list[Ratings], runs: int, seed: int) -> None:
         starts = [np.flatnonzero(ratings.cluster == c) for c in range(ratings.cluster.max() + 1)]
         if len(starts) < len(flags):
 
-            def real(rng: np.random.Generator, ratings: Ratings = ratings, starts: list = starts) -> tuple:
+            def real(
+                rng: np.random.Generator, ratings: Ratings = ratings, starts: list = starts
+            ) -> tuple:
                 taken = [starts[c] for c in rng.integers(0, len(starts), 20)]
                 rows = np.concatenate(taken)
-                return ratings.judge[rows], ratings.human[rows], np.repeat(np.arange(20), [len(r) for r in taken])
+                return (
+                    ratings.judge[rows],
+                    ratings.human[rows],
+                    np.repeat(np.arange(20), [len(r) for r in taken]),
+                )
 
             found.append(row(ratings.name, float(flags.mean()), 20, real))
     cells = [f"{100 * np.mean(way):.1f} ({100 * max(way):.1f})" for way in zip(*found, strict=True)]
@@ -297,7 +337,9 @@ def speed(rows: int, resamples: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     human = rng.integers(1, 11, rows).astype(float)
     judge = np.clip(human + rng.integers(-2, 4, rows), 1, 10)
-    print(f"\n{rows:,} ratings, {resamples:,} cluster resamples of ±1 share, bias and MAE; seconds, best of 3")
+    print(
+        f"\n{rows:,} ratings, {resamples:,} cluster resamples of ±1 share, bias and MAE; seconds, best of 3"
+    )
     for g in (100, 1_000, 10_000):
         of = rng.integers(0, g, rows)
         best = []
@@ -305,17 +347,23 @@ def speed(rows: int, resamples: int, seed: int) -> None:
             start = time.perf_counter()
             gap = judge - human
             columns = stats.within(judge, human), gap, np.abs(gap)
-            sums = np.stack([np.bincount(of, weights=column, minlength=g) for column in columns], axis=1)
+            sums = np.stack(
+                [np.bincount(of, weights=column, minlength=g) for column in columns], axis=1
+            )
             counts = np.repeat(np.bincount(of, minlength=g)[:, None].astype(float), 3, axis=1)
             ones = np.ones(g, dtype=np.int64)
-            means = stats.resampled_means(ones, counts, sums, 0 * sums, resamples=resamples, seed=seed)
+            means = stats.resampled_means(
+                ones, counts, sums, 0 * sums, resamples=resamples, seed=seed
+            )
             np.quantile(means, [0.025, 0.975], axis=0)
             best.append(time.perf_counter() - start)
         formula = time.perf_counter()
         stats.within_share(judge, human, of)
         stats.bias(judge, human, of)
         formula = time.perf_counter() - formula
-        print(f"  {g:6,} clusters: bootstrap {min(best):.2f}; the formulas of share and bias {formula:.2f}")
+        print(
+            f"  {g:6,} clusters: bootstrap {min(best):.2f}; the formulas of share and bias {formula:.2f}"
+        )
 
 
 def main() -> None:
@@ -323,7 +371,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the draws")
     parser.add_argument("--all", action="store_true", help="rivals that lose, too")
     parser.add_argument("--part", choices=["coverage", "certify", "speed"])
-    parser.add_argument("--sets", default="", help="only sets whose name begins so; twice the draws")
+    parser.add_argument(
+        "--sets", default="", help="only sets whose name begins so; twice the draws"
+    )
     parser.add_argument("--seed", type=int, default=5)
     given = parser.parse_args()
     shared = Path(os.environ.get("RAGNB_SHARED") or Path(__file__).resolve().parents[2] / "shared")
@@ -334,7 +384,9 @@ def main() -> None:
     if given.part in (None, "coverage"):
         runs = 100 if given.quick else 1000 if given.sets else 500
         ways = WAYS | (RIVALS if given.all else {})
-        chosen = [s for s in sets + list(simulated_sets(given.seed)) if s.name.startswith(given.sets)]
+        chosen = [
+            s for s in sets + list(simulated_sets(given.seed)) if s.name.startswith(given.sets)
+        ]
         show_coverage(coverage(chosen, runs, ways, given.seed), runs)
     if given.part in (None, "certify"):
         certify(sets, 400 if given.quick else 4000, given.seed)

@@ -46,7 +46,9 @@ class Drawn:
     truth: float
 
 
-def draw(rng: np.random.Generator, kind: str, icc: float, g: int, sizes: str, effect: float, runs: int) -> Drawn:
+def draw(
+    rng: np.random.Generator, kind: str, icc: float, g: int, sizes: str, effect: float, runs: int
+) -> Drawn:
     """Draw scores whose differences correlate by about `icc` within a document and are `effect` on average.
 
     ``normal-ish``: a question's ease shared by both systems, difference with standard deviation .25, unclipped.
@@ -58,7 +60,9 @@ def draw(rng: np.random.Generator, kind: str, icc: float, g: int, sizes: str, ef
     asked = np.arange(m) < n
     if kind == "normal-ish":
         ease = rng.normal(0.6, 0.15, shape)
-        move = np.sqrt(icc) * rng.normal(0, 0.25, (runs, g, 1)) + np.sqrt(1 - icc) * rng.normal(0, 0.25, shape)
+        move = np.sqrt(icc) * rng.normal(0, 0.25, (runs, g, 1)) + np.sqrt(1 - icc) * rng.normal(
+            0, 0.25, shape
+        )
         return Drawn(ease + effect + move, ease, asked, effect)
     base, spread = float(kind.split()[1]), 1 / icc - 1 if icc else 0.0
 
@@ -66,7 +70,9 @@ def draw(rng: np.random.Generator, kind: str, icc: float, g: int, sizes: str, ef
         one = (runs, g, 1)
         return rng.beta(p * spread, (1 - p) * spread, one) if spread else np.full(one, p)
 
-    both = rng.random(shape)  # what makes a question easy for one system makes it easy for the other
+    both = rng.random(
+        shape
+    )  # what makes a question easy for one system makes it easy for the other
     shared = rng.random(shape) < 0.6
     sides = []
     for p in (base + effect, base):
@@ -113,7 +119,9 @@ def paired(d: np.ndarray, there: np.ndarray, binary: bool) -> dict[str, Interval
     return {"clustered": Interval(value, clustered, df), "i.i.d.": Interval(value, rows, n - 1)}
 
 
-def library_gap(drawn: Drawn, there: np.ndarray, binary: bool, ours: Interval, few: int = 20) -> float:
+def library_gap(
+    drawn: Drawn, there: np.ndarray, binary: bool, ours: Interval, few: int = 20
+) -> float:
     """Return how far this file's intervals are from those of the library, over some resamples."""
     gap, (low, high) = 0.0, ours.ends
     documents = np.broadcast_to(np.arange(there.shape[1])[:, None], there.shape[1:]).ravel()
@@ -121,7 +129,9 @@ def library_gap(drawn: Drawn, there: np.ndarray, binary: bool, ours: Interval, f
         d = np.where(there[r], drawn.new[r] - drawn.old[r], np.nan).ravel()
         width = 1.0 if binary else np.inf
         found = difference(d, documents, np.ones(d.size), width=width, binary=binary)
-        gap = max(gap, abs(found.low - low[r]), abs(found.high - high[r]), abs(p_value(found) - ours.p[r]))
+        gap = max(
+            gap, abs(found.low - low[r]), abs(found.high - high[r]), abs(p_value(found) - ours.p[r])
+        )
         word = outcome_of(found.low, found.high, margin=MARGIN, better="higher")
         gap = max(gap, float(word != words(np.array([low[r]]), np.array([high[r]]))[0]))
     return gap
@@ -129,7 +139,9 @@ def library_gap(drawn: Drawn, there: np.ndarray, binary: bool, ours: Interval, f
 
 def words(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     same = (low >= -MARGIN) & (high <= MARGIN)
-    return np.where(same, "same", np.where(low > 0, "better", np.where(high < 0, "worse", "undecided")))
+    return np.where(
+        same, "same", np.where(low > 0, "better", np.where(high < 0, "worse", "undecided"))
+    )
 
 
 def measure(
@@ -149,21 +161,43 @@ def measure(
             low, high = found.ends
             inside = (low <= effect) & (effect <= high)
             word = words(low, high)
-            counts = [inside.sum(), (word == "better").sum(), (word == "worse").sum(), (high - low).sum()]
+            counts = [
+                inside.sum(),
+                (word == "better").sum(),
+                (word == "worse").sum(),
+                (high - low).sum(),
+            ]
             total[way] = total.get(way, 0) + np.array(counts, dtype=float)
-    setting = {"kind": kind, "ICC": icc, "G": g, "sizes": sizes, "missing": missing, "effect": effect}
+    setting = {
+        "kind": kind,
+        "ICC": icc,
+        "G": g,
+        "sizes": sizes,
+        "missing": missing,
+        "effect": effect,
+    }
     return [
-        setting | {"way": way, "covered": c / runs, "better": b / runs, "worse": w / runs, "width": s / runs,
-                   "runs": runs, "gap": gap}
+        setting
+        | {
+            "way": way,
+            "covered": c / runs,
+            "better": b / runs,
+            "worse": w / runs,
+            "width": s / runs,
+            "runs": runs,
+            "gap": gap,
+        }
         for way, (c, b, w, s) in total.items()
-    ]  # fmt: skip
+    ]
 
 
 def hard_ones_missing(kind: str, by: str, g: int, runs: int, seed: int) -> dict:
     """Return what is seen where the new system is silent on half of the hardest fifth; the truth is +.05."""
     rng = np.random.default_rng([seed, g, len(kind)])
     drawn = draw(rng, kind, 0.1, g, "10 each", 0.05, runs)
-    ease = (drawn.old if by == "old" else drawn.new) + 1e-6 * rng.random(drawn.new.shape)  # ties by chance
+    ease = (drawn.old if by == "old" else drawn.new) + 1e-6 * rng.random(
+        drawn.new.shape
+    )  # ties by chance
     fifth = np.quantile(ease, 0.2, axis=(1, 2), keepdims=True)
     there = (ease > fifth) | (rng.random(ease.shape) < 0.5)
     found = paired(drawn.new - drawn.old, there, kind != "normal-ish")["clustered"]
@@ -172,10 +206,15 @@ def hard_ones_missing(kind: str, by: str, g: int, runs: int, seed: int) -> dict:
     two = np.where(there, drawn.new, 0.0).sum((1, 2)) / n - drawn.old.mean((1, 2))
     worst = (np.where(there, drawn.new, 0.0) - drawn.old).mean((1, 2))
     return {
-        "kind": kind, "hardest for": by, "G": g, "n_only_baseline": round(float((~there).sum((1, 2)).mean())),
-        "common questions": found.value.mean(), "covered": f"{100 * ((low <= 0.05) & (high >= 0.05)).mean():.1f}",
-        "two means": two.mean(), "worst_case": worst.mean(),
-    }  # fmt: skip
+        "kind": kind,
+        "hardest for": by,
+        "G": g,
+        "n_only_baseline": round(float((~there).sum((1, 2)).mean())),
+        "common questions": found.value.mean(),
+        "covered": f"{100 * ((low <= 0.05) & (high >= 0.05)).mean():.1f}",
+        "two means": two.mean(),
+        "worst_case": worst.mean(),
+    }
 
 
 def table_of(rows: pd.DataFrame) -> str:
@@ -183,13 +222,20 @@ def table_of(rows: pd.DataFrame) -> str:
     lines = []
     for (kind, missing, way, g), part in rows.groupby(["kind", "missing", "way", "G"], sort=False):
         null = part[part["effect"] == 0]
-        lines.append({
-            "kind": kind, "missing": f"{missing:.0%}", "way": way, "G": g, "settings": len(part),
-            "least covered": f"{100 * part['covered'].min():.1f}",
-            "median": f"{100 * part['covered'].median():.1f}",
-            "false better": f"{100 * null['better'].max():.1f}", "false worse": f"{100 * null['worse'].max():.1f}",
-            "width": f"{part['width'].mean():.3f}",
-        })  # fmt: skip
+        lines.append(
+            {
+                "kind": kind,
+                "missing": f"{missing:.0%}",
+                "way": way,
+                "G": g,
+                "settings": len(part),
+                "least covered": f"{100 * part['covered'].min():.1f}",
+                "median": f"{100 * part['covered'].median():.1f}",
+                "false better": f"{100 * null['better'].max():.1f}",
+                "false worse": f"{100 * null['worse'].max():.1f}",
+                "width": f"{part['width'].mean():.3f}",
+            }
+        )
     return pd.DataFrame(lines).to_string(index=False)
 
 
@@ -202,7 +248,9 @@ def by_correlation(rows: pd.DataFrame) -> str:
     return cells.unstack("ICC").reset_index().to_string(index=False)
 
 
-def speed(questions: int = 100_000, docs: int = 300, rounds: int = 5, weightings: int = 10_000) -> str:
+def speed(
+    questions: int = 100_000, docs: int = 300, rounds: int = 5, weightings: int = 10_000
+) -> str:
     """Time both ways to the difference at other weights, interleaved, and return the medians of processor time."""
     rng, names = np.random.default_rng(0), ["context_recall", "context_precision", "faithfulness"]
     ease, doc = rng.random((questions, len(names))), rng.integers(0, docs, questions)
@@ -210,9 +258,16 @@ def speed(questions: int = 100_000, docs: int = 300, rounds: int = 5, weightings
     for system, moved in (("new", 0.02), ("old", 0.0)):
         scores = np.clip(ease * 0.6 + 0.2 + rng.normal(0, 0.15, ease.shape) + moved, 0, 1)
         scores[rng.random(ease.shape) < 0.1] = np.nan
-        labels = {"sample_id": np.arange(questions), "system": system, "doc_name": [f"d{d}" for d in doc]}
+        labels = {
+            "sample_id": np.arange(questions),
+            "system": system,
+            "doc_name": [f"d{d}" for d in doc],
+        }
         parts.append(pd.DataFrame(scores, columns=names).assign(**labels))
-    frame, weights = pd.concat(parts, ignore_index=True), rng.dirichlet(np.ones(len(names)), weightings)
+    frame, weights = (
+        pd.concat(parts, ignore_index=True),
+        rng.dirichlet(np.ones(len(names)), weightings),
+    )
     found = rn.weight_map(frame, baseline="old")
     times: dict[str, list[float]] = {"compare": [], "map": [], "one weighting": []}
     for _ in range(rounds):
@@ -232,12 +287,16 @@ def speed(questions: int = 100_000, docs: int = 300, rounds: int = 5, weightings
 
 def main() -> None:
     """Measure every setting, then print."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--quick", action="store_true", help="a fifth of the resamples")
     options.add_argument("--rows", action="store_true", help="a line for every setting")
     options.add_argument("--csv", type=Path, help="write every setting to this file")
     options.add_argument("--seed", type=int, default=7)
-    options.add_argument("--speed", action="store_true", help="time the weight map beside compare, and stop")
+    options.add_argument(
+        "--speed", action="store_true", help="time the weight map beside compare, and stop"
+    )
     given = options.parse_args()
     if given.speed:
         print(speed())
@@ -252,7 +311,9 @@ def main() -> None:
         table.to_csv(given.csv, index=False)
     print(f"\nCovered %, and false better or worse % at a true difference of 0, margin {MARGIN}")
     print(table_of(table))
-    print(f"\nBy ICC: least covered % / most often better or worse %, falsely\n{by_correlation(table)}")
+    print(
+        f"\nBy ICC: least covered % / most often better or worse %, falsely\n{by_correlation(table)}"
+    )
     if given.rows:
         print("\n" + table.drop(columns=["gap", "runs"]).round(3).to_string(index=False))
     hard = [
@@ -261,7 +322,9 @@ def main() -> None:
     ]
     print("\nThe new system is silent on half of the hardest fifth; it is better by .05")
     print(pd.DataFrame(hard).round(3).to_string(index=False))
-    print(f"\nThe library's interval, p and word are those of `clustered`: largest gap {table['gap'].max():.1e}")
+    print(
+        f"\nThe library's interval, p and word are those of `clustered`: largest gap {table['gap'].max():.1e}"
+    )
 
 
 if __name__ == "__main__":

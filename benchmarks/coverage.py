@@ -60,7 +60,9 @@ def sample(sums: np.ndarray, n: np.ndarray, v: np.ndarray, binary: bool) -> Samp
     h = a / total
     deleted = (v * sums - mean * a) / (1 - h) / total
     g = sums.shape[1]
-    se = stats.jackknife_se(total[:, 0], np.full(len(sums), float(g)), ((deleted * total) ** 2).sum(1))
+    se = stats.jackknife_se(
+        total[:, 0], np.full(len(sums), float(g)), ((deleted * total) ** 2).sum(1)
+    )
     kish = stats.kish(total[:, 0], (v * a).sum(1))
     return Sample(np.clip(mean[:, 0], 0, 1), se, 1 / (h**2).sum(1), kish, binary, h, deleted)
 
@@ -128,7 +130,9 @@ def wild_t(s: Sample) -> Draw:
     rng, ratio = np.random.default_rng(1), []
     for part in np.array_split(np.arange(len(s.mean)), max(len(s.mean) // 250, 1)):
         h = s.h[part, None, :]
-        u = (s.deleted[part] * (1 - s.h[part]))[:, None, :] * rng.choice([-1.0, 1.0], (len(part), 199, h.shape[2]))
+        u = (s.deleted[part] * (1 - s.h[part]))[:, None, :] * rng.choice(
+            [-1.0, 1.0], (len(part), 199, h.shape[2])
+        )
         move = u.sum(2)
         g = h.shape[2]
         se = np.sqrt((g - 1) / g * (((u - h * move[:, :, None]) / (1 - h)) ** 2).sum(2))
@@ -138,8 +142,13 @@ def wild_t(s: Sample) -> Draw:
 
 
 SHOWN: dict[str, Callable[[Sample], Draw]] = {"wilson-t": wilson_t, "kurtosis": kurtosis}
-RIVALS = dict(zip(["linear-t", "logit-t", "df-CR", "johnson-t", "wild-t"],
-                  [linear_t, logit_t, satterthwaite, johnson_t, wild_t], strict=True))  # fmt: skip
+RIVALS = dict(
+    zip(
+        ["linear-t", "logit-t", "df-CR", "johnson-t", "wild-t"],
+        [linear_t, logit_t, satterthwaite, johnson_t, wild_t],
+        strict=True,
+    )
+)
 
 
 def doc_weights(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> np.ndarray:
@@ -151,7 +160,13 @@ def doc_weights(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> 
 
 
 def measure(
-    population: Population, sizes: str, weights: str, documents: int, runs: int, ways: dict, seed: int
+    population: Population,
+    sizes: str,
+    weights: str,
+    documents: int,
+    runs: int,
+    ways: dict,
+    seed: int,
 ) -> list[dict]:
     """Return covered share, its Monte-Carlo error and the mean width of every way, over the same resamples."""
     key = zlib.crc32(f"{population.name} {sizes}".encode())
@@ -161,47 +176,79 @@ def measure(
     rows, slack, given = [], 1e-9, library(drawn)
     for way, interval in ways.items():
         low, high = interval(drawn)
-        share = float(((low - slack <= population.truth) & (population.truth <= high + slack)).mean())
+        share = float(
+            ((low - slack <= population.truth) & (population.truth <= high + slack)).mean()
+        )
         width = float((high - low).mean())
         apart = max(float(np.abs(low - given[0]).max()), float(np.abs(high - given[1]).max()))
         share = share if np.isfinite(width) else np.nan
         error = float(np.sqrt(max(share * (1 - share), 0.5 / runs) / runs))
         kind = "real" if population.real else "binary" if population.binary else "bounded"
-        rows.append({"kind": kind, "set": population.name, "sizes": sizes, "weights": weights, "G": documents,
-                     "way": way, "covered": share, "error": error, "width": width, "apart": apart})  # fmt: skip
+        rows.append(
+            {
+                "kind": kind,
+                "set": population.name,
+                "sizes": sizes,
+                "weights": weights,
+                "G": documents,
+                "way": way,
+                "covered": share,
+                "error": error,
+                "width": width,
+                "apart": apart,
+            }
+        )
     base = rows[0]["width"]
     return [row | {"relative": row["width"] / base} for row in rows]
 
 
 def pooled(table: pd.DataFrame) -> str:
     """Return the table of benchmarks/README.md: every way at each G, over all sets, for one kind of weights."""
-    plain = table.assign(weights=table["weights"].replace({"equal": "equal, .5-4", ".5-4": "equal, .5-4"}))
+    plain = table.assign(
+        weights=table["weights"].replace({"equal": "equal, .5-4", ".5-4": "equal, .5-4"})
+    )
     keys = ["set", "sizes", "weights", "G"]
     base = table[table["way"] == table["way"].iloc[0]].set_index(keys)["covered"]
     short = table.set_index(keys).index.map(base) < 0.93
     rows = []
-    for (weights, g, way), part in plain.assign(short=short).groupby(["weights", "G", "way"], sort=False):
+    for (weights, g, way), part in plain.assign(short=short).groupby(
+        ["weights", "G", "way"], sort=False
+    ):
         clear = 2 * part["error"]
         ratio = part.groupby("short")["relative"].mean()
-        rows.append({
-            "weights": weights, "G": g, "way": way, "settings": len(part),
-            "< 93": (part["covered"] + clear < 0.93).sum(), "> 97": (part["covered"] - clear > 0.97).sum(),
-            "least": f"{100 * part['covered'].min():.1f}", "median": f"{100 * part['covered'].median():.1f}",
-            "width": f"{part['width'].mean():.3f}", "× where covered": f"{ratio.get(False, np.nan):.3f}",
-            "× where short": f"{ratio.get(True, np.nan):.3f}",
-        })  # fmt: skip
+        rows.append(
+            {
+                "weights": weights,
+                "G": g,
+                "way": way,
+                "settings": len(part),
+                "< 93": (part["covered"] + clear < 0.93).sum(),
+                "> 97": (part["covered"] - clear > 0.97).sum(),
+                "least": f"{100 * part['covered'].min():.1f}",
+                "median": f"{100 * part['covered'].median():.1f}",
+                "width": f"{part['width'].mean():.3f}",
+                "× where covered": f"{ratio.get(False, np.nan):.3f}",
+                "× where short": f"{ratio.get(True, np.nan):.3f}",
+            }
+        )
     return pd.DataFrame(rows).to_string(index=False)
 
 
 def summary(table: pd.DataFrame) -> str:
     """Return one line for each kind, weights and G over its settings."""
     clear = 2 * table["error"]
-    table = table.assign(under=table["covered"] + clear < 0.93, over=table["covered"] - clear > 0.97)
+    table = table.assign(
+        under=table["covered"] + clear < 0.93, over=table["covered"] - clear > 0.97
+    )
     ways = list(table["way"].unique())
     head = (
-        "least, median covered %; settings clearly under 93, over 97; mean width, median and largest × wilson-t's"
+        "least, median covered %; settings clearly under 93, over 97; "
+        "mean width, median and largest × wilson-t's"
     )
-    out = [head, f"{'':8}{'weights':>9}{'G':>4}{'settings':>9}" + "".join(f"{way:>41}" for way in ways)]
+    out = [
+        head,
+        f"{'':8}{'weights':>9}{'G':>4}{'settings':>9}" + "".join(f"{way:>41}" for way in ways),
+    ]
     for key, part in table.groupby(["kind", "weights", "G"], sort=False):
         line = f"{key[0]:8}{key[1]:>9}{key[2]:4}{len(part) // len(ways):9}"
         for _, w in part.groupby("way", sort=False):
@@ -228,12 +275,16 @@ def lines(table: pd.DataFrame) -> str:
 def report(table: pd.DataFrame, every: bool) -> None:
     """Print the summary, the settings that fall short (or all of them), and which way the library takes."""
     print("\n" + summary(table))
-    print("\nAll sets; widths are relative to wilson-t's, where it covers 93 % and where it falls short")
+    print(
+        "\nAll sets; widths are relative to wilson-t's, where it covers 93 % and where it falls short"
+    )
     print(pooled(table))
     bad = table[(table["covered"] + 2 * table["error"] < 0.93) & (table["G"] >= 10)]
     bad = bad[bad["way"].isin(list(SHOWN))]
     few = table if every else table.merge(bad[["set", "sizes", "weights", "G"]].drop_duplicates())
-    title = "Every setting" if every else "Settings clearly under 93 % by a way shown, from G = 10 on"
+    title = (
+        "Every setting" if every else "Settings clearly under 93 % by a way shown, from G = 10 on"
+    )
     print(f"\n{title}: covered % ± Monte-Carlo error, mean width, × wilson-t's\n{lines(few)}")
     apart = table.groupby("way")["apart"].max()
     print(f"\nThe library's interval is {apart.idxmin()}: largest difference {apart.min():.1e}")
@@ -241,14 +292,19 @@ def report(table: pd.DataFrame, every: bool) -> None:
 
 def main() -> None:
     """Measure every setting, then print."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--quick", action="store_true", help="a fifth of the resamples")
     options.add_argument("--all", action="store_true", help="rival intervals too, with --quick")
     options.add_argument("--rows", action="store_true", help="a line for every setting")
     options.add_argument("--csv", type=Path, help="write every setting to this file")
     options.add_argument("--seed", type=int, default=7)
     given = options.parse_args()
-    data = Path(os.environ.get("RAGNB_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "data"
+    data = (
+        Path(os.environ.get("RAGNB_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+        / "data"
+    )
     sets = list(SIMULATED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RagnbWarning)

@@ -18,9 +18,13 @@ import ragnb as rn
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = [
-    "faithfulness", "answer_relevancy", "context_recall", "context_precision", "context_relevance",
+    "faithfulness",
+    "answer_relevancy",
+    "context_recall",
+    "context_precision",
+    "context_relevance",
     "answer_correctness",
-]  # fmt: skip
+]
 CHUNK = 1_000_000
 CELL = """\
 import sys; sys.path.insert(0, {folder!r})
@@ -81,7 +85,9 @@ def kernel_times(editor: Any, presses: int = 100) -> dict[str, float]:
     for i in range(presses):
         weights = model.metric_weights | {name: 0.5 + i / 100}
         calls = {
-            "means": lambda weights=weights: [m.means(metric_weights=weights) for m in (model._pooled, model._by)],
+            "means": lambda weights=weights: [
+                m.means(metric_weights=weights) for m in (model._pooled, model._by)
+            ],
             "numbers": model._compute,
             "view": lambda i=i: model.set("metric_weights", name, 0.5 + i / 100),
         }
@@ -103,7 +109,9 @@ def browser_times(rows: int, presses: int) -> list[float]:
     spec.loader.exec_module(lab)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        lab.notebook(folder / "editor.ipynb", CELL.format(folder=str(Path(__file__).parent), rows=rows))
+        lab.notebook(
+            folder / "editor.ipynb", CELL.format(folder=str(Path(__file__).parent), rows=rows)
+        )
         with lab.Lab(folder) as server, sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]

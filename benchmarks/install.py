@@ -23,7 +23,10 @@ from environments import ROOT, Environment, build_wheel, markdown, weighed
 
 EXTRAS = ("", "notebook", "judge", "ragas", "readers", "duckdb", "spark", "all")
 PEERS = {  # what is installed, and what its users import
-    "ragas": (["ragas==0.4.3", "langchain-community==0.4.1"], "ragas"),  # with a newer one it cannot be imported
+    "ragas": (
+        ["ragas==0.4.3", "langchain-community==0.4.1"],
+        "ragas",
+    ),  # with a newer one it cannot be imported
     "deepeval": (["deepeval==4.3.1"], "deepeval"),
     "trulens": (["trulens==2.16.0"], "trulens.core"),
     "mlflow": (["mlflow==3.17.2"], "mlflow"),
@@ -41,8 +44,15 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         wheel = build_wheel(Path(folder))
-        own = [(f"ragnb[{extra}]".removesuffix("[]"), [f"{wheel}[{extra}]".removesuffix("[]")], "ragnb")
-               for extra in EXTRAS if "ragnb" in asked.only]  # fmt: skip
+        own = [
+            (
+                f"ragnb[{extra}]".removesuffix("[]"),
+                [f"{wheel}[{extra}]".removesuffix("[]")],
+                "ragnb",
+            )
+            for extra in EXTRAS
+            if "ragnb" in asked.only
+        ]
         others = [(" ".join(PEERS[name][0]), *PEERS[name]) for name in PEERS if name in asked.only]
         for name, wanted, module in own + others:
             with tempfile.TemporaryDirectory(dir=folder) as place:
@@ -52,7 +62,9 @@ def main() -> None:
                 if name == "ragnb":
                     first = environment.seconds(FIRST_RESULT)
             print(*rows[-1].values(), flush=True)
-    print(f"\nPython {platform.python_version()}, {platform.system()}, {datetime.now(UTC):%Y-%m-%d}\n")
+    print(
+        f"\nPython {platform.python_version()}, {platform.system()}, {datetime.now(UTC):%Y-%m-%d}\n"
+    )
     print(markdown(rows))
     if "ragnb" in asked.only:
         print(f"ragnb, import and first result: {first:.2f} s")

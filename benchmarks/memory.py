@@ -18,9 +18,13 @@ from pathlib import Path
 import numpy as np
 
 METRICS = (
-    "faithfulness", "answer_relevancy", "context_recall", "context_precision", "noise_sensitivity",
+    "faithfulness",
+    "answer_relevancy",
+    "context_recall",
+    "context_precision",
+    "noise_sensitivity",
     "factual_correctness",
-)  # fmt: skip
+)
 PIECE, DOCUMENTS = 1_000_000, 500
 COMMAND = "import sys; from ragnb.cli import main; sys.exit(main())"
 RUNS = {
@@ -57,7 +61,9 @@ def make(rows: int, folder: Path) -> None:
         }
         for name in METRICS:
             score = np.clip(rng.random(size) + 0.002 * (docs % 100), 0, 1)
-            columns[name] = pl.Series(np.where(rng.random(size) < 0.1, np.nan, score), nan_to_null=True)
+            columns[name] = pl.Series(
+                np.where(rng.random(size) < 0.1, np.nan, score), nan_to_null=True
+            )
         pl.DataFrame(columns).write_parquet(folder / f"part-{part:03}.parquet")
 
 
@@ -68,7 +74,9 @@ def measure(rows: int) -> list[tuple[str, float, float, float]]:
         found = []
         for name, command in RUNS.items():
             words = [sys.executable, "-c", MEASURED, *command, str(Path(folder) / "*.parquet")]
-            path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+            path = os.pathsep.join(
+                [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+            )
             done = subprocess.run(
                 words,
                 capture_output=True,

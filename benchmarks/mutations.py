@@ -24,22 +24,56 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = [
-    "ragnb/stats.py", "ragnb/weights/*.py", "ragnb/diagnostics/gates.py",
+    "ragnb/stats.py",
+    "ragnb/weights/*.py",
+    "ragnb/diagnostics/gates.py",
     "ragnb/calibration/card.py:verdict_row,_sides,_hopeless,_reasons,summary,over_constant,measured",
-]  # fmt: skip
+]
 TESTS = [
-    "test_stats*.py", "test_weights.py", "test_moments.py", "test_clusters.py", "test_engines.py",
-    "test_corpus.py", "test_decisions.py", "test_gates.py", "test_planning.py", "test_calibration*.py",
-    "test_corrected.py", "test_draw.py", "test_comparison*.py", "test_diagnostics.py", "test_assessment.py",
-    "test_judging_order.py", "test_streams.py", "real/test_stats*.py", "real/test_calibration.py",
-    "real/test_corrected.py", "real/test_comparison.py",
-]  # fmt: skip
+    "test_stats*.py",
+    "test_weights.py",
+    "test_moments.py",
+    "test_clusters.py",
+    "test_engines.py",
+    "test_corpus.py",
+    "test_decisions.py",
+    "test_gates.py",
+    "test_planning.py",
+    "test_calibration*.py",
+    "test_corrected.py",
+    "test_draw.py",
+    "test_comparison*.py",
+    "test_diagnostics.py",
+    "test_assessment.py",
+    "test_judging_order.py",
+    "test_streams.py",
+    "real/test_stats*.py",
+    "real/test_calibration.py",
+    "real/test_corrected.py",
+    "real/test_comparison.py",
+]
 OTHER: dict[type, Any] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-}  # fmt: skip
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
 # Coverage's own contexts do not see the tests that hypothesis runs.
 CONTEXTS = """from coverage import Coverage
 
@@ -53,7 +87,9 @@ PATIENCE = 240
 def changeable(node: ast.AST) -> Iterator[ast.AST]:
     """Yield what lies below a node, except words for readers: annotations, messages, docstrings."""
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list") or isinstance(node, ast.JoinedStr | ast.Raise):
+        if name in ("annotation", "returns", "decorator_list") or isinstance(
+            node, ast.JoinedStr | ast.Raise
+        ):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
@@ -89,13 +125,17 @@ class Swap(ast.NodeTransformer):
         return self.new if node is self.old else super().generic_visit(node)
 
 
-def mutants(root: Path, code: list[str]) -> Iterator[tuple[Path, ast.Module, ast.stmt, ast.AST, ast.AST]]:
+def mutants(
+    root: Path, code: list[str]
+) -> Iterator[tuple[Path, ast.Module, ast.stmt, ast.AST, ast.AST]]:
     """Yield file, tree, statement, node and the changed node."""
     for pattern, _, names in (part.partition(":") for part in code):
         for path in sorted(root.glob(pattern)):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-            asked = [node for node in functions if node.name in names.split(",")] if names else [tree]
+            asked = (
+                [node for node in functions if node.name in names.split(",")] if names else [tree]
+            )
             for one in asked:
                 statement: Any = None
                 for node in changeable(one):
@@ -115,8 +155,15 @@ def run(root: Path, *words: str, limit: float | None = None) -> int:
     """Run Python in the copy and return its exit code; 1 where it does not end in time."""
     env = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        return subprocess.run([sys.executable, *words], cwd=root, env=env, timeout=limit, check=False,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode  # fmt: skip
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=root,
+            env=env,
+            timeout=limit,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ).returncode
     except subprocess.TimeoutExpired:
         return 1
 
@@ -136,7 +183,13 @@ def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     size = Counter(test for _, test, _ in rows)
     for path, test, lines in sorted(rows, key=lambda row: size[row[1]]):
         file = str(Path(path).relative_to(root))
-        for line in (8 * at + bit for at, byte in enumerate(lines) if byte for bit in range(8) if byte & 1 << bit):
+        for line in (
+            8 * at + bit
+            for at, byte in enumerate(lines)
+            if byte
+            for bit in range(8)
+            if byte & 1 << bit
+        ):
             found.setdefault((file, line), []).append(test)
     return found
 

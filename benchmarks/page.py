@@ -42,12 +42,16 @@ def table(rows: int, seed: int = 3) -> pd.DataFrame:
 
     made = [
         {
-            "sample_id": f"q{i}", "doc_name": f"文档_{i % 60}.pdf", "question": f"{say(14)}?", "answer": say(60),
-            "ground_truth_answer": say(30), "retrieved_contexts": json.dumps([say(120) for _ in range(3)]),
+            "sample_id": f"q{i}",
+            "doc_name": f"文档_{i % 60}.pdf",
+            "question": f"{say(14)}?",
+            "answer": say(60),
+            "ground_truth_answer": say(30),
+            "retrieved_contexts": json.dumps([say(120) for _ in range(3)]),
         }
         | {name: round(rng.random(), 3) if rng.random() > 0.1 else None for name in METRICS}
         for i in range(rows)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(made)
 
 
@@ -69,7 +73,9 @@ def sizes(folder: Path, counts: list[int], runs: int) -> None:
     print(f"{'questions':>10}{'page MB':>9}{'open s':>8}{'search s':>10}")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         for rows in counts:
             file = folder / f"{rows}.csv"
             table(rows).to_csv(file, index=False)
@@ -106,11 +112,15 @@ def whole_run(folder: Path, runs: int) -> None:
 
     ways = {
         "from the shell": {
-            "papermill, imports only": lambda: shell("papermill", "bare.ipynb", "out.ipynb", "-k", "python3"),
+            "papermill, imports only": lambda: shell(
+                "papermill", "bare.ipynb", "out.ipynb", "-k", "python3"
+            ),
             "ragnb report": lambda: shell("ragnb", "report", scenario),
         },
         "in one process": {
-            "papermill, imports only": lambda: execute(folder / "bare.ipynb", folder / "out.ipynb", {}, env={}),
+            "papermill, imports only": lambda: execute(
+                folder / "bare.ipynb", folder / "out.ipynb", {}, env={}
+            ),
             "ragnb report": lambda: run.report(scenario, out=folder / "reports", progress=False),
         },
     }
@@ -125,7 +135,9 @@ def whole_run(folder: Path, runs: int) -> None:
                 times[way].append(time.perf_counter() - start)
         whole, ours = (statistics.median(taken) for taken in times.values())
         ratio = statistics.median(b / a for a, b in zip(*times.values(), strict=True))
-        print(f"{place}: bare {whole:.2f} s, ragnb report {ours:.2f} s, ×{ratio:.2f} (median of {runs} pairs)")
+        print(
+            f"{place}: bare {whole:.2f} s, ragnb report {ours:.2f} s, ×{ratio:.2f} (median of {runs} pairs)"
+        )
     file = folder / "run.csv"
     table(80).to_csv(file, index=False)
     eight = [folder / f"run{i}.csv" for i in range(8)]

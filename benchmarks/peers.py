@@ -33,13 +33,18 @@ Interval = Callable[[np.ndarray], tuple[float, float]]
 def passes(rng: np.random.Generator, mean: float, icc: float) -> np.ndarray:
     """0/1 scores; each document has its own chance to pass, Beta with this mean and ICC."""
     size = (1 - icc) / icc if icc else np.inf
-    chance = rng.beta(mean * size, (1 - mean) * size, DOCUMENTS) if icc else np.full(DOCUMENTS, mean)
+    chance = (
+        rng.beta(mean * size, (1 - mean) * size, DOCUMENTS) if icc else np.full(DOCUMENTS, mean)
+    )
     return (rng.random((DOCUMENTS, QUESTIONS)) < chance[:, None]).astype(float).ravel()
 
 
 def normal(rng: np.random.Generator, mean: float, icc: float, sd: float = 0.15) -> np.ndarray:
     """Scores with this standard deviation, unclipped."""
-    of_document, own = rng.standard_normal((DOCUMENTS, 1)), rng.standard_normal((DOCUMENTS, QUESTIONS))
+    of_document, own = (
+        rng.standard_normal((DOCUMENTS, 1)),
+        rng.standard_normal((DOCUMENTS, QUESTIONS)),
+    )
     return (mean + sd * (np.sqrt(icc) * of_document + np.sqrt(1 - icc) * own)).ravel()
 
 
@@ -91,7 +96,10 @@ def mean_ways() -> Iterator[tuple[str, Interval]]:
                 x = np.clip(x, 0, 1)
                 pairs = zip(x, NAMES, strict=True)
                 found = metric(
-                    [SampleScore(score=Score(value=float(v)), sample_metadata={"doc": int(d)}) for v, d in pairs]
+                    [
+                        SampleScore(score=Score(value=float(v)), sample_metadata={"doc": int(d)})
+                        for v, d in pairs
+                    ]
                 )
                 return found["lower"], found["upper"]
 
@@ -113,7 +121,9 @@ def mean_ways() -> Iterator[tuple[str, Interval]]:
 def paired_ways() -> Iterator[tuple[str, Interval]]:
     def ours(d: np.ndarray) -> tuple[float, float]:
         binary = bool(np.isin(d, (-1, 0, 1)).all())
-        found = difference(d, NAMES, np.ones(len(d)), width=1.0 if binary else np.inf, binary=binary)
+        found = difference(
+            d, NAMES, np.ones(len(d)), width=1.0 if binary else np.inf, binary=binary
+        )
         return found.low, found.high
 
     yield "ragnb", ours
@@ -135,12 +145,17 @@ def covered(way: Interval, draws: list[np.ndarray], truth: float) -> tuple[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--seed", type=int, default=7)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    tables = (("mean", MEANS, dict(mean_ways())), ("paired difference", PAIRED, dict(paired_ways())))
+    tables = (
+        ("mean", MEANS, dict(mean_ways())),
+        ("paired difference", PAIRED, dict(paired_ways())),
+    )
     for title, populations, ways in tables:
         print(f"\n| {title} | ICC | " + " | ".join(ways) + " |\n|---|---|" + "---|" * len(ways))
         for name, made in tqdm(populations.items(), leave=False):

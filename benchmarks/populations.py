@@ -14,7 +14,9 @@ import pandas as pd
 
 from ragnb import label_traces
 
-Draw = tuple[np.ndarray, np.ndarray]  # the sum and the number of scores of each document, resamples × documents
+Draw = tuple[
+    np.ndarray, np.ndarray
+]  # the sum and the number of scores of each document, resamples × documents
 SIZES = ("10 each", "1 to 80", "1 each")
 
 
@@ -49,14 +51,18 @@ def simulated(kind: str, mean: float, icc: float) -> Population:
     ``likert``: 1–5 in quarter steps, a five-point scale. ``binary``: 0/1.
     """
 
-    def effects(rng: np.random.Generator, shape: tuple[int, int], p: float, spread: float) -> np.ndarray:
+    def effects(
+        rng: np.random.Generator, shape: tuple[int, int], p: float, spread: float
+    ) -> np.ndarray:
         if not spread:
             return np.full(shape, p)
         return np.clip(rng.beta(p * spread, (1 - p) * spread, shape), 1e-9, 1 - 1e-9)
 
     def draw(rng: np.random.Generator, runs: int, documents: int, sizes: str) -> Draw:
         n = row_counts(rng, (runs, documents), sizes)
-        total = {"beta": 4.0, "pile": 1.0, "likert": 4.0, "binary": 1.0}[kind]  # 1 + a + b of the rows
+        total = {"beta": 4.0, "pile": 1.0, "likert": 4.0, "binary": 1.0}[
+            kind
+        ]  # 1 + a + b of the rows
         spread = total / icc - 1 if icc else 0.0
         p = 2 * mean - 1 if kind == "pile" else mean
         m = effects(rng, n.shape, p, spread)
@@ -66,17 +72,24 @@ def simulated(kind: str, mean: float, icc: float) -> Population:
             return rng.binomial(4 * n, m) / 4.0, n.astype(float)
         if kind == "pile":
             full = rng.binomial(n, m)
-            return full + group_sums(rng.beta(2, 2, int((n - full).sum())), n - full), n.astype(float)
+            return full + group_sums(rng.beta(2, 2, int((n - full).sum())), n - full), n.astype(
+                float
+            )
         inner = spread * total / ((1 + spread) * (1 - icc)) - 1
         each = np.repeat(m.ravel(), n.ravel()) * inner
         return group_sums(rng.beta(each, inner - each), n), n.astype(float)
 
     one_size = (kind == "binary" and icc > 0) or kind == "likert"
-    return Population(f"{kind} {mean:g} icc {icc:g}", draw, mean, kind == "binary", SIZES[: 2 if one_size else 3])
+    return Population(
+        f"{kind} {mean:g} icc {icc:g}", draw, mean, kind == "binary", SIZES[: 2 if one_size else 3]
+    )
 
 
 SIMULATED = [
-    *(simulated("beta", *p) for p in [(0.5, 0.1), (0.8, 0.1), (0.8, 0.3), (0.95, 0.05), (0.95, 0.3)]),
+    *(
+        simulated("beta", *p)
+        for p in [(0.5, 0.1), (0.8, 0.1), (0.8, 0.3), (0.95, 0.05), (0.95, 0.3)]
+    ),
     *(simulated("pile", *p) for p in [(0.95, 0.1), (0.95, 0.3), (0.98, 0.3)]),
     *(simulated("likert", *p) for p in [(0.6, 0.1), (0.9, 0.3)]),
     *(simulated("binary", p, icc) for p in (0.5, 0.8, 0.95) for icc in (0.0, 0.1, 0.3)),
@@ -85,7 +98,9 @@ SIMULATED = [
 
 def real(name: str, scores: pd.Series, documents: pd.Series, low: float, high: float) -> Population:
     """Return the documents of a real set as a population, scores rescaled to 0–1."""
-    table = pd.DataFrame({"x": (scores.astype(float) - low) / (high - low), "document": documents}).dropna()
+    table = pd.DataFrame(
+        {"x": (scores.astype(float) - low) / (high - low), "document": documents}
+    ).dropna()
     by = table.groupby("document")["x"]
     sums, counts = by.sum().to_numpy(), by.count().to_numpy(float)
 
@@ -115,7 +130,10 @@ def real_sets(data: Path) -> Iterator[Population]:
         for dimension, column in itertools.product(dimensions, columns):
             part = ratings[(ratings["dimension"] == dimension) & ratings[column].between(1, top)]
             yield real(f"{file} {dimension} {column}", part[column], part["cluster"], 1, top)
-    for folder, file in (("mtragun", "trace_bm25.gemini-3-pro.jsonl"), ("drcd_zh_hant", "trace.jsonl")):
+    for folder, file in (
+        ("mtragun", "trace_bm25.gemini-3-pro.jsonl"),
+        ("drcd_zh_hant", "trace.jsonl"),
+    ):
         yield from _rates(data / "traces" / folder, file)
 
 
@@ -125,7 +143,15 @@ def _rates(folder: Path, file: str) -> Iterator[Population]:
         traces = pd.DataFrame([json.loads(line) for line in lines])
     gold = pd.DataFrame(json.loads((folder / "qaset.json").read_text(encoding="utf-8")))
     names = {"q": "question", "qid": "sample_id"}
-    labelled = label_traces(traces.rename(columns=names), gold=gold.rename(columns=names), join="question")
+    labelled = label_traces(
+        traces.rename(columns=names), gold=gold.rename(columns=names), join="question"
+    )
     documents = labelled.get("doc_name", labelled["sample_id"])
-    for rate in ("answer_precision", "over_refusal", "under_refusal", "citation_hit_rate", "retrieval_recall"):
+    for rate in (
+        "answer_precision",
+        "over_refusal",
+        "under_refusal",
+        "citation_hit_rate",
+        "retrieval_recall",
+    ):
         yield real(f"{folder.name} {rate}", labelled[rate], documents, 0, 1)

@@ -32,9 +32,13 @@ import polars as pl
 import ragnb as rn
 
 METRICS = [
-    "faithfulness", "answer_relevancy", "context_recall", "context_precision", "answer_correctness",
+    "faithfulness",
+    "answer_relevancy",
+    "context_recall",
+    "context_precision",
+    "answer_correctness",
     "noise_sensitivity",
-]  # fmt: skip
+]
 PART = 1_000_000
 
 
@@ -70,12 +74,17 @@ def daily_way(folder: Path) -> pd.DataFrame:
     """A file of moments for each file of rows, as for each day, then all of them merged."""
     with tempfile.TemporaryDirectory() as days:
         for rows in sorted(folder.glob("*.parquet")):
-            rn.moments(pl.scan_parquet(rows), metrics=METRICS, by="system").to_parquet(f"{days}/{rows.name}")
+            rn.moments(pl.scan_parquet(rows), metrics=METRICS, by="system").to_parquet(
+                f"{days}/{rows.name}"
+            )
         files = sorted(Path(days).iterdir())
         size, begun = sum(file.stat().st_size for file in files), time.perf_counter()
         means = reduce(rn.Moments.merge, map(rn.Moments.from_parquet, files)).means()
-        print(f"# {len(files)} files of moments, {size / 1e6:.1f} MB, merged and weighed in "
-              f"{time.perf_counter() - begun:.2f} s", file=sys.stderr)  # fmt: skip
+        print(
+            f"# {len(files)} files of moments, {size / 1e6:.1f} MB, merged and weighed in "
+            f"{time.perf_counter() - begun:.2f} s",
+            file=sys.stderr,
+        )
         return means
 
 
@@ -112,14 +121,20 @@ def child(way: str, folder: Path) -> None:
     means = WAYS[way](folder)
     used = resource.getrusage(resource.RUSAGE_SELF)
     found = {"cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024}
-    print(json.dumps(found | {"values": means[["value", "low", "high"]].to_numpy(float).round(9).tolist()}))
+    print(
+        json.dumps(
+            found | {"values": means[["value", "low", "high"]].to_numpy(float).round(9).tolist()}
+        )
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["polars", "duckdb", "daily"])
-    parser.add_argument("--keep", type=Path, help="where the rows are written, and found the next time")
+    parser.add_argument(
+        "--keep", type=Path, help="where the rows are written, and found the next time"
+    )
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
@@ -136,12 +151,17 @@ def main() -> None:
                 wanted = wanted or found["values"]
                 np.testing.assert_allclose(found["values"], wanted, rtol=1e-8)
                 seen.setdefault(way, []).append((rows, found["wall"]))
-                print(f"{rows:>13,} {way:<7} {found['wall']:8.1f} s wall {found['cpu']:8.1f} s processor "
-                      f"{found['mb']:8.0f} MB", flush=True)  # fmt: skip
+                print(
+                    f"{rows:>13,} {way:<7} {found['wall']:8.1f} s wall {found['cpu']:8.1f} s processor "
+                    f"{found['mb']:8.0f} MB",
+                    flush=True,
+                )
         for way, times in seen.items():
             if len(times) > 1:
                 (n, t), (m, u) = times[-2:]
-                print(f"{way}: exponent {math.log(u / t) / math.log(m / n):.2f} from {n:,} to {m:,} rows")
+                print(
+                    f"{way}: exponent {math.log(u / t) / math.log(m / n):.2f} from {n:,} to {m:,} rows"
+                )
 
 
 if __name__ == "__main__":

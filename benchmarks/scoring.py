@@ -40,7 +40,9 @@ def cases(n: int, first: int) -> list[dict[str, object]]:
 
 def ours(base_url: str, rows: list[dict[str, object]], folder: Path) -> None:
     client = Client(Profile(base_url=base_url, model="small"), concurrency=CONCURRENCY)
-    scores = evaluate(rows, metrics="context_recall", llm=client, store=folder / "scores.sqlite", progress=False)
+    scores = evaluate(
+        rows, metrics="context_recall", llm=client, store=folder / "scores.sqlite", progress=False
+    )
     assert (scores["context_recall"] == 1).all()
 
 
@@ -69,7 +71,9 @@ def ragas(base_url: str, rows: list[dict[str, object]], folder: Path) -> None:
 
 
 def timed(way: str, n: int) -> tuple[float, float]:
-    server = subprocess.Popen([sys.executable, "-c", ENDPOINT, "0"], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, "-c", ENDPOINT, "0"], stdout=subprocess.PIPE, text=True
+    )
     try:
         base_url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
         run = {"ragnb": ours, "ragas": ragas}[way]
@@ -93,7 +97,10 @@ def main() -> None:
     for _ in range(given.runs):
         for way, times in found.items():
             times.append(timed(way, given.cells))
-    names = {"ragas": "ragas abatch_score, nothing kept", "ragnb": "ragnb evaluate: kept, counted, resumable"}
+    names = {
+        "ragas": "ragas abatch_score, nothing kept",
+        "ragnb": "ragnb evaluate: kept, counted, resumable",
+    }
     print(f"context_recall, {given.cells} cells, one call each, best of {given.runs} in turn\n")
     print("| way | wall s | processor ms a cell |\n|---|---|---|")
     for way, times in found.items():

@@ -32,9 +32,24 @@ TABLES = ("score_tables/**/*.csv", "scores/*.csv", "tool_files/*[!d]")
 NORTHWIND = [("gpt_groundedness", 1, 5), ("gpt_relevance", 1, 5)]
 
 KEYS = (
-    "system", "slice", "group", "document", "doc_name", "metric", "gate", "rule", "label", "failure_mode", "judge",
-    "dimension", "measure", "band", "kind", "map", "way",
-)  # fmt: skip
+    "system",
+    "slice",
+    "group",
+    "document",
+    "doc_name",
+    "metric",
+    "gate",
+    "rule",
+    "label",
+    "failure_mode",
+    "judge",
+    "dimension",
+    "measure",
+    "band",
+    "kind",
+    "map",
+    "way",
+)
 
 Frames = dict[str, Any]
 Task = tuple[str, Callable[[], Frames]]
@@ -61,7 +76,10 @@ def scored(frame: pd.DataFrame, **options: Any) -> Frames:
     """Return means, the total by document and the diagnoses of one scores frame."""
     first = rn.weighted_means(frame, **options)["metric"].iloc[0]
     weights = {"metric_weights": {} if first == "weighted_score" else {first: 2.0}}
-    out = {"weighted_means": rn.weighted_means(frame, **options), "diagnose": rn.diagnose(frame, **options)}
+    out = {
+        "weighted_means": rn.weighted_means(frame, **options),
+        "diagnose": rn.diagnose(frame, **options),
+    }
     out["weighted"] = rn.weighted_means(frame, **options, **weights)
     if "doc_name" in frame and frame["doc_name"].nunique() > 1:
         out["by_document"] = rn.weighted_means(frame, by="doc_name", **options)
@@ -97,7 +115,10 @@ def tasks(data: Path) -> Iterator[Task]:
         yield f"scenario/{path.stem}", lambda path=path: sheet(path)
     for path in sorted(QUICKSTART.glob("scores*.csv")):
         metrics = [rn.Metric("support_lexical")]
-        yield f"quickstart/{path.stem}", lambda path=path, m=metrics: scored(rn.read_scores(path, metrics=m))
+        yield (
+            f"quickstart/{path.stem}",
+            lambda path=path, m=metrics: scored(rn.read_scores(path, metrics=m)),
+        )
     gold = QUICKSTART / "gold.json"
     for path in sorted(QUICKSTART.glob("traces.*.jsonl")):
         yield f"quickstart/{path.stem}", lambda path=path: labelled(path, gold)
@@ -106,11 +127,21 @@ def tasks(data: Path) -> Iterator[Task]:
         gold = path.parent / ("qaset_dupq.json" if "dupq" in path.name else "qaset.json")
         for containment in ("auto", "latin"):
             name = f"traces/{path.parent.name}/{path.name}/{containment}"
-            yield name, lambda p=path, g=gold, c=containment: labelled(p, g, containment=c, join="question")
-            yield f"{name}/assess", lambda p=path, g=gold, c=containment: sheet(p, gold=g, containment=c)
+            yield (
+                name,
+                lambda p=path, g=gold, c=containment: labelled(
+                    p, g, containment=c, join="question"
+                ),
+            )
+            yield (
+                f"{name}/assess",
+                lambda p=path, g=gold, c=containment: sheet(p, gold=g, containment=c),
+            )
     tables = [file for pattern in TABLES for file in sorted(data.glob(pattern))]
     for path in tables:
-        own = {"metrics": [rn.Metric(*row) for row in NORTHWIND]} if "northwind" in path.name else {}
+        own = (
+            {"metrics": [rn.Metric(*row) for row in NORTHWIND]} if "northwind" in path.name else {}
+        )
         name = str(path.relative_to(data))
         yield f"{name}/assess", lambda p=path, o=own: sheet(p, **o)
         yield name, lambda p=path, o=own: scored(rn.read_scores(p, **o), **o)
@@ -129,7 +160,9 @@ def snapshot(data: Path) -> dict[str, Any]:
                 warnings.simplefilter("ignore", UserWarning)
                 found = compute()
         except ValueError as error:
-            out[name] = {"refused": {"message": [str(error).replace(f"{data}/", "").splitlines()[0][:80]]}}
+            out[name] = {
+                "refused": {"message": [str(error).replace(f"{data}/", "").splitlines()[0][:80]]}
+            }
             continue
         for frame_name, frame in found.items():
             if frame is not None:
@@ -159,9 +192,13 @@ def differences(before: dict[str, Any], after: dict[str, Any], tolerance: float)
             continue
         old, new = (found[name].get("refused", found[name]) for found in (before, after))
         shared = [column for column in old if column in new]
-        first, second = (keyed(frame, [key for key in KEYS if key in shared]) for frame in (old, new))
+        first, second = (
+            keyed(frame, [key for key in KEYS if key in shared]) for frame in (old, new)
+        )
         if not first or not second:
-            first = second = {i: i for i in range(min(len(next(iter(f.values()), [])) for f in (old, new)))}
+            first = second = {
+                i: i for i in range(min(len(next(iter(f.values()), [])) for f in (old, new)))
+            }
         rows = [key for key in first if key in second]
         lost, made = len(first) - len(rows), len(second) - len(rows)
         if lost or made:
@@ -171,11 +208,15 @@ def differences(before: dict[str, Any], after: dict[str, Any], tolerance: float)
             changed = [(a, b) for a, b in pairs if moved(a, b, tolerance)]
             if changed:
                 a, b = changed[0]
-                yield f"{name}.{column}: {len(changed)} of {len(pairs)} moved, first {a!r} -> {b!r}"[:300]
+                yield f"{name}.{column}: {len(changed)} of {len(pairs)} moved, first {a!r} -> {b!r}"[
+                    :300
+                ]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", nargs="?", type=Path, help="where to write")
     parser.add_argument("--against", type=Path)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")

@@ -60,9 +60,13 @@ def made(rows: int, seed: int = 7) -> pl.DataFrame:
     doc[: len(DOCUMENTS)] = np.arange(len(DOCUMENTS))[:rows]
     columns = {name: rng.beta(*shape, rows).round(4) for name, shape in SHAPES.items()}
     gone = rng.random((len(METRICS), rows)) < 0.1
-    frame = pl.DataFrame({"sample_id": np.arange(rows), "doc_name": pl.Series(DOCUMENTS)[doc]} | columns)
+    frame = pl.DataFrame(
+        {"sample_id": np.arange(rows), "doc_name": pl.Series(DOCUMENTS)[doc]} | columns
+    )
     frame = frame.with_columns(pl.format("q{}", "sample_id").alias("sample_id"))
-    return frame.with_columns(pl.when(~pl.Series(gone[k])).then(pl.col(m)).alias(m) for k, m in enumerate(METRICS))
+    return frame.with_columns(
+        pl.when(~pl.Series(gone[k])).then(pl.col(m)).alias(m) for k, m in enumerate(METRICS)
+    )
 
 
 def loop(rows: list[dict]) -> dict[str, tuple[float, float, float, int]]:
@@ -139,7 +143,9 @@ def loop_diagnose(rows: list[dict]) -> dict[str, tuple[float, list[str]]]:
                 rises[name] += v * WEIGHTS[name] / bottom * (bars[name] - x)
     found = {}
     for name in fired:
-        worst = heapq.nsmallest(3, (row for row in rows if row[name] is not None), key=itemgetter(name))
+        worst = heapq.nsmallest(
+            3, (row for row in rows if row[name] is not None), key=itemgetter(name)
+        )
         found[name] = rises[name] / size, [row["sample_id"] for row in worst]
     return found
 
@@ -157,14 +163,19 @@ def in_turn(ways: Ways, runs: int) -> dict[str, tuple[float, float]]:
             call()
             taken[name].append((time.perf_counter() - wall, time.process_time() - cpu))
     gc.enable()
-    return {name: tuple(statistics.median(t) for t in zip(*times, strict=True)) for name, times in taken.items()}
+    return {
+        name: tuple(statistics.median(t) for t in zip(*times, strict=True))
+        for name, times in taken.items()
+    }
 
 
 def show(title: str, times: dict[str, tuple[float, float]], runs: int) -> None:
     """Print a table with ratios to the first way."""
     first = next(iter(times.values()))
     wide = max(map(len, times)) + 2
-    print(f"\n{title}: median of {runs}\n{'way':{wide}}{'wall ms':>11}{'CPU ms':>11}{'wall ×':>9}{'CPU ×':>9}")
+    print(
+        f"\n{title}: median of {runs}\n{'way':{wide}}{'wall ms':>11}{'CPU ms':>11}{'wall ×':>9}{'CPU ×':>9}"
+    )
     for name, (wall, cpu) in times.items():
         ratios = f"{first[0] / wall:9.2f}{first[1] / cpu:9.2f}"
         print(f"{name:{wide}}{1e3 * wall:11.2f}{1e3 * cpu:11.2f}{ratios}", flush=True)
@@ -198,18 +209,27 @@ def sections(rows: int, folder: Path, runs: int) -> None:
     ways |= {f"ragnb, {name}": lambda name=name: means(forms[name]) for name in engines}
     for name in engines:
         got = means(forms[name]).set_index("metric")[["value", "low", "high", "n"]]
-        assert np.allclose(got.loc[[*METRICS, "weighted_score"]], [*loop(dicts).values()], rtol=1e-9)
+        assert np.allclose(
+            got.loc[[*METRICS, "weighted_score"]], [*loop(dicts).values()], rtol=1e-9
+        )
     file = folder / f"{rows}.parquet"
-    ways["limit: columns from Parquet"] = lambda: pl.read_parquet(file, columns=["doc_name", *METRICS])
+    ways["limit: columns from Parquet"] = lambda: pl.read_parquet(
+        file, columns=["doc_name", *METRICS]
+    )
     if rows <= 10_000:
         ways |= rivals(dicts)
     show(f"Means, intervals, weighted score, {rows:,} rows", in_turn(ways, runs), runs)
     score = lambda name: rn.weighted_score(forms[name], metric_weights=WEIGHTS)  # noqa: E731
-    assert np.allclose(score("pandas").to_numpy(), np.array(loop_scores(dicts), dtype=float), equal_nan=True)
+    assert np.allclose(
+        score("pandas").to_numpy(), np.array(loop_scores(dicts), dtype=float), equal_nan=True
+    )
     ways = {"plain loop": lambda: loop_scores(dicts)}
     ways |= {f"ragnb, {name}": lambda name=name: score(name) for name in ("pandas", "Polars")}
     show(f"Column of weighted scores, {rows:,} rows", in_turn(ways, runs), runs)
-    diagnose = lambda name: rn.diagnose(forms[name], metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS)  # noqa: E731
+
+    def diagnose(name):
+        return rn.diagnose(forms[name], metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS)
+
     wanted = loop_diagnose(dicts)
     for row in diagnose("pandas").itertuples():
         cost, worst = wanted[row.metric]
@@ -217,27 +237,41 @@ def sections(rows: int, folder: Path, runs: int) -> None:
         assert [w["sample_id"] for w in row.worst] == worst
     ways = {"heapq loop": lambda: loop_diagnose(dicts)}
     ways |= {f"ragnb, {name}": lambda name=name: diagnose(name) for name in ("pandas", "Polars")}
-    show(f"Diagnoses, {rows:,} rows, {len(wanted)} metrics past their bar", in_turn(ways, runs), runs)
+    show(
+        f"Diagnoses, {rows:,} rows, {len(wanted)} metrics past their bar", in_turn(ways, runs), runs
+    )
     cells = rn.moments(forms["pandas"])
     again = {
         "plain loop": lambda: loop(dicts),
         "ragnb": lambda: cells.means(metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS),
     }
-    show(f"Means for other weights, {rows:,} rows, {cells.cells.size:,} cells", in_turn(again, runs), runs)
+    show(
+        f"Means for other weights, {rows:,} rows, {cells.cells.size:,} cells",
+        in_turn(again, runs),
+        runs,
+    )
 
 
 def rivals(dicts: list[dict]) -> Ways:
     """Evaluation tools that average scores (no interval, no weights), where they are installed."""
-    plain = [{name: math.nan if row[name] is None else row[name] for name in METRICS} for row in dicts]
+    plain = [
+        {name: math.nan if row[name] is None else row[name] for name in METRICS} for row in dicts
+    ]
     ways: Ways = {}
     if installed("ragas"):
         from ragas.callbacks import ChainRun
         from ragas.dataset_schema import EvaluationDataset, EvaluationResult, SingleTurnSample
 
-        dataset = EvaluationDataset([SingleTurnSample(user_input=row["sample_id"]) for row in dicts])
-        run = {"": ChainRun(run_id="", parent_run_id=None, name="evaluation", inputs={}, metadata={})}
+        dataset = EvaluationDataset(
+            [SingleTurnSample(user_input=row["sample_id"]) for row in dicts]
+        )
+        run = {
+            "": ChainRun(run_id="", parent_run_id=None, name="evaluation", inputs={}, metadata={})
+        }
         result = EvaluationResult(plain, dataset, ragas_traces=run)
-        ways["ragas EvaluationResult (means only)"] = lambda: EvaluationResult(plain, dataset, ragas_traces=run)
+        ways["ragas EvaluationResult (means only)"] = lambda: EvaluationResult(
+            plain, dataset, ragas_traces=run
+        )
         ways["ragas to_pandas().mean()"] = lambda: result.to_pandas()[METRICS].mean()
     if installed("mlflow"):
         from mlflow.entities import Feedback
@@ -245,9 +279,13 @@ def rivals(dicts: list[dict]) -> Ways:
         from mlflow.genai.scorers.aggregation import compute_aggregated_metrics
 
         item = EvalItem(request_id="", inputs={}, outputs=None, expectations={})
-        told = [[Feedback(name=name, value=x) for name, x in row.items() if x == x] for row in plain]
+        told = [
+            [Feedback(name=name, value=x) for name, x in row.items() if x == x] for row in plain
+        ]
         results = [EvalResult(eval_item=item, assessments=feedback) for feedback in told]
-        ways["MLflow aggregated metrics (means only)"] = lambda: compute_aggregated_metrics(results, [])
+        ways["MLflow aggregated metrics (means only)"] = lambda: compute_aggregated_metrics(
+            results, []
+        )
     return ways
 
 
@@ -265,7 +303,9 @@ def bootstraps(rows: int, small: int, runs: int) -> None:
     draw = {"n_resamples": 2_000, "method": "percentile", "random_state": np.random.default_rng(7)}
 
     def scipy_way(values: np.ndarray) -> Callable[[], Any]:
-        return lambda: scipy_stats.bootstrap((values,), np.mean, batch=max(1, 4_000_000 // len(values)), **draw)
+        return lambda: scipy_stats.bootstrap(
+            (values,), np.mean, batch=max(1, 4_000_000 // len(values)), **draw
+        )
 
     cells = rn.moments(scores)
     ways: Ways = {
@@ -273,11 +313,15 @@ def bootstraps(rows: int, small: int, runs: int) -> None:
             metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS
         )
     }
-    ways["ragnb, bootstrap of moments"] = lambda: cells.bootstrap(metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS)
+    ways["ragnb, bootstrap of moments"] = lambda: cells.bootstrap(
+        metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS
+    )
     times = in_turn(ways, runs)
     wall, cpu = time.perf_counter(), time.process_time()
     scipy_way(x)()
-    times = {"scipy, one metric, once": (time.perf_counter() - wall, time.process_time() - cpu)} | times
+    times = {
+        "scipy, one metric, once": (time.perf_counter() - wall, time.process_time() - cpu)
+    } | times
     show(f"Bootstrap, 2,000 resamples, {rows:,} rows", times, runs)
     few = made(small)
     y = few["faithfulness"].drop_nulls().to_numpy()
@@ -296,24 +340,31 @@ def hundred(folder: Path, runs: int) -> None:
     """Every public function that takes rows, on 100 rows of pandas and on the quickstart's files."""
     frame = frames(100, folder)["pandas"]
     start = ROOT / "data" / "quickstart"
-    traces, gold = readers.read_traces(start / "traces.strong.jsonl"), readers.read_gold(start / "gold.json")
+    traces, gold = (
+        readers.read_traces(start / "traces.strong.jsonl"),
+        readers.read_gold(start / "gold.json"),
+    )
     labelled = rn.label_traces(traces, gold=gold).head(100)
     table, cells = means(frame), rn.moments(frame)
     ways: Ways = {
-        "weighted_means": lambda: means(frame), "moments": lambda: rn.moments(frame),
-        "Moments.means": lambda: cells.means(metric_weights=WEIGHTS), "Moments.merge": lambda: cells.merge(cells),
+        "weighted_means": lambda: means(frame),
+        "moments": lambda: rn.moments(frame),
+        "Moments.means": lambda: cells.means(metric_weights=WEIGHTS),
+        "Moments.merge": lambda: cells.merge(cells),
         "weighted_score": lambda: rn.weighted_score(frame, metric_weights=WEIGHTS),
         "weigh": lambda: rn.weigh(frame, metric_weights=WEIGHTS),
-        "diagnose": lambda: rn.diagnose(frame), "failure_modes": lambda: rn.failure_modes(frame),
+        "diagnose": lambda: rn.diagnose(frame),
+        "failure_modes": lambda: rn.failure_modes(frame),
         "diagnostics.failure_summary": lambda: diagnostics.failure_summary(frame),
-        "check_gates": lambda: rn.check_gates(table), "assess": lambda: rn.assess(frame),
+        "check_gates": lambda: rn.check_gates(table),
+        "assess": lambda: rn.assess(frame),
         "refusal_metrics": lambda: rn.refusal_metrics(labelled),
         "label_traces": lambda: rn.label_traces(traces.head(100), gold=gold),
         "read_gold": lambda: rn.read_gold(start / "gold.json"),
         "read_traces": lambda: rn.read_traces(start / "traces.strong.jsonl"),
         "read_scores": lambda: rn.read_scores(start / "scores_simulated.csv"),
         "Moments.bootstrap (2,000 resamples)": lambda: cells.bootstrap(metric_weights=WEIGHTS),
-    }  # fmt: skip
+    }
     times = in_turn(ways, max(runs, 21))
     print(f"\n100 rows of pandas, median of {max(runs, 21)}: ms of wall time (processor time)")
     for name, (wall, cpu) in sorted(times.items(), key=lambda item: -item[1][1]):
@@ -328,17 +379,24 @@ def importing(runs: int) -> None:
     for _ in range(runs):
         for name, line in (("without", base), ("with", f"{base}, ragnb")):
             got = subprocess.run(
-                [sys.executable, "-c", f"{line}; {code}"], capture_output=True, text=True, check=True
+                [sys.executable, "-c", f"{line}; {code}"],
+                capture_output=True,
+                text=True,
+                check=True,
             )
             taken[name].append(float(got.stdout))
     without, own = (statistics.median(taken[name]) for name in ("without", "with"))
-    print(f"\nimport ragnb: {own - without:.2f} s of processor time over {without:.2f} s of packages, {runs} runs")
+    print(
+        f"\nimport ragnb: {own - without:.2f} s of processor time over {without:.2f} s of packages, {runs} runs"
+    )
 
 
 CHILDREN: dict[str, Callable[[str], Any]] = {
     "ragnb, Parquet": lambda glob: means(pl.scan_parquet(glob)),
     "ragnb, pandas": lambda glob: means(pl.read_parquet(glob).to_pandas()),
-    "limit: columns from Parquet": lambda glob: pl.read_parquet(glob, columns=["doc_name", *METRICS]),
+    "limit: columns from Parquet": lambda glob: pl.read_parquet(
+        glob, columns=["doc_name", *METRICS]
+    ),
 }
 
 
@@ -348,7 +406,12 @@ def peak() -> float:
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (
-        int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+        int(
+            next(
+                line for line in status.read_text().splitlines() if line.startswith("VmHWM")
+            ).split()[1]
+        )
+        / 1024
     )
 
 
@@ -364,7 +427,9 @@ def growth(sizes: list[int], folder: Path) -> None:
     """Time, memory and the exponent of growth, each in its own process."""
     for size in sizes:
         for part in range(max(size // 1_000_000, 1)):
-            made(min(size, 1_000_000), seed=part).write_parquet(folder / f"grow-{size}-{part:02d}.parquet")
+            made(min(size, 1_000_000), seed=part).write_parquet(
+                folder / f"grow-{size}-{part:02d}.parquet"
+            )
     head = f"{'rows':>12}{'wall ms':>11}{'CPU ms':>11}{'peak MB':>9}{'MB over imports':>17}"
     print(f"\nGrowth, one process each, medians of 7 (of 3 from 10⁷ rows)\n{'way':30}{head}")
     for way in CHILDREN:
@@ -372,7 +437,9 @@ def growth(sizes: list[int], folder: Path) -> None:
         for size in sizes:
             files = [str(folder / f"grow-{n}-*.parquet") for n in (sizes[0], size)]
             runs = "3" if size >= 10_000_000 else "7"
-            got = json.loads(subprocess.check_output([sys.executable, __file__, "--child", way, *files, runs]))
+            got = json.loads(
+                subprocess.check_output([sys.executable, __file__, "--child", way, *files, runs])
+            )
             taken.append(got["cpu"])
             row = f"{size:12,}{1e3 * got['wall']:11.1f}{1e3 * got['cpu']:11.1f}{got['peak']:9.0f}"
             print(f"{way:30}{row}{got['peak'] - got['before']:17.0f}", flush=True)
@@ -382,8 +449,12 @@ def growth(sizes: list[int], folder: Path) -> None:
 
 def main() -> None:
     """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--quick", action="store_true", help="up to 10⁵ rows, three runs: a minute")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "--quick", action="store_true", help="up to 10⁵ rows, three runs: a minute"
+    )
     options.add_argument("--runs", type=int, default=None, help="7, or 3 with --quick")
     options.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     given = options.parse_args()

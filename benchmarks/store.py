@@ -52,13 +52,17 @@ asyncio.run(main())
 
 def timed(cells: int, seconds: float, folder: Path, way: str) -> tuple[float, float]:
     """Wall and processor seconds of a run against an endpoint that answers after some seconds."""
-    server = subprocess.Popen([sys.executable, "-c", SERVER, str(seconds)], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(seconds)], stdout=subprocess.PIPE, text=True
+    )
     try:
         base_url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
         client = Client(Profile(base_url=base_url, model="small"), concurrency=CONCURRENCY)
         run = ours if way == "ragnb" else bare
         with Store(folder / f"{way}{seconds}{time.time()}.sqlite") as store:
-            run(client, [cell(-1 - i) for i in range(CONCURRENCY)], store)  # imports and first connections
+            run(
+                client, [cell(-1 - i) for i in range(CONCURRENCY)], store
+            )  # imports and first connections
             wall, processor = time.perf_counter(), time.process_time()
             run(client, [cell(i) for i in range(cells)], store)
             return time.perf_counter() - wall, time.process_time() - processor
@@ -87,12 +91,16 @@ def bare(client: Client, cells: list[Cell], store: Store) -> None:
 
     async def all_of_them() -> None:
         places = asyncio.Semaphore(CONCURRENCY)
-        async with openai.AsyncOpenAI(api_key="none", base_url=client.profile.base_url, max_retries=0) as sdk:
+        async with openai.AsyncOpenAI(
+            api_key="none", base_url=client.profile.base_url, max_retries=0
+        ) as sdk:
 
             async def one(cell: Cell) -> str:
                 async with places:
                     said = [{"role": "user", "content": cell.inputs["text"]}]
-                    got = await sdk.chat.completions.create(model="small", messages=said, temperature=0)
+                    got = await sdk.chat.completions.create(
+                        model="small", messages=said, temperature=0
+                    )
                     return got.choices[0].message.content
 
             await asyncio.gather(*map(one, cells))
@@ -109,7 +117,9 @@ def main() -> None:
     n = given.cells
     with tempfile.TemporaryDirectory() as folder:
         print(f"{n} cells, {CONCURRENCY} at a time, best of {given.runs} in turn\n")
-        print("| endpoint answers | way | wall s | processor ms a cell | share of ideal throughput |")
+        print(
+            "| endpoint answers | way | wall s | processor ms a cell | share of ideal throughput |"
+        )
         print("|---|---|---|---|---|")
         for seconds in (0.0, 0.2):
             found: dict[str, list[tuple[float, float]]] = {"bare": [], "ragnb": []}
@@ -119,14 +129,20 @@ def main() -> None:
             for way, times in found.items():
                 wall, processor = min(t[0] for t in times), min(t[1] for t in times)
                 ideal = f"{-(-n // CONCURRENCY) * seconds / wall:.1%}" if seconds else "—"
-                name = "ragnb: kept, counted, resumable" if way == "ragnb" else "openai SDK alone, nothing kept"
+                name = (
+                    "ragnb: kept, counted, resumable"
+                    if way == "ragnb"
+                    else "openai SDK alone, nothing kept"
+                )
                 when = f"after {seconds * 1000:.0f} ms" if seconds else "at once"
                 print(f"| {when} | {name} | {wall:.2f} | {1000 * processor / n:.2f} | {ideal} |")
     if given.kills:
         with tempfile.TemporaryDirectory() as folder:
             begun = time.monotonic()
             found = check(given.kills, Path(folder))
-            print(f"\nkill -9 at random moments, {time.monotonic() - begun:.0f} s: {json.dumps(found)}")
+            print(
+                f"\nkill -9 at random moments, {time.monotonic() - begun:.0f} s: {json.dumps(found)}"
+            )
 
 
 if __name__ == "__main__":

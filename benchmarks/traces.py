@@ -43,13 +43,27 @@ def write(folder: Path, lines: int, questions: int = 2_000) -> None:
     for i in range(questions):
         doc, asked = f"doc_{i % 100}.pdf", rng.random() < 0.8
         ids = [f"{doc}#page={rng.randrange(9)}" for _ in range(2)]
-        gold.append({"qid": f"q{i}", "q": f"What {' '.join(rng.choices(WORDS, k=10))} {i}?", "doc_name": doc})
+        gold.append(
+            {
+                "qid": f"q{i}",
+                "q": f"What {' '.join(rng.choices(WORDS, k=10))} {i}?",
+                "doc_name": doc,
+            }
+        )
         gold[-1] |= {"answerable": asked, "gold_ids": ids if asked else []}
         gold[-1] |= {"gold_claim": " ".join(rng.choices(WORDS, k=12)) if asked else None}
     (folder / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
-    rows = [json.dumps(_trace(rng, gold[i % questions], i // questions), ensure_ascii=False) for i in range(lines)]
+    rows = [
+        json.dumps(_trace(rng, gold[i % questions], i // questions), ensure_ascii=False)
+        for i in range(lines)
+    ]
     (folder / "traces.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    for at, bad in ((50, "{bad"), (lines // 2, "[]"), (lines - 9, '{"q": '), (500, '{"q": "\\ud800"}')):
+    for at, bad in (
+        (50, "{bad"),
+        (lines // 2, "[]"),
+        (lines - 9, '{"q": '),
+        (500, '{"q": "\\ud800"}'),
+    ):
         rows[at] = bad
     (folder / "dirty.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
@@ -59,8 +73,20 @@ def _trace(rng: random.Random, gold: dict, system: int) -> dict:
     draw = rng.random()
     answer = ". ".join("- " + " ".join(rng.choices(WORDS, k=30)) for _ in range(2))
     answer += f"\n- citations: [{chunks[0]['id']}, {chunks[1]['id']}]" if draw > 0.35 else ""
-    answer = "Not in context" if draw < 0.15 else "I'm sorry, the passages do not say." if draw < 0.25 else answer
-    row = {"ts": 1723129647 + system, "qid": gold["qid"], "q": gold["q"], "chunks": chunks, "answer": answer}
+    answer = (
+        "Not in context"
+        if draw < 0.15
+        else "I'm sorry, the passages do not say."
+        if draw < 0.25
+        else answer
+    )
+    row = {
+        "ts": 1723129647 + system,
+        "qid": gold["qid"],
+        "q": gold["q"],
+        "chunks": chunks,
+        "answer": answer,
+    }
     return row | {"ok": True, "system": f"s{system}"}
 
 
@@ -69,7 +95,10 @@ def nfc(text: str) -> str:
 
 
 CITED = re.compile(r"citations\s*[:：]\s*\[([^\[\]]*)(\]?)([^\[\]\n]*\]?)", re.IGNORECASE)
-PHRASE, QUOTED = re.compile(r"[a-z0-9][a-z0-9\-\s]{4,}"), re.compile(r"""^(?:"(.*)"|'(.*)'|`(.*)`)$""", re.DOTALL)
+PHRASE, QUOTED = (
+    re.compile(r"[a-z0-9][a-z0-9\-\s]{4,}"),
+    re.compile(r"""^(?:"(.*)"|'(.*)'|`(.*)`)$""", re.DOTALL),
+)
 REFUSAL, PARTING = re.compile(PATTERNS[0], re.IGNORECASE), re.compile(r"[\s，,]+")
 Result = dict[str, tuple[float, int, float, float]]
 
@@ -94,7 +123,11 @@ def gold_of(folder: Path) -> dict[str, dict]:
         claim = nfc(row["gold_claim"] or "").strip().lower()
         phrases = list(dict.fromkeys(p.strip() for p in PHRASE.findall(claim)))
         own = claim if claim and (not phrases or not claim.isascii()) else None
-        gold[row["qid"]] = row | {"wanted": {nfc(i) for i in row["gold_ids"]}, "phrases": phrases, "own": own}
+        gold[row["qid"]] = row | {
+            "wanted": {nfc(i) for i in row["gold_ids"]},
+            "phrases": phrases,
+            "own": own,
+        }
     return gold
 
 
@@ -119,7 +152,14 @@ def label(row: dict, gold: dict) -> None:
         if word == "ANS_NO_HIT":
             miss = "retrieved, not cited" if rank else "not retrieved"
         share = len(wanted.intersection(found)) / len(wanted)
-        rates = (none if refused else hit, refused, none, hit and not refused, held and not refused, compliant)
+        rates = (
+            none if refused else hit,
+            refused,
+            none,
+            hit and not refused,
+            held and not refused,
+            compliant,
+        )
         rates += (rank > 0, share, 1 / rank if rank else 0.0)
     else:
         word = "REFUSAL_OK" if refused else "HALLUCINATION"
@@ -130,10 +170,18 @@ def label(row: dict, gold: dict) -> None:
     row["contained"], row["compliant"], row["label"], row["miss"] = held, compliant, word, miss
     row["citations_predicted"], row["citations_flagged"] = ids, flagged
     row |= zip(ORDER, rates, strict=True)
-    row |= zip(STATUSES, ["ok" if value == value else "not_applicable" for value in rates], strict=True)
+    row |= zip(
+        STATUSES, ["ok" if value == value else "not_applicable" for value in rates], strict=True
+    )
 
 
-ORDER = ("answer_precision", "over_refusal", "under_refusal", "citation_hit_rate", "claim_containment")
+ORDER = (
+    "answer_precision",
+    "over_refusal",
+    "under_refusal",
+    "citation_hit_rate",
+    "claim_containment",
+)
 ORDER += ("compliance", "retrieval_hit", "retrieval_recall", "reciprocal_rank")
 STATUSES = [f"{rate}__status" for rate in ORDER]
 
@@ -192,7 +240,11 @@ def mean(rows: list[dict], rate: str) -> tuple[float, int, float, float]:
 def ours(folder: Path, name: str, engine: str) -> Result:
     """Read, label, average with clustered intervals."""
     path = folder / name
-    traces = pl.read_ndjson(path, infer_schema_length=None) if engine == "polars" else rn.read_traces(path)
+    traces = (
+        pl.read_ndjson(path, infer_schema_length=None)
+        if engine == "polars"
+        else rn.read_traces(path)
+    )
     labelled = rn.label_traces(traces, gold=rn.read_gold(folder / "gold.json"), patterns=PATTERNS)
     means = rn.refusal_metrics(labelled)
     return {row.metric: (row.numerator, row.n, row.low, row.high) for row in means.itertuples()}
@@ -230,7 +282,9 @@ def _compare(file: str, ways: dict, runs: int) -> None:
             wall, cpu = time.perf_counter(), time.process_time()
             call()
             times[way].append((time.perf_counter() - wall, time.process_time() - cpu))
-    print(f"\n{file}: median of {runs} runs\n{'way':16}{'wall s':>9}{'CPU s':>9}{'wall ×':>9}{'CPU ×':>9}")
+    print(
+        f"\n{file}: median of {runs} runs\n{'way':16}{'wall s':>9}{'CPU s':>9}{'wall ×':>9}{'CPU ×':>9}"
+    )
     base = [statistics.median(column) for column in zip(*times["plain loop"], strict=True)]
     for way, taken in times.items():
         wall, cpu = (statistics.median(column) for column in zip(*taken, strict=True))

@@ -26,9 +26,13 @@ html_css_files = ["site.css"]
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_sidebars = {
     "**": [
-        "sidebar/brand.html", "sidebar/search.html", "language.html", "sidebar/scroll-start.html",
-        "sidebar/navigation.html", "sidebar/scroll-end.html",
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "language.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
     ]
-}  # fmt: skip
+}
 templates_path = ["templates"]
 pygments_dark_style = "github-dark"

@@ -14,7 +14,9 @@ __version__ = "0.1.0"
 
 # One list of public names: the stub that type checkers read.
 _STUB = files("ragnb").joinpath("__init__.pyi").read_text(encoding="utf-8")
-_ROOM_OF = {name: room for room, name in re.findall(r"(?m)^from ragnb\.(\w+) import (\w+) as \2$", _STUB)}
+_ROOM_OF = {
+    name: room for room, name in re.findall(r"(?m)^from ragnb\.(\w+) import (\w+) as \2$", _STUB)
+}
 
 _ROOMS = ("plots", "stats", "widgets")
 

@@ -49,7 +49,12 @@ def near_names(name: str, choices: Iterable[str], most: int = 3, least: float = 
     from rapidfuzz import fuzz, process, utils
 
     near = process.extract(
-        name, list(choices), scorer=fuzz.ratio, processor=utils.default_process, limit=most, score_cutoff=least
+        name,
+        list(choices),
+        scorer=fuzz.ratio,
+        processor=utils.default_process,
+        limit=most,
+        score_cutoff=least,
     )
     return [str(choice) for choice, _, _ in near]
 
@@ -79,7 +84,9 @@ def not_a_frame(value: object, reader: str) -> RagnbError:
     if isinstance(value, str | PathLike):
         name = repr(str(value))
         return RagnbError(f"{name} is not a data frame; read the file first: {reader}({name})")
-    return RagnbError(f"{type(value).__name__} is not a data frame; pass one, or read the file with {reader}")
+    return RagnbError(
+        f"{type(value).__name__} is not a data frame; pass one, or read the file with {reader}"
+    )
 
 
 def place(file: object = None, line: int | None = None, key: str | None = None) -> str:
@@ -176,7 +183,9 @@ def need_package(name: str, extra: str) -> None:
 
 
 def _not_installed(module: str, extra: str) -> MissingExtraError:
-    return MissingExtraError(f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"')
+    return MissingExtraError(
+        f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"'
+    )
 
 
 def need_whole(name: str, value: Any) -> None:

@@ -48,12 +48,19 @@ def matched(path: str | os.PathLike[str]) -> list[Path]:
     if not is_pattern(path):
         return [Path(path)]
     if os.path.isdir(path):
-        found = [entry for entry in Path(path).iterdir() if entry.name.lower().endswith(DATA_SUFFIXES)]
+        found = [
+            entry for entry in Path(path).iterdir() if entry.name.lower().endswith(DATA_SUFFIXES)
+        ]
     else:
         home = next((one for one in Path(path).parents if one.is_dir()), Path())
         rest = os.path.relpath(path, home)
-        found = [Path(name) for name in glob.glob(os.path.join(glob.escape(str(home)), rest), recursive=True)]
-    return sorted(one for one in found if one.is_file() and not one.name.startswith(("_", ".", "~$")))
+        found = [
+            Path(name)
+            for name in glob.glob(os.path.join(glob.escape(str(home)), rest), recursive=True)
+        ]
+    return sorted(
+        one for one in found if one.is_file() and not one.name.startswith(("_", ".", "~$"))
+    )
 
 
 def patterns_of(file: Path) -> Callable[..., re.Pattern[str]]:

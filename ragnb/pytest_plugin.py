@@ -47,9 +47,13 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     if not isinstance(result, Assessment):
         given = Scenario.without_files() if scenario is None else scenario
         given = load_scenario(given) if isinstance(given, str | Path) else given
-        sheet = assess(result, **{key: getattr(given, key) for key in given.model_fields_set - {*SOURCES}})
-    told = {kind: "\n".join(f"{title}: {words}" for title, one, words in _cases(sheet) if one == kind)
-            for kind in ("failure", "skipped")}  # fmt: skip
+        sheet = assess(
+            result, **{key: getattr(given, key) for key in given.model_fields_set - {*SOURCES}}
+        )
+    told = {
+        kind: "\n".join(f"{title}: {words}" for title, one, words in _cases(sheet) if one == kind)
+        for kind in ("failure", "skipped")
+    }
     if told["failure"]:
         raise AssertionError(told["failure"])  # an assert would be left out by python -O
     if told["skipped"]:
@@ -74,7 +78,9 @@ def _cases(sheet: Assessment) -> list[tuple[str, str, str]]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
     words = "a scenario whose gates are tests, one each; may be given several times"
-    parser.getgroup("ragnb").addoption(_OPTION, action="append", default=[], metavar="FILE", help=words)
+    parser.getgroup("ragnb").addoption(
+        _OPTION, action="append", default=[], metavar="FILE", help=words
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,8 +90,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return the collector of a scenario that the option names."""
-    named = [parent.config.invocation_params.dir / name for name in parent.config.getoption(_OPTION)]
-    return _Gates.from_parent(parent, path=file_path) if file_path in [*map(Path.resolve, named)] else None
+    named = [
+        parent.config.invocation_params.dir / name for name in parent.config.getoption(_OPTION)
+    ]
+    return (
+        _Gates.from_parent(parent, path=file_path)
+        if file_path in [*map(Path.resolve, named)]
+        else None
+    )
 
 
 class _Gates(pytest.File):
@@ -121,8 +133,12 @@ def ragnb_assess(request: pytest.FixtureRequest) -> Callable[..., Assessment]:
 
     def of(source: Any = None, **settings: Any) -> Assessment:
         if source is None and len(named) != 1:
-            pytest.fail(f"{_OPTION} names {len(named)} scenarios; name one, or write ragnb_assess('mine.yaml')")
+            pytest.fail(
+                f"{_OPTION} names {len(named)} scenarios; name one, or write ragnb_assess('mine.yaml')"
+            )
         path = request.config.invocation_params.dir / named[0] if source is None else source
-        return assess(path, **settings) if settings or source is not None else _sheet(path.resolve())
+        return (
+            assess(path, **settings) if settings or source is not None else _sheet(path.resolve())
+        )
 
     return of

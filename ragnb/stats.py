@@ -15,22 +15,68 @@ import numpy.typing as npt
 from ragnb.errors import RagnbError, unknown
 
 __all__ = [
-    "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "balanced_order", "best_constant", "bias",
-    "binomial_power", "chance_floor", "clustered_mean", "contrast", "design_effect", "draw_test",
-    "fit_map", "flip_probability", "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se",
-    "kendall", "kendall_of_means", "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed",
-    "leave_one_out", "limits_of_agreement", "mae", "mean_interval", "p_above", "pooled_variance",
-    "ppi_jackknife", "quadratic_kappa", "questions_to_decide", "recalibrate", "resampled_means", "round_half_up",
-    "sample_size_exact", "sample_size_normal", "side_is_settled", "slope_on_mean", "stratified_mean",
-    "stratified_se", "t_quantile", "unseen_failures", "widening", "wilson", "wilson_size", "within",
+    "MAPS",
+    "Corrected",
+    "Estimate",
+    "LabelsNeeded",
+    "anova_icc",
+    "balanced_order",
+    "best_constant",
+    "bias",
+    "binomial_power",
+    "chance_floor",
+    "clustered_mean",
+    "contrast",
+    "design_effect",
+    "draw_test",
+    "fit_map",
+    "flip_probability",
+    "grouped_folds",
+    "holm",
+    "human_ceiling",
+    "jackknife",
+    "jackknife_se",
+    "kendall",
+    "kendall_of_means",
+    "kendall_within",
+    "kish",
+    "krippendorff_alpha",
+    "label_budget",
+    "labels_needed",
+    "leave_one_out",
+    "limits_of_agreement",
+    "mae",
+    "mean_interval",
+    "p_above",
+    "pooled_variance",
+    "ppi_jackknife",
+    "quadratic_kappa",
+    "questions_to_decide",
+    "recalibrate",
+    "resampled_means",
+    "round_half_up",
+    "sample_size_exact",
+    "sample_size_normal",
+    "side_is_settled",
+    "slope_on_mean",
+    "stratified_mean",
+    "stratified_se",
+    "t_quantile",
+    "unseen_failures",
+    "widening",
+    "wilson",
+    "wilson_size",
+    "within",
     "within_share",
-]  # fmt: skip
+]
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Values = npt.ArrayLike
-Labels = npt.ArrayLike | None  # also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction)
+Labels = (
+    npt.ArrayLike | None
+)  # also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction)
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding error: the values are identical
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
 _FEW = 5  # clusters: with so few, identical scores carry no more information than the clusters do
@@ -110,15 +156,25 @@ def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
     z2n = z**2 / n
     centre = (p + z2n / 2) / (1 + z2n)
     half = z * np.sqrt(np.maximum(p * (1 - p) / n + z2n / (4 * n), 0.0)) / (1 + z2n)
-    low = np.where(p == 0, 0.0, np.clip(centre - half, 0.0, 1.0))  # rounding leaves 1e-17 of the difference
+    low = np.where(
+        p == 0, 0.0, np.clip(centre - half, 0.0, 1.0)
+    )  # rounding leaves 1e-17 of the difference
     high = np.where(p == 1, 1.0, np.clip(centre + half, 0.0, 1.0))
     return low, high
 
 
 def mean_interval(
-    value: Any, se: Any, g_eff: Any, n_kish: Any, ranges: tuple[Any, Any], *, binary: Any = False,
-    level: Any = 0.95, df: Array | None = None, fraction: Any = None,
-) -> tuple[Array, Array]:  # fmt: skip
+    value: Any,
+    se: Any,
+    g_eff: Any,
+    n_kish: Any,
+    ranges: tuple[Any, Any],
+    *,
+    binary: Any = False,
+    level: Any = 0.95,
+    df: Array | None = None,
+    fraction: Any = None,
+) -> tuple[Array, Array]:
     """Return the interval of a clustered mean.
 
     Parameters
@@ -183,7 +239,9 @@ def mean_interval(
         fewest = np.minimum(n_kish, g_eff)
         n = np.where(varies, p * (1 - p) / s2, n_kish if df is not None else fewest)
         if df is None:
-            few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # identical 0/1 clusters count as 0/1 rows
+            few = g_eff < _FEW + np.where(
+                binary, -1e-9, 1e-9
+            )  # identical 0/1 clusters count as 0/1 rows
             n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
             # Fewer degrees of freedom where the clusters' sums are skewed: see Notes
             r, shrink = np.minimum(g_eff / n, 1.0), t**2 / n
@@ -210,7 +268,13 @@ def widening(fraction: float, df: float, *, level: float = 0.95) -> float:
 
 
 def resampled_means(
-    sizes: npt.NDArray[np.int64], weights: Array, sums: Array, variances: Array, *, resamples: int, seed: int
+    sizes: npt.NDArray[np.int64],
+    weights: Array,
+    sums: Array,
+    variances: Array,
+    *,
+    resamples: int,
+    seed: int,
 ) -> Array:
     """Return bootstrap means: units drawn with replacement, as many as there are.
 
@@ -249,8 +313,14 @@ def resampled_means(
         if total > units:  # multinomial; drawn one by one where that is faster
             drawn = rng.multinomial(total, sizes / total, size=len(part)).astype(float)
         else:
-            picked = rng.integers(0, units, (len(part), total)) + units * np.arange(len(part))[:, None]
-            drawn = np.bincount(picked.ravel(), minlength=len(part) * units).reshape(-1, units).astype(float)
+            picked = (
+                rng.integers(0, units, (len(part), total)) + units * np.arange(len(part))[:, None]
+            )
+            drawn = (
+                np.bincount(picked.ravel(), minlength=len(part) * units)
+                .reshape(-1, units)
+                .astype(float)
+            )
         bottom, top = drawn @ weights, drawn @ sums
         if variances.any():
             top += np.sqrt(drawn @ variances) * rng.standard_normal(part.shape)
@@ -310,14 +380,19 @@ class Rows(NamedTuple):
         """Return the sums of columns by cluster."""
         return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
 
-    def jackknife(self, statistic: Callable[[Array], Array], *columns: Array, **options: Any) -> Estimate:
+    def jackknife(
+        self, statistic: Callable[[Array], Array], *columns: Array, **options: Any
+    ) -> Estimate:
         """Return the jackknife of a function of the sums of columns; `options` are those of `jackknife`."""
         sizes = self.sums(np.ones(len(self.code)))[:, 0]
         return jackknife(statistic, self.sums(*columns), sizes, times=self.times, **options)
 
 
 def complete_rows(
-    columns: Sequence[Values], clusters: Labels = None, counts: Labels = None, weights: Labels = None
+    columns: Sequence[Values],
+    clusters: Labels = None,
+    counts: Labels = None,
+    weights: Labels = None,
 ) -> Rows:
     """Return the rows that have every value and a weight above 0, with what each represents.
 
@@ -339,8 +414,14 @@ def complete_rows(
         )
     weight = np.ones(len(first)) if weights is None else np.asarray(weights, dtype=float)
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
-    code, size, one = packed(cluster_codes(clusters, len(first))[kept]), size[kept], np.ones(int(kept.sum()))
-    inside, times = (one, size) if clusters is None else (size, np.ones(int(code.max(initial=-1)) + 1))
+    code, size, one = (
+        packed(cluster_codes(clusters, len(first))[kept]),
+        size[kept],
+        np.ones(int(kept.sum())),
+    )
+    inside, times = (
+        (one, size) if clusters is None else (size, np.ones(int(code.max(initial=-1)) + 1))
+    )
     return Rows([column[kept] for column in values], code, inside, times, weight[kept], kept)
 
 
@@ -355,9 +436,13 @@ def checked(*columns: Values) -> list[Array]:
     values = [np.asarray(column, dtype=float) for column in columns]
     first, last = values[0], values[-1]
     if first.shape != last.shape or first.ndim != 1:
-        raise RagnbError(f"judge has shape {first.shape}, human {last.shape}; give one value per row in both")
+        raise RagnbError(
+            f"judge has shape {first.shape}, human {last.shape}; give one value per row in both"
+        )
     if any(np.isinf(column).any() for column in values):
-        raise RagnbError("judge or human holds an infinite value; a rating is a finite number or missing")
+        raise RagnbError(
+            "judge or human holds an infinite value; a rating is a finite number or missing"
+        )
     return values
 
 
@@ -373,7 +458,9 @@ def cluster_codes(clusters: Labels, n: int) -> Codes:
         return np.arange(n)
     names = np.asarray(clusters)
     if len(names) != n:
-        raise RagnbError(f"clusters has {len(names)} rows, the values have {n}; give one cluster per row")
+        raise RagnbError(
+            f"clusters has {len(names)} rows, the values have {n}; give one cluster per row"
+        )
     return packed(names)
 
 
@@ -385,7 +472,12 @@ def packed(names: npt.NDArray[Any]) -> Codes:
     >>> packed(np.array([7, 2, 7])).tolist()
     [1, 0, 1]
     """
-    if names.dtype.kind in "iu" and names.size and names.min() >= 0 and names.max() < 4 * names.size + 64:
+    if (
+        names.dtype.kind in "iu"
+        and names.size
+        and names.min() >= 0
+        and names.max() < 4 * names.size + 64
+    ):
         there = np.bincount(names) > 0
         return np.asarray((np.cumsum(there) - 1)[names], dtype=np.intp)
     return np.unique(names, return_inverse=True)[1]
@@ -421,7 +513,9 @@ def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, fl
     return between / (g - 1), inside / (n - g), (n - float(m @ m) / n) / (g - 1)
 
 
-def t_interval(value: float, se: float, df: float, level: float, *, bounded: bool = False) -> tuple[float, float]:
+def t_interval(
+    value: float, se: float, df: float, level: float, *, bounded: bool = False
+) -> tuple[float, float]:
     """Return value ± t·se; on Fisher's z, atanh(value), where `bounded` says that the value is in (−1, 1).
 
     Rows that are all equal have no spread to judge by: se 0 gives nan, never an interval of no width.
@@ -443,9 +537,15 @@ def t_interval(value: float, se: float, df: float, level: float, *, bounded: boo
 
 
 def jackknife(
-    statistic: Callable[[Array], Array], parts: Array, sizes: Array, *, whole: Array | None = None,
-    times: Array | None = None, bounded: bool = False, level: float = 0.95,
-) -> Estimate:  # fmt: skip
+    statistic: Callable[[Array], Array],
+    parts: Array,
+    sizes: Array,
+    *,
+    whole: Array | None = None,
+    times: Array | None = None,
+    bounded: bool = False,
+    level: float = 0.95,
+) -> Estimate:
     """Return the delete-one-cluster jackknife of a function of sums, with G extra evaluations at once.
 
     Parameters
@@ -498,10 +598,16 @@ def ratio(sums: Array) -> Array:
 
 
 def clustered_mean(
-    values: Values, clusters: Labels = None, *, weights: Labels = None, counts: Labels = None,
-    ends: tuple[float, float] = (-np.inf, np.inf), binary: bool = False, level: float = 0.95,
+    values: Values,
+    clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    counts: Labels = None,
+    ends: tuple[float, float] = (-np.inf, np.inf),
+    binary: bool = False,
+    level: float = 0.95,
     fraction: float | None = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Return the mean of clustered rows, without nan rows.
 
     Parameters
@@ -536,15 +642,22 @@ def clustered_mean(
     parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
-    low, high = mean_interval(mean, found.se, g_eff, size, ends, binary=binary, level=level, fraction=fraction)
+    low, high = mean_interval(
+        mean, found.se, g_eff, size, ends, binary=binary, level=level, fraction=fraction
+    )
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
 
 
 def contrast(
-    values: Values, inside: Values, clusters: Labels = None, *, weights: Labels = None, counts: Labels = None,
+    values: Values,
+    inside: Values,
+    clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    counts: Labels = None,
     level: float = 0.95,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Return the mean of the rows inside a group less that of the others, whose clusters they may share.
 
     Parameters
@@ -564,10 +677,14 @@ def contrast(
     sides = [rows.weights * side for side in (group, ~group)]
     parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
     sizes = parts[:, 0] + parts[:, 2]
-    return jackknife(lambda s: ratio(s[..., :2]) - ratio(s[..., 2:]), parts, sizes, times=rows.times, level=level)
+    return jackknife(
+        lambda s: ratio(s[..., :2]) - ratio(s[..., 2:]), parts, sizes, times=rows.times, level=level
+    )
 
 
-def stratified_se(shares: Array, questions: Array, squares: Array, inflation: Any = 1.0) -> tuple[Array, Array]:
+def stratified_se(
+    shares: Array, questions: Array, squares: Array, inflation: Any = 1.0
+) -> tuple[Array, Array]:
     """Return the standard error and degrees of freedom of a mean over a complete corpus of documents.
 
     Parameters
@@ -599,7 +716,9 @@ def stratified_se(shares: Array, questions: Array, squares: Array, inflation: An
     freedom, left = inside.sum(axis=0), np.where(there, squares, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         pool = left.sum(axis=0) / freedom
-        parts = np.where(there, shares**2 * (left + _POOLED * pool) / (n + _POOLED - 1) * inflation / n, 0.0)
+        parts = np.where(
+            there, shares**2 * (left + _POOLED * pool) / (n + _POOLED - 1) * inflation / n, 0.0
+        )
         se2 = parts.sum(axis=0)
         df = np.minimum(se2**2 / (parts**2 / (n + _POOLED - 1)).sum(axis=0), freedom)
     df = np.where(se2 > 0, df, freedom)
@@ -607,7 +726,9 @@ def stratified_se(shares: Array, questions: Array, squares: Array, inflation: An
     return np.where(enough, np.sqrt(se2), np.nan), np.where(enough, df, np.nan)
 
 
-def stratified_mean(values: Values, strata: Labels, *, weights: Labels = None, level: float = 0.95) -> Estimate:
+def stratified_mean(
+    values: Values, strata: Labels, *, weights: Labels = None, level: float = 0.95
+) -> Estimate:
     """Return the mean of questions over a complete corpus of documents, value ± t·se, without nan rows.
 
     Where the documents have too few questions to tell how they vary, it is that of `clustered_mean`.
@@ -642,7 +763,9 @@ def stratified_mean(values: Values, strata: Labels, *, weights: Labels = None, l
     return Estimate(mean, low, high, se, len(x), len(x), df, float(kish(total, v @ v)))
 
 
-def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction: float | None = None) -> float:
+def p_above(
+    found: Estimate, threshold: float, *, share: bool = False, fraction: float | None = None
+) -> float:
     """Return the one-sided p-value of a clustered mean against "at or below the threshold", nan where se is.
 
     Parameters
@@ -672,8 +795,14 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction:
         least, most = np.log(1e-12), np.log(0.5)
         for _ in range(6):
             tried = np.linspace(least, most, 64)
-            how: dict[str, Any] = {"binary": True, "level": 1 - 2 * np.exp(tried), "fraction": fraction}
-            ends = mean_interval(found.value, found.se, found.df + 1, found.n_eff, (0.0, 1.0), **how)
+            how: dict[str, Any] = {
+                "binary": True,
+                "level": 1 - 2 * np.exp(tried),
+                "fraction": fraction,
+            }
+            ends = mean_interval(
+                found.value, found.se, found.df + 1, found.n_eff, (0.0, 1.0), **how
+            )
             beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
             first = int(np.argmax(beyond)) if beyond.any() else 63
             least, most = tried[max(first - 1, 0)], tried[first]
@@ -695,12 +824,16 @@ def holm(p: Values) -> Array:
     """
     raw = np.asarray(p, dtype=float)
     out = np.full(len(raw), np.nan)
-    order = np.argsort(np.where(np.isnan(raw), np.inf, raw), kind="stable")[: int((~np.isnan(raw)).sum())]
+    order = np.argsort(np.where(np.isnan(raw), np.inf, raw), kind="stable")[
+        : int((~np.isnan(raw)).sum())
+    ]
     out[order] = np.minimum(np.maximum.accumulate(np.arange(len(order), 0, -1) * raw[order]), 1.0)
     return out
 
 
-SLACK = 1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
+SLACK = (
+    1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
+)
 
 
 def round_half_up(values: Values) -> Array:
@@ -732,7 +865,9 @@ def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:
     """
     x, y = checked(judge, human)
     if not tolerance >= 0:
-        raise RagnbError(f"tolerance={tolerance} is negative; give points of the scale, such as 1.0")
+        raise RagnbError(
+            f"tolerance={tolerance} is negative; give points of the scale, such as 1.0"
+        )
     return np.where(np.isnan(x - y), np.nan, (np.abs(x - y) <= tolerance + SLACK).astype(float))
 
 
@@ -749,7 +884,9 @@ def within_share(
     >>> share.value, share.n
     (0.75, 4)
     """
-    return clustered_mean(within(judge, human, tolerance), clusters, ends=(0.0, 1.0), binary=True, **options)
+    return clustered_mean(
+        within(judge, human, tolerance), clusters, ends=(0.0, 1.0), binary=True, **options
+    )
 
 
 def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Array:
@@ -757,11 +894,16 @@ def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Arr
     order = np.argsort(values)
     line, running = values[order], np.r_[0.0, np.cumsum(sizes[order])]
     reach = tolerance + SLACK
-    last, first = np.searchsorted(line, at + reach, "right"), np.searchsorted(line, at - reach, "left")
+    last, first = (
+        np.searchsorted(line, at + reach, "right"),
+        np.searchsorted(line, at - reach, "left"),
+    )
     return np.asarray(running[last] - running[first], dtype=float)
 
 
-def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0, counts: Labels = None) -> float:
+def chance_floor(
+    judge: Values, human: Values, *, tolerance: float = 1.0, counts: Labels = None
+) -> float:
     """Return the ±tolerance share of an independent judge with the same marginals, in O(n log n).
 
     It is the share over all n² pairs of a judge's score with any human's score.
@@ -778,9 +920,15 @@ def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0, counts
 
 
 def best_constant(
-    human: Values, clusters: Labels = None, *, tolerance: float = 1.0, levels: Labels = None,
-    counts: Labels = None, weights: Labels = None, level: float = 0.95,
-) -> tuple[float, Estimate]:  # fmt: skip
+    human: Values,
+    clusters: Labels = None,
+    *,
+    tolerance: float = 1.0,
+    levels: Labels = None,
+    counts: Labels = None,
+    weights: Labels = None,
+    level: float = 0.95,
+) -> tuple[float, Estimate]:
     """Return the constant score with the highest ±tolerance agreement, and that agreement.
 
     Parameters
@@ -799,9 +947,13 @@ def best_constant(
     if len(y):
         offered = np.minimum(y + tolerance, y.max()) if levels is None else levels
         tried = np.unique(np.asarray(offered, dtype=float))
-        score = float(tried[int(np.argmax(_sizes_near(y, rows.counts * rows.weights, tried, tolerance)))])
+        score = float(
+            tried[int(np.argmax(_sizes_near(y, rows.counts * rows.weights, tried, tolerance)))]
+        )
     options: dict[str, Any] = {"counts": counts, "weights": weights, "level": level}
-    return score, within_share(np.full(np.shape(human), score), human, clusters, tolerance=tolerance, **options)
+    return score, within_share(
+        np.full(np.shape(human), score), human, clusters, tolerance=tolerance, **options
+    )
 
 
 def bias(judge: Values, human: Values, clusters: Labels = None, **options: Any) -> Estimate:
@@ -817,9 +969,13 @@ def bias(judge: Values, human: Values, clusters: Labels = None, **options: Any) 
 
 
 def mae(
-    judge: Values, human: Values, clusters: Labels = None, *, scale: tuple[float, float] | None = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    scale: tuple[float, float] | None = None,
     **options: Any,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Return the mean absolute error; with a scale its interval stays between 0 and the scale's width.
 
     Examples
@@ -833,9 +989,14 @@ def mae(
 
 
 def limits_of_agreement(
-    judge: Values, human: Values, clusters: Labels = None, *, factor: float = 1.96, counts: Labels = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    factor: float = 1.96,
+    counts: Labels = None,
     level: float = 0.95,
-) -> tuple[Estimate, Estimate]:  # fmt: skip
+) -> tuple[Estimate, Estimate]:
     """Return bias − factor·s and bias + factor·s, between which lie about 95 % of the differences judge − human.
 
     Without clusters se² = s² (1/n + factor² / (2(n−1))) and t(n−1); with clusters the jackknife's.
@@ -856,9 +1017,16 @@ def limits_of_agreement(
     columns, ends = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2), []
     for sign in (-factor, factor):
         found = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
-        value, low, high, se = found.value + centre, found.low + centre, found.high + centre, found.se
+        value, low, high, se = (
+            found.value + centre,
+            found.low + centre,
+            found.high + centre,
+            found.se,
+        )
         if clusters is None:
-            se = found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
+            se = (
+                found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
+            )
             low, high = t_interval(value, se, n - 1, level)
         ends.append(Estimate(value, low, high, se, n, found.n_clusters))
     return ends[0], ends[1]
@@ -868,7 +1036,9 @@ def _limit(s: Array, factor: float) -> Array:
     """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
     n, mean = s[..., 0], s[..., 1] / s[..., 0]
     squares = np.maximum(s[..., 2] - n * mean**2, 0.0)
-    return np.asarray(mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float)
+    return np.asarray(
+        mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float
+    )
 
 
 def second_moments(s: Array) -> tuple[Array, ...]:
@@ -887,16 +1057,25 @@ def second_moments(s: Array) -> tuple[Array, ...]:
     return n, mx, my, vx, vy, np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
 
 
-def _of_moments(statistic: Callable[[Array], Array], rows: Rows, level: float, *, bounded: bool) -> Estimate:
+def _of_moments(
+    statistic: Callable[[Array], Array], rows: Rows, level: float, *, bounded: bool
+) -> Estimate:
     """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
     x, y = rows.columns
     origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum()) if len(x) else 0.0
     x, y = x - origin, y - origin
-    return rows.jackknife(statistic, np.ones(len(x)), x, y, x * x, y * y, x * y, bounded=bounded, level=level)
+    return rows.jackknife(
+        statistic, np.ones(len(x)), x, y, x * x, y * y, x * y, bounded=bounded, level=level
+    )
 
 
 def slope_on_mean(
-    judge: Values, human: Values, clusters: Labels = None, *, counts: Labels = None, level: float = 0.95
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    counts: Labels = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Return the slope of (judge − human) on their mean; above 0 the judge spreads its scores more than humans.
 
@@ -919,9 +1098,14 @@ def slope_on_mean(
 
 
 def quadratic_kappa(
-    judge: Values, human: Values, scale: tuple[float, float], clusters: Labels = None, *, counts: Labels = None,
+    judge: Values,
+    human: Values,
+    scale: tuple[float, float],
+    clusters: Labels = None,
+    *,
+    counts: Labels = None,
     level: float = 0.95,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Return the quadratic weighted kappa of both, rounded half up, over the full label range.
 
     Weights are distances between labels, so a label that nobody gave changes nothing; that makes this kappa
@@ -942,7 +1126,9 @@ def quadratic_kappa(
     for name, values in (("judge", x), ("human", y)):
         outside = values[(values < scale[0]) | (values > scale[1])]
         if len(outside):
-            raise RagnbError(f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used")
+            raise RagnbError(
+                f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used"
+            )
 
     def concordance(s: Array) -> Array:
         _, mx, my, vx, vy, cov = second_moments(s)
@@ -977,7 +1163,9 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
 
 
-def human_ceiling(ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any) -> Estimate:
+def human_ceiling(
+    ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any
+) -> Estimate:
     """Return the ±tolerance agreement of one human with the mean of the others: the human ceiling.
 
     Items are the clusters where none are given, because an item's ratings are compared with one another.
@@ -994,7 +1182,9 @@ def human_ceiling(ratings: Values, clusters: Labels = None, *, weights: Labels =
     return within_share(own, others, label, weights=size, **options)
 
 
-def krippendorff_alpha(ratings: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+def krippendorff_alpha(
+    ratings: Values, clusters: Labels = None, *, level: float = 0.95
+) -> Estimate:
     """Return Krippendorff's alpha of items × raters with gaps, for ratings whose differences have a meaning.
 
     Parameters
@@ -1031,15 +1221,22 @@ def krippendorff_alpha(ratings: Values, clusters: Labels = None, *, level: float
 
     def alpha(s: Array) -> Array:
         expected = (s[..., 0] * s[..., 2] - s[..., 3] ** 2) / (s[..., 0] - 1)
-        return np.asarray(np.where(expected > 1e-12 * s[..., 2], 1 - s[..., 1] / expected, np.nan), dtype=float)
+        return np.asarray(
+            np.where(expected > 1e-12 * s[..., 2], 1 - s[..., 1] / expected, np.nan), dtype=float
+        )
 
     return jackknife(alpha, parts, np.bincount(code).astype(float), bounded=True, level=level)
 
 
 def kendall(
-    judge: Values, human: Values, clusters: Labels = None, *, digits: int | None = None, counts: Labels = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    digits: int | None = None,
+    counts: Labels = None,
     level: float = 0.95,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Return Kendall's τ-b, in O(n log n).
 
     Parameters
@@ -1063,15 +1260,22 @@ def kendall(
     x, y = rows.columns
     pooled = _concordance(np.zeros(len(x), dtype=np.intp), x, y, rows.counts)
     inside = _concordance(rows.code, x, y, rows.inside)
-    lost = (2 * pooled - inside).T  # a pair of two clusters is lost with either, one within a cluster once
+    lost = (
+        2 * pooled - inside
+    ).T  # a pair of two clusters is lost with either, one within a cluster once
     found = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
     return found if np.isfinite(found.value) else NONE
 
 
 def kendall_within(
-    judge: Values, human: Values, clusters: Values, *, digits: int | None = None, counts: Labels = None,
+    judge: Values,
+    human: Values,
+    clusters: Values,
+    *,
+    digits: int | None = None,
+    counts: Labels = None,
     level: float = 0.95,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Return the plain mean of the τ-b of the clusters in which both vary.
 
     A pooled coefficient mixes what separates clusters with what separates answers; this one does not.
@@ -1092,14 +1296,23 @@ def kendall_within(
     used = np.isfinite(each)
     if not used.any():
         return NONE
-    parts, sizes = np.stack([np.ones(used.sum()), each[used]], axis=1), rows.sums(np.ones(len(x)))[used, 0]
+    parts, sizes = (
+        np.stack([np.ones(used.sum()), each[used]], axis=1),
+        rows.sums(np.ones(len(x)))[used, 0],
+    )
     return jackknife(ratio, parts, sizes, bounded=True, level=level)
 
 
 def kendall_of_means(
-    judge: Values, human: Values, system: Values, clusters: Labels = None, *, digits: int = 10,
-    counts: Labels = None, level: float = 0.95,
-) -> Estimate:  # fmt: skip
+    judge: Values,
+    human: Values,
+    system: Values,
+    clusters: Labels = None,
+    *,
+    digits: int = 10,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
     """Return Kendall's τ-b of the systems' means.
 
     Parameters
@@ -1122,7 +1335,9 @@ def kendall_of_means(
         n, of_judge, of_human = np.split(s, 3, axis=-1)
         a, b = (np.round(total / n, digits) for total in (of_judge, of_human))
         a, b = (np.sign(mean[..., :, None] - mean[..., None, :]) for mean in (a, b))
-        return _tau(np.stack([(p * q).sum(axis=(-1, -2)) for p, q in ((a, b), (a, a), (b, b))], axis=-1))
+        return _tau(
+            np.stack([(p * q).sum(axis=(-1, -2)) for p, q in ((a, b), (a, a), (b, b))], axis=-1)
+        )
 
     return rows.jackknife(tau_of_means, *one, *(one * x), *(one * y), bounded=True, level=level)
 
@@ -1135,7 +1350,9 @@ def _tau(sums: Array) -> Array:
     """Return A/√(BC), nan if one of them does not vary."""
     both, of_x, of_y = sums[..., 0], sums[..., 1], sums[..., 2]
     varies = (of_x > 1e-12) & (of_y > 1e-12)
-    return np.clip(np.where(varies, both / np.sqrt(np.where(varies, of_x * of_y, 1.0)), np.nan), -1.0, 1.0)
+    return np.clip(
+        np.where(varies, both / np.sqrt(np.where(varies, of_x * of_y, 1.0)), np.nan), -1.0, 1.0
+    )
 
 
 def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
@@ -1188,10 +1405,17 @@ class Corrected(Estimate):
 
 
 def ppi_jackknife(
-    human: Values, judge: Values, judged: Values, clusters: Labels = None, judged_clusters: Labels = None, *,
-    weights: Labels = None, weight: float | None = None, ends: tuple[float, float] = (-np.inf, np.inf),
+    human: Values,
+    judge: Values,
+    judged: Values,
+    clusters: Labels = None,
+    judged_clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    weight: float | None = None,
+    ends: tuple[float, float] = (-np.inf, np.inf),
     level: float = 0.95,
-) -> Corrected:  # fmt: skip
+) -> Corrected:
     """Return the prediction-powered human mean, with an interval that is valid for few clusters.
 
     Parameters
@@ -1244,7 +1468,9 @@ def ppi_jackknife(
     seen, extra = ~np.isnan(y - f), ~np.isnan(more)
     y, f, w, more, n = y[seen], f[seen], w[seen], more[extra], int(seen.sum())
     if n < 2:
-        raise RagnbError(f"{n} rows have both a human and a judge score; the correction needs 2 or more")
+        raise RagnbError(
+            f"{n} rows have both a human and a judge score; the correction needs 2 or more"
+        )
     if np.isinf(more).any():
         raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
     code = cluster_codes(None if names is None else names[np.r_[seen, extra]], n + len(more))
@@ -1264,11 +1490,15 @@ def ppi_jackknife(
     error = error - np.average(error, weights=w)
     scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
     scale = scale if sum(scale) > 0 else (1.0, 0.0)
-    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * (used[:, 5] - used[:, 0]) / len(more) if lam else 0.0)
+    h = scale[0] * used[:, 1] / whole[1] + (
+        scale[1] * (used[:, 5] - used[:, 0]) / len(more) if lam else 0.0
+    )
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
-        low, high = map(float, mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, level=level))
+        low, high = map(
+            float, mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, level=level)
+        )
     else:
         low, high = t_interval(value, se, g_eff - 1, level)
     return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
@@ -1290,7 +1520,9 @@ def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Arra
 def _both(clusters: Labels, others: Labels, name: str) -> Any:
     """Return one set of labels of two kinds of rows, none where neither has them."""
     if (clusters is None) != (others is None):
-        raise RagnbError(f"clusters are given for one kind of row only; give both clusters and {name}, or neither")
+        raise RagnbError(
+            f"clusters are given for one kind of row only; give both clusters and {name}, or neither"
+        )
     return None if clusters is None else np.concatenate([np.asarray(clusters), np.asarray(others)])
 
 
@@ -1315,17 +1547,25 @@ def fit_map(
     rows = complete_rows([judge, human], None, counts)
     (x, y), c = rows.columns, rows.counts
     if not len(x):
-        raise RagnbError("no row has both a judge score and a human score; recalibration needs some")
+        raise RagnbError(
+            "no row has both a judge score and a human score; recalibration needs some"
+        )
     if kind == "linear":
         centre, mean = float(c @ x / c.sum()), float(c @ y / c.sum())
-        slope = float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre))) if np.ptp(x) > 0 else 0.0
+        slope = (
+            float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre)))
+            if np.ptp(x) > 0
+            else 0.0
+        )
         return lambda scores: mean + slope * (np.asarray(scores, dtype=float) - centre)
     from scipy.optimize import isotonic_regression
 
     # Means of raters that differ in the last bit are one score, not two knots with a cliff between them.
     knots, at = np.unique(np.round(x, 9), return_inverse=True)
     sizes = np.bincount(at, weights=c)
-    fitted = np.asarray(isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float)
+    fitted = np.asarray(
+        isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float
+    )
     return lambda scores: np.asarray(np.interp(np.asarray(scores, dtype=float), knots, fitted))
 
 
@@ -1352,13 +1592,15 @@ def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Cod
 def _median(values: Array, counts: Array) -> float:
     order = np.argsort(values)
     upto = np.cumsum(counts[order])
-    middle = np.searchsorted(upto, [upto[-1] / 2, upto[-1] / 2 + 0.5])  # alike unless the count is even
+    middle = np.searchsorted(
+        upto, [upto[-1] / 2, upto[-1] / 2 + 0.5]
+    )  # alike unless the count is even
     return float(values[order][middle].mean())
 
 
 def recalibrate(
     judge: Values, human: Values, clusters: Values, *, counts: Labels = None
-) -> dict[str, Array]:  # fmt: skip
+) -> dict[str, Array]:
     """Fit maps on four fifths of the clusters and map the scores of the fifth, in turn (`grouped_folds`).
 
     Returns
@@ -1407,7 +1649,9 @@ class DrawTest(NamedTuple):
     p: float
 
 
-def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clusters: Labels = None) -> DrawTest:
+def draw_test(
+    labelled: Values, rest: Values, clusters: Labels = None, rest_clusters: Labels = None
+) -> DrawTest:
     """Test whether the labelled rows look like a random sample, by the judge's scores on them and on the rest.
 
     The null hypothesis is that the draw did not depend on the judge's score. A draw that moves the spread of the
@@ -1482,7 +1726,9 @@ def _check(**rates: float) -> None:
             raise RagnbError(f"{name}={rate} is not between 0 and 1; give a share such as 0.8")
 
 
-def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
+def sample_size_normal(
+    target: float, share: float, *, alpha: float = 0.05, power: float = 0.8
+) -> int:
     """Return the rows that show a true `share` to exceed `target`, by the normal approximation.
 
     n = ((z₁₋α √(p₀q₀) + z₁₋β √(p₁q₁)) / (p₁ − p₀))², rounded up; one-sided, independent rows. Fleiss, Levin and
@@ -1497,8 +1743,12 @@ def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, powe
 
     _check(target=target, share=share, alpha=alpha, power=power)
     if share <= target:
-        raise RagnbError(f"share={share} does not exceed target={target}; no number of labels shows that it does")
-    width: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(share * (1 - share))
+        raise RagnbError(
+            f"share={share} does not exceed target={target}; no number of labels shows that it does"
+        )
+    width: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(
+        share * (1 - share)
+    )
     return ceil((width / (share - target)) ** 2)
 
 
@@ -1523,7 +1773,9 @@ def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.0
     return above(least, share)
 
 
-def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
+def sample_size_exact(
+    target: float, share: float, *, alpha: float = 0.05, power: float = 0.8
+) -> int:
     """Return the least n from which on the exact binomial test keeps the power, whatever more is labelled.
 
     The power of an exact test rises in saw teeth; the first n that reaches it may be followed by one that
@@ -1602,9 +1854,16 @@ class LabelsNeeded:
 
 
 def labels_needed(
-    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, power: float = 0.8,
-    weights: Labels = None, counts: Labels = None, labels_planned: int | None = None,
-) -> LabelsNeeded:  # fmt: skip
+    flags: Values,
+    clusters: Labels = None,
+    *,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    weights: Labels = None,
+    counts: Labels = None,
+    labels_planned: int | None = None,
+) -> LabelsNeeded:
     """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
 
     Parameters
@@ -1648,16 +1907,28 @@ def labels_needed(
     independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=error, power=power)
     total = ceil(deff * independent)
     if labels_planned is not None and max(total, share.n) > labels_planned:
-        return LabelsNeeded(total, total, independent, deff, rho, share.value, planned, "beyond_plan")
+        return LabelsNeeded(
+            total, total, independent, deff, rho, share.value, planned, "beyond_plan"
+        )
     if labels_planned is not None:
         total = ceil((deff * independent) ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
-    return LabelsNeeded(total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted")
+    return LabelsNeeded(
+        total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted"
+    )
 
 
 def label_budget(
-    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, level: float = 0.95,
-    sizes: Values | None = None, weights: Labels = None, counts: Labels = None, labels_planned: int | None = None,
-) -> dict[str, Array]:  # fmt: skip
+    flags: Values,
+    clusters: Labels = None,
+    *,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    level: float = 0.95,
+    sizes: Values | None = None,
+    weights: Labels = None,
+    counts: Labels = None,
+    labels_planned: int | None = None,
+) -> dict[str, Array]:
     """Return the interval and power for numbers of labels, if further ones are like those available.
 
     Parameters
@@ -1705,7 +1976,9 @@ def label_budget(
     fraction = labels / (labels_planned or np.inf)
     alpha, kept_of = (alpha, 1.0) if labels_planned is None else (alpha / 2, np.sqrt(fraction))
     independent = np.maximum(np.floor(labels * kept_of / need.deff + 1e-9), 1.0)
-    ahead = independent[:, None] + np.arange(61.0)  # a tooth of the exact test's power is shorter than that
+    ahead = independent[:, None] + np.arange(
+        61.0
+    )  # a tooth of the exact test's power is shorter than that
 
     def kept(true: float) -> Array:
         power = binomial_power(ahead.ravel(), target, min(true, 1 - 1e-9), alpha=alpha)
@@ -1720,7 +1993,9 @@ def label_budget(
 MOST_TIMES = 30
 """A plan of more than so many times the questions at hand is none: the mean lies too close to the threshold."""
 _POWER, _NEAR = 0.8, 1e-9
-_SHARE = 0.2  # of the variance that the range allows: values that all came out alike may not stay so
+_SHARE = (
+    0.2  # of the variance that the range allows: values that all came out alike may not stay so
+)
 
 
 def flip_probability(value: float, threshold: float, se: float, df: float) -> float:
@@ -1762,9 +2037,15 @@ def wilson_size(value: float, low: float, high: float, df: float, level: float) 
 
 
 def questions_to_decide(
-    value: float, threshold: float, n: float, df: float, level: float, *, size: float | None = None,
+    value: float,
+    threshold: float,
+    n: float,
+    df: float,
+    level: float,
+    *,
+    size: float | None = None,
     se: float = 0.0,
-) -> int | None:  # fmt: skip
+) -> int | None:
     """Return how many more questions decide on which side of a threshold a mean lies, at 80 % power.
 
     Parameters
@@ -1806,7 +2087,9 @@ def questions_to_decide(
         error = se if size is None else np.sqrt(threshold * (1 - threshold) / size)
         half = t_quantile(level, freedom * r) * error / np.sqrt(r)
         with np.errstate(divide="ignore", invalid="ignore"):
-            sides = [stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)]
+            sides = [
+                stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)
+            ]
         return float(np.nan_to_num(sides[0] + sides[1], nan=0.0))
 
     # The probability rises with k wherever the interval at hand contains the threshold.
@@ -1815,7 +2098,9 @@ def questions_to_decide(
     return needed if needed <= most else None
 
 
-def unseen_failures(low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 0.05) -> tuple[Array, Array]:
+def unseen_failures(
+    low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 0.05
+) -> tuple[Array, Array]:
     """Return how low a mean may be if entire documents can fail, and the share that may fail unobserved.
 
     Parameters
@@ -1875,7 +2160,9 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
     room = np.arange(1, n + 1) - np.cumsum(np.bincount(ends[:n], minlength=n + 1)[1:])
     following, order = start.copy(), np.empty(n, dtype=np.intp)
     for place in range(n):
-        full = place + 1 + int(np.argmax(room[place:] == 0))  # up to here every place is needed by a row that ends
+        full = (
+            place + 1 + int(np.argmax(room[place:] == 0))
+        )  # up to here every place is needed by a row that ends
         fits = (opens[following] <= place) & (ends[following] <= full)
         chosen = int(following[np.argmin(np.where(fits, aim[following], np.inf))])
         order[place] = rows[chosen]
@@ -1903,9 +2190,15 @@ def pooled_variance(values: Values, groups: npt.ArrayLike) -> float:
 
 
 def side_is_settled(
-    value: Values, threshold: Values, variance: Values, n: Values, size: Values, *, width: float = 1.0,
+    value: Values,
+    threshold: Values,
+    variance: Values,
+    n: Values,
+    size: Values,
+    *,
+    width: float = 1.0,
     binary: bool = False,
-) -> Flags:  # fmt: skip
+) -> Flags:
     """Return whether the remaining rows cannot move a mean to the other side of a threshold.
 
     Parameters
@@ -1940,7 +2233,11 @@ def side_is_settled(
     >>> side_is_settled([0.9, 0.82], 0.8, 0.1, 80, 400, binary=True).tolist()
     [True, False]
     """
-    v, at, s2, seen, whole = (np.asarray(one, dtype=float) for one in (value, threshold, variance, n, size))
+    v, at, s2, seen, whole = (
+        np.asarray(one, dtype=float) for one in (value, threshold, variance, n, size)
+    )
     least: Array = _SHARE * (v * (1 - v) * binary + width**2 / seen)
     least = np.maximum(least, at * (1 - at) / 2 * binary)
-    return np.asarray(np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * np.maximum(1 / seen - 1 / whole, 0)))
+    return np.asarray(
+        np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * np.maximum(1 / seen - 1 / whole, 0))
+    )

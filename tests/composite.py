@@ -50,18 +50,28 @@ class Composite:
     """
 
     def __init__(
-        self, action: Path, *, workspace: Path, temp: Path, inputs: Mapping[str, str],
-        python: str = sys.executable, given: Mapping[str, Mapping[str, str]] | None = None,
+        self,
+        action: Path,
+        *,
+        workspace: Path,
+        temp: Path,
+        inputs: Mapping[str, str],
+        python: str = sys.executable,
+        given: Mapping[str, Mapping[str, str]] | None = None,
         env: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.meta = YAML(typ="safe").load(action / "action.yml")
         self.workspace, self.temp, self.python, self.given = workspace, temp, python, given or {}
         declared: dict[str, Any] = self.meta["inputs"]
         if unknown := inputs.keys() - declared.keys():
             raise KeyError(f"inputs that the action has not: {sorted(unknown)}")
-        if lacking := [name for name, row in declared.items() if row.get("required") and name not in inputs]:
+        if lacking := [
+            name for name, row in declared.items() if row.get("required") and name not in inputs
+        ]:
             raise KeyError(f"required inputs: {lacking}")
-        self.inputs = {name: str(inputs.get(name, row.get("default", ""))) for name, row in declared.items()}
+        self.inputs = {
+            name: str(inputs.get(name, row.get("default", ""))) for name, row in declared.items()
+        }
         self.env = {"PATH": os.environ["PATH"], "HOME": str(temp), "CI": "true", **(env or {})}
         places = {"GITHUB_ACTION_PATH": action, "GITHUB_WORKSPACE": workspace, "RUNNER_TEMP": temp}
         self.env |= {name: str(place) for name, place in places.items()}
@@ -79,8 +89,12 @@ class Composite:
             condition = str(row.get("if", "success()"))
             if not STATUS.search(condition):
                 condition = f"success() && ({condition})"
-            self.steps[key] = self._step(key, row, n) if self._evaluate(condition) else Step("skipped")
-        self.outputs = {name: self._filled(row["value"]) for name, row in self.meta["outputs"].items()}
+            self.steps[key] = (
+                self._step(key, row, n) if self._evaluate(condition) else Step("skipped")
+            )
+        self.outputs = {
+            name: self._filled(row["value"]) for name, row in self.meta["outputs"].items()
+        }
         return self
 
     @property
@@ -104,12 +118,19 @@ class Composite:
         for name in ("OUTPUT", "ENV", "PATH"):
             files[name] = self.temp / f"step-{n}.{name}"
             files[name].touch()
-        env = self.env | {name: self._filled(str(value)) for name, value in row.get("env", {}).items()}
+        env = self.env | {
+            name: self._filled(str(value)) for name, value in row.get("env", {}).items()
+        }
         env |= {f"GITHUB_{name}": str(path) for name, path in files.items()}
         env["GITHUB_STEP_SUMMARY"] = str(self.summary)
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
         done = subprocess.run(
-            words, cwd=self.workspace, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            words,
+            cwd=self.workspace,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
         self.env |= _pairs(files["ENV"])
         if added := files["PATH"].read_text(encoding="utf-8").split("\n")[:-1]:

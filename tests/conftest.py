@@ -19,13 +19,20 @@ from llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = [] if find_spec("xllamacpp") else ["optional"]
-collect_ignore = ["release", "sample_project", "tool_files", *OPTIONAL]  # make release-check names the first
+collect_ignore = [
+    "release",
+    "sample_project",
+    "tool_files",
+    *OPTIONAL,
+]  # make release-check names the first
 Report = pytest.TestReport | pytest.CollectReport
 SHARED_REASON = "no folder shared/ beside the checkout"
 
 # Every run draws the same examples; --hypothesis-profile=explore draws new ones.
 SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("same", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW)
+settings.register_profile(
+    "same", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW
+)
 settings.register_profile("explore", deadline=None, suppress_health_check=SLOW, max_examples=1000)
 settings.load_profile("same")
 

@@ -17,7 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 KEPT = re.compile(r"PATH|LANG|LC_\w+|TMPDIR|JAVA_HOME|PIP_\w+|SSL_\w+|\w+_proxy", re.IGNORECASE)
-QUIET = {"RAGAS_DO_NOT_TRACK": "true", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES", "MLFLOW_DISABLE_TELEMETRY": "true"}
+QUIET = {
+    "RAGAS_DO_NOT_TRACK": "true",
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
 WITH_VENV = ("pip", "setuptools", "wheel")
 LISTED = """
 import importlib.metadata as metadata, json, sysconfig
@@ -77,7 +81,9 @@ class Environment:
     def pip(self, *words: object, **env: str) -> None:
         """Run pip, which has to succeed."""
         command = [self.python, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, env=self._kept(**env), check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=self._kept(**env), check=False
+        )
         if done.returncode:
             raise RuntimeError(f"pip {' '.join(map(str, words))}: {done.stderr or done.stdout}")
 
@@ -87,7 +93,9 @@ class Environment:
         place = os.pathsep.join([str(self.folder / "bin"), os.environ["PATH"]])
         env = self._kept(PATH=place, HOME=str(self.folder), MPLBACKEND="Agg", **env)
         command = [self.folder / "bin" / name, *rest]
-        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=cwd, env=env, check=False
+        )
 
     def packages(self) -> dict[str, str]:
         """Return name and version of each package, without what a virtual environment brings."""
@@ -96,12 +104,17 @@ class Environment:
     def megabytes(self) -> float:
         """Return the size of all packages in 10⁶ bytes, compiled files included, as `packages` counts them."""
         place, packages = self._listed()
-        left_out = {top for name, _, tops in packages if name in WITH_VENV for top in tops} - {"..", "__pycache__"}
+        left_out = {top for name, _, tops in packages if name in WITH_VENV for top in tops} - {
+            "..",
+            "__pycache__",
+        }
         parts = [part for part in Path(place).iterdir() if part.name not in left_out]
         return sum(map(_bytes, parts)) / 1e6
 
     def _listed(self) -> tuple[str, list[tuple[str, str, list[str]]]]:
-        done = subprocess.run([self.python, "-I", "-c", LISTED], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [self.python, "-I", "-c", LISTED], capture_output=True, text=True, check=True
+        )
         place, packages = json.loads(done.stdout)
         return place, packages
 
@@ -113,7 +126,13 @@ class Environment:
     def _seconds(self, code: str, runs: int, cwd: Path | None) -> Iterator[float]:
         for run in range(runs + 1):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([self.python, "-c", code], capture_output=True, env=self._kept(), cwd=cwd, check=True)
+            subprocess.run(
+                [self.python, "-c", code],
+                capture_output=True,
+                env=self._kept(),
+                cwd=cwd,
+                check=True,
+            )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             if run:
                 yield after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -127,11 +146,19 @@ def _bytes(part: Path) -> int:
 def weighed(environment: Environment, module: str) -> dict[str, float]:
     """Return packages, MB and the processor time of an import, in seconds."""
     packages, megabytes = len(environment.packages()), round(environment.megabytes())
-    return {"packages": packages, "MB": megabytes, "import s": round(environment.seconds(f"import {module}"), 2)}
+    return {
+        "packages": packages,
+        "MB": megabytes,
+        "import s": round(environment.seconds(f"import {module}"), 2),
+    }
 
 
 def markdown(rows: Sequence[dict[str, object]]) -> str:
     """Return rows as a table of Markdown; the first column is text."""
     heads = list(rows[0])
-    lines = [heads, ["---", *("---:" for _ in heads[1:])], *([row[head] for head in heads] for row in rows)]
+    lines = [
+        heads,
+        ["---", *("---:" for _ in heads[1:])],
+        *([row[head] for head in heads] for row in rows),
+    ]
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)

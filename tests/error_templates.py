@@ -17,7 +17,9 @@ CHECKED = ("scenario", "schema")
 def templates() -> dict[str, str]:
     """Return each template with the place of its first use."""
     found: dict[str, str] = {}
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(LIBRARY.rglob("*.py"))}
+    trees = {
+        path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(LIBRARY.rglob("*.py"))
+    }
     made = {name for tree in trees.values() for name in _makers(tree)}
     for path, tree in trees.items():
         room = path.relative_to(LIBRARY).parts[0]
@@ -31,13 +33,18 @@ def templates() -> dict[str, str]:
 
 def _functions(tree: ast.Module) -> Iterator[ast.AST]:
     yield tree
-    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    yield from (
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def _makers(tree: ast.Module) -> Iterator[str]:
     """The functions that return an error, or only raise."""
     for node in _functions(tree):
-        if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") in ("RagnbError", "NoReturn"):
+        if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") in (
+            "RagnbError",
+            "NoReturn",
+        ):
             yield node.name
 
 
@@ -56,11 +63,17 @@ def _reports(call: ast.Call) -> bool:
 
 def _texts(call: ast.Call, function: ast.AST, tree: ast.Module) -> Iterator[str]:
     """The texts among a call's arguments: in places, behind names, returned by the functions that are called."""
-    values = [call.args[2]] if _reports(call) else [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = (
+        [call.args[2]]
+        if _reports(call)
+        else [*call.args, *(keyword.value for keyword in call.keywords)]
+    )
     names = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in names:
-            values += [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+            values += [
+                part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value
+            ]
     inside = ast.walk(function) if function is not tree else ()
     for node in (*tree.body, *inside):
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -74,7 +87,9 @@ def _spoken(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         text = node.value
     elif isinstance(node, ast.JoinedStr):
-        text = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        text = "".join(
+            part.value if isinstance(part, ast.Constant) else "{}" for part in node.values
+        )
     else:
         text = ""
     if is_spoken(text):

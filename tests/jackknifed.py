@@ -14,8 +14,12 @@ from scipy import stats as scipy_stats
 def rated(draw, scores, least, most=40):
     """Judge, human and cluster columns with at least three clusters."""
     n = draw(st.integers(least, most))
-    judge, human = (np.array(draw(st.lists(scores, min_size=n, max_size=n)), dtype=float) for _ in range(2))
-    cluster = np.array([*draw(st.lists(st.integers(0, 5), min_size=n - 3, max_size=n - 3)), 0, 1, 2])
+    judge, human = (
+        np.array(draw(st.lists(scores, min_size=n, max_size=n)), dtype=float) for _ in range(2)
+    )
+    cluster = np.array(
+        [*draw(st.lists(st.integers(0, 5), min_size=n - 3, max_size=n - 3)), 0, 1, 2]
+    )
     return judge, human, cluster
 
 
@@ -30,7 +34,9 @@ def by_hand(statistic, judge, human, cluster):
 def familiar_se(values, clusters):
     """The cluster-robust standard error of a mean, G/(G−1) Σu² / n²."""
     x = np.asarray(values, dtype=float)
-    sums = np.bincount(np.unique(np.asarray(clusters), return_inverse=True)[1], weights=x - x.mean())
+    sums = np.bincount(
+        np.unique(np.asarray(clusters), return_inverse=True)[1], weights=x - x.mean()
+    )
     return np.sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / len(x)
 
 
@@ -51,12 +57,16 @@ def familiar_ppi(y, f, more, of, of_more, weight=None):
     g = len(sums)
     se = np.sqrt(g / (g - 1) * sum(s**2 for s in sums.values()))
     value, half = y.mean() + lam * (more.mean() - f.mean()), scipy_stats.t.ppf(0.975, g - 1) * se
-    return SimpleNamespace(value=value, se=se, low=value - half, high=value + half, weight=lam, n_clusters=g)
+    return SimpleNamespace(
+        value=value, se=se, low=value - half, high=value + half, weight=lam, n_clusters=g
+    )
 
 
 def wide(table):
     """One row a judge and group, of one row a measure: each value, its ends as ``_low, _high``, and n."""
-    heads = [name for name in table if name not in ("measure", "value", "low", "high", "n", "n_clusters")]
+    heads = [
+        name for name in table if name not in ("measure", "value", "low", "high", "n", "n_clusters")
+    ]
     rows = []
     for key, part in table.groupby(heads, sort=False, dropna=False):
         row = dict(zip(heads, key, strict=True)) | part.iloc[0][["n", "n_clusters"]].to_dict()

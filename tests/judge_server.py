@@ -15,8 +15,18 @@ from llm_server import Request
 HONEST = ("sources do not say", "资料中没有")
 SOURCE = ["The pump has a warranty of 730 days."]
 CASES = [
-    {"sample_id": "a", "question": "How long is the warranty?", "answer": SOURCE[0], "retrieved_contexts": SOURCE},
-    {"sample_id": "b", "question": "How long is it?", "answer": "Ten years, 4711.", "retrieved_contexts": SOURCE},
+    {
+        "sample_id": "a",
+        "question": "How long is the warranty?",
+        "answer": SOURCE[0],
+        "retrieved_contexts": SOURCE,
+    },
+    {
+        "sample_id": "b",
+        "question": "How long is it?",
+        "answer": "Ten years, 4711.",
+        "retrieved_contexts": SOURCE,
+    },
 ]
 
 
@@ -37,18 +47,32 @@ def words(text: str) -> set[str]:
 def scores(given: dict[str, Any]) -> dict[str, Any]:
     """The verdict of the simulated examiner."""
     answer = given["answer"]
-    sources = words(" ".join(part["text"] for part in given.get("contexts", [])) + given["question"])
+    sources = words(
+        " ".join(part["text"] for part in given.get("contexts", [])) + given["question"]
+    )
     honest = any(phrase in answer for phrase in HONEST)
     figures = [word for word in words(answer) if word[0].isdigit() and word not in sources]
     figures += [
-        word for word in re.findall(r"[一二三四五六七八九十百]+(?=[年天元])", answer) if word not in sources
+        word
+        for word in re.findall(r"[一二三四五六七八九十百]+(?=[年天元])", answer)
+        if word not in sources
     ]
     support = len(words(answer) & sources) / max(1, len(words(answer)))
-    accuracy = 2.0 if figures or (support < 0.3 and not honest) else 9.5 if honest or support > 0.4 else 6.0
+    accuracy = (
+        2.0
+        if figures or (support < 0.3 and not honest)
+        else 9.5
+        if honest or support > 0.4
+        else 6.0
+    )
     return {
-        "analysis": f"Not in sources: {figures}", "accuracy": accuracy, "completeness": min(10, accuracy + 0.5),
-        "clarity": 9, "reason": "by rule", "suggestion": "quote the passage with the figure",
-    }  # fmt: skip
+        "analysis": f"Not in sources: {figures}",
+        "accuracy": accuracy,
+        "completeness": min(10, accuracy + 0.5),
+        "clarity": 9,
+        "reason": "by rule",
+        "suggestion": "quote the passage with the figure",
+    }
 
 
 def examiner(request: Request) -> str:
@@ -57,5 +81,8 @@ def examiner(request: Request) -> str:
     if "answer" in given:
         return json.dumps(scores(given), ensure_ascii=False)
     asked = words(given["question"])
-    found = [{"n": part["n"], "relevant": len(words(part["text"]) & asked) > 1} for part in given["contexts"]]
+    found = [
+        {"n": part["n"], "relevant": len(words(part["text"]) & asked) > 1}
+        for part in given["contexts"]
+    ]
     return json.dumps({"passages": found})

@@ -28,11 +28,23 @@ from ragnb.schema import Profile
 from ragnb.store import Cell, Client, Outcome, Store, run_cells
 
 CELLS, CONCURRENCY = 24, 4
-STEADY = ["sample_id", "status", "value", "reason", "reply", "calls", "tokens_in", "tokens_out", "key"]
+STEADY = [
+    "sample_id",
+    "status",
+    "value",
+    "reason",
+    "reply",
+    "calls",
+    "tokens_in",
+    "tokens_out",
+    "key",
+]
 
 
 def cells_of(store: str) -> list[Cell]:
-    return [Cell(f"s{i}", "echo", {"text": f"{store} cell {i}"}, model="small") for i in range(CELLS)]
+    return [
+        Cell(f"s{i}", "echo", {"text": f"{store} cell {i}"}, model="small") for i in range(CELLS)
+    ]
 
 
 class Telling(Store):
@@ -53,7 +65,9 @@ def child(base_url: str, path: Path, number: int, pipe: int) -> None:
     client = Client(Profile(base_url=base_url, model="small"), concurrency=CONCURRENCY)
 
     async def work(cell: Cell) -> Outcome:
-        reply = await client.chat([{"role": "user", "content": f"{cell.inputs['text']} try {number}"}])
+        reply = await client.chat(
+            [{"role": "user", "content": f"{cell.inputs['text']} try {number}"}]
+        )
         return Outcome.of(reply)
 
     with Telling(path) as store:
@@ -87,7 +101,12 @@ def attempt(base_url: str, path: Path, number: int, seconds: float) -> dict[str,
     os.close(reading)
     status = os.waitpid(pid, 0)[1]
     assert killed or status == 0, f"the child ended with {status}"
-    return {"store": path.stem, "try": number, "killed": os.WIFSIGNALED(status), "told": told.decode().split()}
+    return {
+        "store": path.stem,
+        "try": number,
+        "killed": os.WIFSIGNALED(status),
+        "told": told.decode().split(),
+    }
 
 
 def main(base_url: str, folder: str, kills: int, seed: int) -> None:
@@ -111,7 +130,9 @@ def check(kills: int, folder: Path, seed: int = 1) -> dict[str, int]:
     """Kill runs, and return how often each promise was broken, with what was tried; the promises are 0."""
     with LlmServer(reply) as server:
         words = [sys.executable, __file__, server.base_url, str(folder), str(kills), str(seed)]
-        path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join(
+            [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         env = os.environ | {"PYTHONPATH": path}
         done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
         assert done.returncode == 0, done.stderr
@@ -126,7 +147,9 @@ def check(kills: int, folder: Path, seed: int = 1) -> dict[str, int]:
     in_flight = Counter[int]()
     for name, numbers in asked.items():
         found["asked_twice_in_a_try"] += len(numbers) - len(set(numbers))
-        found["paid_again_after_it_was_kept"] += sum(number > told.get(name, 10**9) for number in numbers)
+        found["paid_again_after_it_was_kept"] += sum(
+            number > told.get(name, 10**9) for number in numbers
+        )
         in_flight.update(numbers[:-1])
     found["more_lost_than_under_way"] = sum(n > CONCURRENCY for n in in_flight.values())
     found["lost_in_flight"] = sum(in_flight.values())
@@ -136,7 +159,9 @@ def check(kills: int, folder: Path, seed: int = 1) -> dict[str, int]:
         with Store(folder / f"{name}.sqlite") as store:
             run = store.runs()["run"]
             frame, history = store.frame(run[0]), store.frame(run[0], attempts="all")
-        found["told_and_not_kept"] += sum((name, cell) in told for cell in set(wanted["sample_id"]) - kept(frame))
+        found["told_and_not_kept"] += sum(
+            (name, cell) in told for cell in set(wanted["sample_id"]) - kept(frame)
+        )
         found["kept_twice"] += len(history) - history["key"].nunique()
         found["other_frames"] += not same(frame, wanted, name)
     return dict(found)

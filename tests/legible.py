@@ -15,7 +15,11 @@ def complaints(outputs: Iterable[Any]) -> list[str]:
     texts = [out["text"] for out in outputs if out.get("name") == "stderr"]
     if plots.cjk_font() is not None:
         return texts
-    return [text for text in texts if text.count("Warning: ") != text.count("Warning: no font with Chinese")]
+    return [
+        text
+        for text in texts
+        if text.count("Warning: ") != text.count("Warning: no font with Chinese")
+    ]
 
 
 def assert_legible(figure: Any) -> None:
@@ -25,8 +29,14 @@ def assert_legible(figure: Any) -> None:
     axes = [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
     ticks = [tick for axis in axes for tick in axis.get_major_ticks() if not _in_view(axis, tick)]
     hidden = {id(label) for tick in ticks for label in (tick.label1, tick.label2)}
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    drawn = [(text.get_text(), text.get_window_extent(renderer)) for text in texts if id(text) not in hidden]
+    texts = [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+    ]
+    drawn = [
+        (text.get_text(), text.get_window_extent(renderer))
+        for text in texts
+        if id(text) not in hidden
+    ]
     boxes = [(said, box) for said, box in drawn if box.width > 0]
     for said, box in boxes:
         assert box.x0 >= -1, said

@@ -60,7 +60,11 @@ Script = Callable[[Request], Any]
 class LlmServer:
     """The server, under way in a thread from `__enter__` to `__exit__`; `script` may be changed at any time."""
 
-    def __init__(self, script: Script = lambda request: "ok", embed: Callable[[str], list[float]] | None = None):
+    def __init__(
+        self,
+        script: Script = lambda request: "ok",
+        embed: Callable[[str], list[float]] | None = None,
+    ):
         self.script = script
         self.embed = embed or (lambda text: [float(len(text)), 1.0])
         self.log: list[Request] = []
@@ -71,7 +75,9 @@ class LlmServer:
         self._server.owner = self
 
     def __enter__(self) -> LlmServer:
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
         self._thread.start()
         return self
 
@@ -113,9 +119,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         owner = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        request = owner.take(self.path, body, {name.lower(): text for name, text in self.headers.items()})
+        request = owner.take(
+            self.path, body, {name.lower(): text for name, text in self.headers.items()}
+        )
         try:
-            reply = embeddings(owner, body) if self.path.endswith("/embeddings") else owner.script(request)
+            reply = (
+                embeddings(owner, body)
+                if self.path.endswith("/embeddings")
+                else owner.script(request)
+            )
             if reply is not DROP:
                 raw = reply if isinstance(reply, Raw) else completion(request, reply)
                 time.sleep(raw.seconds)
@@ -142,10 +154,16 @@ def embeddings(owner: LlmServer, body: dict[str, Any]) -> Raw:
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
     vectors: list[Any] = [owner.embed(text) for text in texts]
     if body.get("encoding_format") == "base64":
-        vectors = [base64.b64encode(array.array("f", vector).tobytes()).decode() for vector in vectors]
-    data = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+        vectors = [
+            base64.b64encode(array.array("f", vector).tobytes()).decode() for vector in vectors
+        ]
+    data = [
+        {"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)
+    ]
     usage = {"prompt_tokens": 3 * len(texts), "total_tokens": 3 * len(texts)}
-    return Raw(body=json.dumps({"object": "list", "model": body["model"], "data": data, "usage": usage}))
+    return Raw(
+        body=json.dumps({"object": "list", "model": body["model"], "data": data, "usage": usage})
+    )
 
 
 def completion(request: Request, reply: str | Answer) -> Raw:
@@ -161,5 +179,9 @@ def completion(request: Request, reply: str | Answer) -> Raw:
     }
     if answer.usage is not None:
         sent, made = answer.usage
-        body["usage"] = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
+        body["usage"] = {
+            "prompt_tokens": sent,
+            "completion_tokens": made,
+            "total_tokens": sent + made,
+        }
     return Raw(body=json.dumps(body), seconds=answer.seconds)

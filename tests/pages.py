@@ -66,7 +66,12 @@ class Reader(HTMLParser):
             self.tables[-1][-1].whole[-1] += f" {held.get('aria-label') or ''} "
         elif tag == "summary" and self._classes("q"):
             self.samples.append([])
-        elif tag == "span" and self._in("summary") and self._classes("q") and self.open[-2][0] == "summary":
+        elif (
+            tag == "span"
+            and self._in("summary")
+            and self._classes("q")
+            and self.open[-2][0] == "summary"
+        ):
             self.samples[-1].append("")
         elif tag in ("small", "code", "br") and self._in("td", "th"):
             self._add(" ")

@@ -32,10 +32,14 @@ def model(request: Request) -> str:
     prompt, given = request.prompt, data(request)
     if '"answered"' in prompt:
         asked = words(given["question"])
-        return json.dumps({"answered": all(asked <= words(text) for text in given["passages"].values())})
+        return json.dumps(
+            {"answered": all(asked <= words(text) for text in given["passages"].values())}
+        )
     if '"relevant"' in prompt:
         asked = words(given["question"])
-        return json.dumps({"relevant": {n: len(words(t) & asked) > 1 for n, t in given["passages"].items()}})
+        return json.dumps(
+            {"relevant": {n: len(words(t) & asked) > 1 for n, t in given["passages"].items()}}
+        )
     if "question" in given:
         return answer(given["question"], [*given["passages"].values()])
     return question([*given["passages"].values()], prompt)
@@ -43,9 +47,13 @@ def model(request: Request) -> str:
 
 def question(passages: list[str], prompt: str) -> str:
     nth = re.search(r"(?:fact number|第) (\d+)", prompt)
-    quotes = [sentences(text)[(int(nth[1]) - 1 if nth else 0) % len(sentences(text))] for text in passages]
+    quotes = [
+        sentences(text)[(int(nth[1]) - 1 if nth else 0) % len(sentences(text))] for text in passages
+    ]
     if '"evidence"' not in prompt:
-        return json.dumps({"question": f"Who signed off on this: {quotes[0][:30]}?"}, ensure_ascii=False)
+        return json.dumps(
+            {"question": f"Who signed off on this: {quotes[0][:30]}?"}, ensure_ascii=False
+        )
     made = {"question": "What about " + " and ".join(one[:40] for one in quotes) + "?"}
     return json.dumps(made | {"answer": " ".join(quotes), "evidence": quotes}, ensure_ascii=False)
 

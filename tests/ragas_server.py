@@ -14,10 +14,13 @@ def judge(request):
     """A judge that takes sentences for statements, and containment for support: every reply is determined."""
     prompt = str(request.body["messages"][0]["content"])
     given = re.search(r"^input: (\{.*\})\nOutput: $", prompt, re.DOTALL | re.MULTILINE)
-    if "\"relevant\"" in prompt:
+    if '"relevant"' in prompt:
         data = json.loads(re.search(r"<data-[0-9a-f]+>\n(.*)\n</data", prompt, re.DOTALL)[1])
         words = set(re.findall(r"\w{5,}", data["question"].lower()))
-        verdicts = {n: bool(words & set(re.findall(r"\w+", text.lower()))) for n, text in data["passages"].items()}
+        verdicts = {
+            n: bool(words & set(re.findall(r"\w+", text.lower())))
+            for n, text in data["passages"].items()
+        }
         return json.dumps({"relevant": verdicts})
     if given is None:
         return by_function_prompt(prompt)
@@ -43,7 +46,10 @@ def replied(data):
     if "atomicity" in data:
         return {"claims": sentences(data["response"])}
     if "response" in data:
-        return {"question": "Asked again: " + data["response"], "noncommittal": int("know" in data["response"])}
+        return {
+            "question": "Asked again: " + data["response"],
+            "noncommittal": int("know" in data["response"]),
+        }
     return {"statements": sentences(data.get("answer", data.get("text", "")))}
 
 

@@ -34,13 +34,18 @@ def csv_text(header: list[str], *rows: list[Any], separator: str = ",") -> str:
 def rows(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     """Return the cells of some columns; a missing one is None."""
     cells = frame[list(columns)].astype(object).itertuples(index=False)
-    return [tuple(None if np.ndim(cell) == 0 and pd.isna(cell) else cell for cell in row) for row in cells]
+    return [
+        tuple(None if np.ndim(cell) == 0 and pd.isna(cell) else cell for cell in row)
+        for row in cells
+    ]
 
 
 def told(frame: pd.DataFrame, *what: str) -> list[tuple[str, str | None, int]]:
     """Return what is listed as lost or changed, of all kinds or of some."""
     listed = frame.attrs["lossy"]
-    return [(row["what"], row["column"], row["n"]) for row in listed if not what or row["what"] in what]
+    return [
+        (row["what"], row["column"], row["n"]) for row in listed if not what or row["what"] in what
+    ]
 
 
 def refused(call: Callable[[], object], *words: str) -> str:

@@ -30,9 +30,18 @@ def act(repository, tmp_path):
 
     def run(**inputs: str) -> Composite:
         (tmp_path / "out").mkdir()
-        given = {"ragnb": str(Path(sys.executable).with_name("ragnb")), "folder": str(tmp_path / "out")}
-        action = Composite(ROOT, workspace=repository, temp=tmp_path, inputs=inputs,
-                           given={"install": given}, env={"PYTHONPATH": str(ROOT)}).run()  # fmt: skip
+        given = {
+            "ragnb": str(Path(sys.executable).with_name("ragnb")),
+            "folder": str(tmp_path / "out"),
+        }
+        action = Composite(
+            ROOT,
+            workspace=repository,
+            temp=tmp_path,
+            inputs=inputs,
+            given={"install": given},
+            env={"PYTHONPATH": str(ROOT)},
+        ).run()
         assert not git(repository, "status", "--porcelain")  # the checkout is as it was
         return action
 
@@ -93,7 +102,10 @@ def test_all_that_is_installed_is_hashed():
     (step,) = [step for step in STEPS if step.get("id") == "install"]
     installs = [line for line in step["run"].splitlines() if "pip install" in line]
     assert len(installs) == 2
-    assert all("--require-hashes" in line or "--no-deps --no-build-isolation ." in line for line in installs)
+    assert all(
+        "--require-hashes" in line or "--no-deps --no-build-isolation ." in line
+        for line in installs
+    )
     for lock in re.findall(r"[\w-]+\.lock", step["run"]):
         assert (ROOT / lock).is_file()
 
@@ -102,15 +114,21 @@ def locked(*locks: str, python: str) -> int:
     """Count what the locks install on Linux, with ragnb itself."""
     place = {"python_version": python, "python_full_version": f"{python}.1"}
     place |= {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
-    lines = [line for lock in locks for line in (ROOT / lock).read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line for lock in locks for line in (ROOT / lock).read_text(encoding="utf-8").splitlines()
+    ]
     needs = [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
-    return 1 + len({need.name for need in needs if need.marker is None or need.marker.evaluate(place)})
+    return 1 + len(
+        {need.name for need in needs if need.marker is None or need.marker.evaluate(place)}
+    )
 
 
 def test_the_packages_that_the_guide_and_the_input_name_are_those_of_the_locks():
     python = ACTION["inputs"]["python-version"]["default"]
-    few, many = (locked(f"requirements-{lock}.lock", "requirements-build.lock", python=python)
-                 for lock in ("core", "report"))  # fmt: skip
+    few, many = (
+        locked(f"requirements-{lock}.lock", "requirements-build.lock", python=python)
+        for lock in ("core", "report")
+    )
     assert f"installs {many - few} more packages" in ACTION["inputs"]["report"]["description"]
     for lang in ("en", "zh"):
         guide = (ROOT / "docs" / lang / "guides" / "nightly-ci.md").read_text(encoding="utf-8")
@@ -130,7 +148,13 @@ def test_the_runner_refuses_what_it_does_not_know(tmp_path):
         action = Composite(tmp_path, **given)
         action.meta["runs"]["steps"][0]["if"] = condition
         assert action.run().steps["one"].outcome == outcome
-    for condition in ("inputs.b == 'x'", "github.actor", "steps.none.outcome", "hashFiles('x')", "inputs.a ="):
+    for condition in (
+        "inputs.b == 'x'",
+        "github.actor",
+        "steps.none.outcome",
+        "hashFiles('x')",
+        "inputs.a =",
+    ):
         action = Composite(tmp_path, **given)
         action.meta["runs"]["steps"][0]["if"] = condition
         with pytest.raises((KeyError, SyntaxError)):
@@ -141,7 +165,9 @@ def test_the_example_calls_the_action_of_the_coming_version_with_inputs_that_it_
     checkout, call = JOB["steps"]
     assert checkout["uses"].startswith("actions/checkout@")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert call["uses"] == f"OWNER/ragnb@v{re.search(r'^## .([0-9.]+)', changelog, re.MULTILINE)[1]}"
+    assert (
+        call["uses"] == f"OWNER/ragnb@v{re.search(r'^## .([0-9.]+)', changelog, re.MULTILINE)[1]}"
+    )
     text = (ROOT / "docs" / "ci-example.yml").read_text(encoding="utf-8")
     named = {*call["with"], *re.findall(r"# (\w+): \S+", text.partition("with:")[2])}
     assert {"scenario", "baseline", "margin"} == named <= ACTION["inputs"].keys()

@@ -23,16 +23,24 @@ SCENARIOS = ROOT / "scenarios"
 def scores():
     rng = np.random.default_rng(1)
     n = 40
-    return pd.DataFrame({
-        "sample_id": [f"q{i}" for i in range(n)], "question": [f"问题 {i}" for i in range(n)], "answer": "答",
-        "doc_name": rng.choice(["甲.pdf", "乙.pdf", "c.pdf"], n),
-        "faithfulness": rng.uniform(0.2, 0.8, n).round(2), "noise_sensitivity": rng.uniform(0, 1, n).round(2),
-        "tone": rng.integers(1, 6, n), "latency": rng.uniform(0, 9, n),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "sample_id": [f"q{i}" for i in range(n)],
+            "question": [f"问题 {i}" for i in range(n)],
+            "answer": "答",
+            "doc_name": rng.choice(["甲.pdf", "乙.pdf", "c.pdf"], n),
+            "faithfulness": rng.uniform(0.2, 0.8, n).round(2),
+            "noise_sensitivity": rng.uniform(0, 1, n).round(2),
+            "tone": rng.integers(1, 6, n),
+            "latency": rng.uniform(0, 9, n),
+        }
+    )
 
 
 def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
-    table = scores.rename(columns={"question": "user_input", "answer": "response"}).drop(columns="sample_id")
+    table = scores.rename(columns={"question": "user_input", "answer": "response"}).drop(
+        columns="sample_id"
+    )
     path = tmp_path / "my_ragas.csv"
     table.to_csv(path)
     own = {"metrics": [rn.Metric("tone", 1, 5)], "metric_weights": {"tone": 0, "faithfulness": 1}}
@@ -42,7 +50,12 @@ def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
     assert len(sheet.diagnoses.iloc[0]["worst"]) == 3
     assert {"not_averaged", "few_clusters", "default_gates"} <= set(sheet.notes["code"])
     assert "latency" in sheet.notes.set_index("code").loc["not_averaged", "text"]
-    assert sheet.gates["gate"].tolist() == ["faithfulness", "noise_sensitivity", "input_lines", "scored_cells"]
+    assert sheet.gates["gate"].tolist() == [
+        "faithfulness",
+        "noise_sensitivity",
+        "input_lines",
+        "scored_cells",
+    ]
     assert not sheet.gates["blocks"].any()
     assert sheet.blocked == bool(sheet.gates["blocks"].any())
     assert sheet.inputs[0]["path"] == "my_ragas.csv"
@@ -63,7 +76,10 @@ def test_file_scenario_and_frame_give_the_same_sheet(tmp_path, scores):
     (tmp_path / "s.csv").write_text(scores.to_csv(index=False), encoding="utf-8")
     text = "scores: s.csv\nmetrics: [faithfulness, noise_sensitivity]\nmetric_weights: {faithfulness: 2}\n"
     (tmp_path / "run.yaml").write_text(text, encoding="utf-8")
-    settings = {"metrics": ["faithfulness", "noise_sensitivity"], "metric_weights": {"faithfulness": 2}}
+    settings = {
+        "metrics": ["faithfulness", "noise_sensitivity"],
+        "metric_weights": {"faithfulness": 2},
+    }
     sheets = [
         rn.assess(tmp_path / "run.yaml"),
         rn.assess(str(tmp_path / "run.yaml")),
@@ -73,7 +89,9 @@ def test_file_scenario_and_frame_give_the_same_sheet(tmp_path, scores):
     ]
     of_file = sheets[0].gates["gate"] == "input_lines"
     for sheet in sheets[1:]:
-        gates = sheets[0].gates if sheet.inputs else sheets[0].gates[~of_file].reset_index(drop=True)
+        gates = (
+            sheets[0].gates if sheet.inputs else sheets[0].gates[~of_file].reset_index(drop=True)
+        )
         pd.testing.assert_frame_equal(sheet.means, sheets[0].means)
         pd.testing.assert_frame_equal(sheet.gates, gates)
         assert sheet.verdict == sheets[0].verdict
@@ -94,7 +112,9 @@ def test_overrides_touch_no_file(tmp_path):
     path = SCENARIOS / "quickstart.yaml"
     before = path.read_bytes()
     plain = rn.assess(path)
-    sheet = rn.assess(path, metric_weights={"context_recall": 5.0}, doc_weights=None, lang="zh", level=0.8)
+    sheet = rn.assess(
+        path, metric_weights={"context_recall": 5.0}, doc_weights=None, lang="zh", level=0.8
+    )
     assert path.read_bytes() == before
     assert sheet.scenario.metric_weights == {"context_recall": 5.0}
     assert sheet.scenario.doc_weights == plain.scenario.doc_weights
@@ -116,8 +136,12 @@ def test_traces_and_scores_of_one_run_are_one_table():
         assert means.loc[name, "value"] == pytest.approx(rates.loc[name, "value"], abs=1e-12)
         assert means.loc[name, "n"] == rates.loc[name, "n"]
         assert means.loc[name, "n_not_applicable"] == rates.loc[name, "n_not_applicable"]
-    strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query("system == 'strong' and answerable")
-    settings = {name: getattr(scenario, name) for name in ("metrics", "metric_weights", "doc_weights")}
+    strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query(
+        "system == 'strong' and answerable"
+    )
+    settings = {
+        name: getattr(scenario, name) for name in ("metrics", "metric_weights", "doc_weights")
+    }
     want = rn.weighted_means(strong, **settings).set_index("metric")
     for name in want.index:
         assert means.loc[name, "value"] == pytest.approx(want.loc[name, "value"], abs=1e-12)
@@ -143,7 +167,10 @@ def test_traces_alone_and_without_gold():
 
 
 def test_rows_that_do_not_meet_are_said(tmp_path):
-    traces = [{"q": "a?", "answer": "A. citations: [x]"}, {"q": "c?", "answer": "C. citations: [z]"}]
+    traces = [
+        {"q": "a?", "answer": "A. citations: [x]"},
+        {"q": "c?", "answer": "C. citations: [z]"},
+    ]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
     sheet = rn.assess(tmp_path / "t.jsonl", gold=gold_file(tmp_path))
     assert {"unmatched", "gold_without_trace"} <= set(sheet.notes["code"])
@@ -159,8 +186,12 @@ def test_several_systems_have_means_gates_and_diagnoses_of_their_own(scores):
     for name, part in frame.groupby("system"):
         alone, own = rn.assess(part, gates=gates), sheet.of_system(name)
         for frame_name in ("means", "diagnoses", "modes", "documents"):
-            pd.testing.assert_frame_equal(getattr(own, frame_name), getattr(alone, frame_name), check_exact=False)
-        rows = sheet.gates[sheet.gates["system"] == name].drop(columns="system").reset_index(drop=True)
+            pd.testing.assert_frame_equal(
+                getattr(own, frame_name), getattr(alone, frame_name), check_exact=False
+            )
+        rows = (
+            sheet.gates[sheet.gates["system"] == name].drop(columns="system").reset_index(drop=True)
+        )
         pd.testing.assert_frame_equal(rows, alone.gates.drop(columns="system"), check_exact=False)
     only = rn.assess(frame, where={"system": "新"})
     assert only.systems is None
@@ -178,7 +209,9 @@ def test_documents_have_intervals_of_their_own_rows(scores):
     rows = sheet.documents[sheet.documents["document"] == "甲.pdf"].set_index("metric")
     part = scores[scores["doc_name"] == "甲.pdf"]
     want = rn.weighted_means(part.drop(columns=["doc_name", "tone"])).set_index("metric")
-    mine, theirs = (table.loc["faithfulness", ["value", "low", "high"]].tolist() for table in (rows, want))
+    mine, theirs = (
+        table.loc["faithfulness", ["value", "low", "high"]].tolist() for table in (rows, want)
+    )
     assert mine == pytest.approx(theirs)
 
 
@@ -188,16 +221,25 @@ def test_scores_and_traces_that_cannot_be_joined_are_refused(tmp_path, scores):
     traces = [{"qid": "q0", "q": "问题 0", "answer": "x"}]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
     with pytest.raises(RagnbError, match="joined by sample_id, which is not unique in the scores"):
-        rn.assess(rn.Scenario(scores=tmp_path / "s.csv", traces=tmp_path / "t.jsonl", metrics=["faithfulness"]))
+        rn.assess(
+            rn.Scenario(
+                scores=tmp_path / "s.csv", traces=tmp_path / "t.jsonl", metrics=["faithfulness"]
+            )
+        )
 
 
 def test_a_table_without_a_metric_is_refused_with_the_next_step():
-    with pytest.raises(RagnbError, match=r"quality\); declare one, such as metrics=\[rn.Metric\('quality'"):
+    with pytest.raises(
+        RagnbError, match=r"quality\); declare one, such as metrics=\[rn.Metric\('quality'"
+    ):
         rn.assess(pd.DataFrame({"sample_id": ["1"], "question": ["q"], "quality": [3.5]}))
 
 
 def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
-    gates = [rn.Gate("mine", "faithfulness", ">=", 0.99), rn.Gate("none", "answer_precision", ">=", 0.5)]
+    gates = [
+        rn.Gate("mine", "faithfulness", ">=", 0.99),
+        rn.Gate("none", "answer_precision", ">=", 0.5),
+    ]
     sheet = rn.assess(scores.drop(columns="tone"), gates=gates)
     assert sheet.gates["outcome"].tolist() == ["fail", "no_data", "pass"]
     assert sheet.blocked
@@ -221,7 +263,9 @@ def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
     assert {row["role"] for row in record["inputs"]} == {"scores", "traces", "gold"}
     assert all(len(row["sha256"]) == 64 for row in record["inputs"])
     # The snapshot leads from its folder to the data; the rest says nothing of where it ran.
-    texts = [path.read_text(encoding="utf-8") for name, path in first.items() if "snapshot" not in name]
+    texts = [
+        path.read_text(encoding="utf-8") for name, path in first.items() if "snapshot" not in name
+    ]
     assert not any(str(ROOT) in text or str(tmp_path) in text for text in texts)
     back = rn.load_scenario(first["scenario.snapshot.yaml"])
     assert back.metric_weights == rn.load_scenario(SCENARIOS / "quickstart.yaml").metric_weights
@@ -249,7 +293,9 @@ def test_a_notebook_shows_it_without_loading_what_draws(tmp_path):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_table_without_any_score_is_a_sheet_and_says_so(lang):
-    sheet = rn.assess(pd.DataFrame({"faithfulness": [np.nan, np.nan], "doc_name": ["a", "b"]}), lang=lang)
+    sheet = rn.assess(
+        pd.DataFrame({"faithfulness": [np.nan, np.nan], "doc_name": ["a", "b"]}), lang=lang
+    )
     assert sheet.means["value"].isna().all()
     assert sheet.gates["outcome"].tolist() == ["no_data", "no_data"]
     assert sheet.blocked
@@ -259,7 +305,9 @@ def test_a_table_without_any_score_is_a_sheet_and_says_so(lang):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_reasons_and_counts_are_of_one_language(lang):
-    frame = pd.DataFrame({"faithfulness": [0.9, 0.8], "accuracy": [9.0, 8.0], "doc_name": ["a", "b"]})
+    frame = pd.DataFrame(
+        {"faithfulness": [0.9, 0.8], "accuracy": [9.0, 8.0], "doc_name": ["a", "b"]}
+    )
     note = rn.assess(frame, lang=lang).notes.set_index("code").loc["no_total", "text"]
     assert ("not combined" in note) == (lang == "en")
     assert "accuracy 1..10" in note
@@ -271,9 +319,14 @@ def test_reasons_and_counts_are_of_one_language(lang):
 
 
 def gold_file(folder):
-    rows = [{"qid": str(i), "q": q, "answerable": True, "gold_ids": [i]} for i, q in enumerate(["a?", "b?"])]
+    rows = [
+        {"qid": str(i), "q": q, "answerable": True, "gold_ids": [i]}
+        for i, q in enumerate(["a?", "b?"])
+    ]
     path = folder / "gold.json"
-    path.write_text(json.dumps(rows).replace("[0]", '["x"]').replace("[1]", '["y"]'), encoding="utf-8")
+    path.write_text(
+        json.dumps(rows).replace("[0]", '["x"]').replace("[1]", '["y"]'), encoding="utf-8"
+    )
     return path
 
 
@@ -294,11 +347,16 @@ def test_partial_refusals_are_shown_and_count_as_answered(tmp_path, lang):
 def test_a_verdict_counts_only_the_gates_that_have_data(tmp_path):
     gates = [rn.Gate("C", "compliance", ">=", 0.0), rn.Gate("U", "under_refusal", "<=", 0.1)]
     options = {"gold": gold_file(tmp_path), "gates": gates, "no_data": "skip"}
-    some, none = (rn.assess(frame, **options) for frame in (TWO_TRACES, TWO_TRACES.assign(question="other?")))
+    some, none = (
+        rn.assess(frame, **options) for frame in (TWO_TRACES, TWO_TRACES.assign(question="other?"))
+    )
     assert some.verdict.startswith("Ready: One of 2 gates passed; the others have no data")
     assert none.verdict.startswith("Incomplete input: 0 of 2 gold questions have a trace")
     assert (some.blocked, none.blocked) == (False, True)
-    assert [sheet.section("summary").blocks[0].status.tone for sheet in (some, none)] == ["good", "bad"]
+    assert [sheet.section("summary").blocks[0].status.tone for sheet in (some, none)] == [
+        "good",
+        "bad",
+    ]
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -320,7 +378,9 @@ def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
     counts = sheet.outcomes.set_index("label")["n"]
     lines_of_tables = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")]
     rows = [[cell.strip() for cell in cells] for cells in lines_of_tables]
-    told = {row[0].split(" · ")[-1]: int(row[1]) for row in rows if row[0].endswith(tuple(counts.index))}
+    told = {
+        row[0].split(" · ")[-1]: int(row[1]) for row in rows if row[0].endswith(tuple(counts.index))
+    }
     assert told == counts.to_dict()
     assert {name: n for name, n in told.items() if n} == {"OK": 1, "ANS_NO_HIT": 1}
     assert ["metric", "甲", "—"] in rows
@@ -393,7 +453,9 @@ def test_a_trusted_judge_needs_no_note(tmp_path):
 
 
 def test_ratings_are_taken_whole_whatever_where_keeps_and_level_and_language_reach_their_card():
-    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml", where={"system": "weak"}, level=0.9, lang="zh")
+    sheet = rn.assess(
+        SCENARIOS / "rubric_judge.yaml", where={"system": "weak"}, level=0.9, lang="zh"
+    )
     assert len(sheet.scores) == 80
     assert set(sheet.calibration.verdicts["n"]) == {120}
     assert (sheet.calibration.level, sheet.calibration.lang) == (0.9, "zh")
@@ -402,7 +464,9 @@ def test_ratings_are_taken_whole_whatever_where_keeps_and_level_and_language_rea
 def test_saved_run_holds_the_card(tmp_path):
     sheet = rn.assess(SCENARIOS / "rubric_judge.yaml")
     saved = sheet.save(tmp_path)
-    assert json.loads(saved["calibration.json"].read_text(encoding="utf-8"))["verdict"] == "NOT PROVEN"
+    assert (
+        json.loads(saved["calibration.json"].read_text(encoding="utf-8"))["verdict"] == "NOT PROVEN"
+    )
     assert saved["calibration.md"].read_text(encoding="utf-8") == sheet.calibration.to_markdown()
     assert json.loads(saved["run.json"].read_text(encoding="utf-8"))["judge"] == "NOT PROVEN"
     assert "## Judge trust: " in saved["report.md"].read_text(encoding="utf-8")
@@ -417,7 +481,9 @@ def test_ratings_alone_are_for_calibrate():
 
 
 def test_ratings_without_a_judge_are_refused(tmp_path):
-    pd.read_csv(QUICKSTART / "ratings.csv").drop(columns="judge").to_csv(tmp_path / "r.csv", index=False)
+    pd.read_csv(QUICKSTART / "ratings.csv").drop(columns="judge").to_csv(
+        tmp_path / "r.csv", index=False
+    )
     with pytest.raises(RagnbError, match="no scores of a judge"):
         rn.assess(SCENARIOS / "rubric_judge.yaml", ratings=str(tmp_path / "r.csv"))
 
@@ -428,7 +494,9 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key):
     rng = np.random.default_rng(3)
     hard, noise = rng.beta(4, 2, 30), rng.normal(0, 0.02, (30, 4))
     scores = np.clip(hard[:, None] + noise, 0, 1)
-    frame = pd.DataFrame({key: np.repeat([f"问题 {i}" for i in range(30)], 4), by: np.tile(list("abcd"), 30)})
+    frame = pd.DataFrame(
+        {key: np.repeat([f"问题 {i}" for i in range(30)], 4), by: np.tile(list("abcd"), 30)}
+    )
     sheet = rn.assess(frame.assign(faithfulness=scores.ravel()))
     row = sheet.means.iloc[0]
     each = scores.mean(axis=1)  # clusters of one size: their means are an i.i.d. sample

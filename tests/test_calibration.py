@@ -49,17 +49,25 @@ def test_every_share_and_bias_is_the_plain_loops():
     best = max(sum(abs(c - h) <= 1 for _, h in pairs) for c in np.arange(1, 10.5, 0.5)) / len(pairs)
     assert row["constant"] == pytest.approx(best)
     assert row["over_constant"] == pytest.approx(row["within"] - best)
-    assert row["kendall"] == pytest.approx(scipy_stats.kendalltau(frame["judge"], frame["human"])[0])
+    assert row["kendall"] == pytest.approx(
+        scipy_stats.kendalltau(frame["judge"], frame["human"])[0]
+    )
 
 
 def test_the_order_of_systems_is_that_of_their_means():
-    frame = pd.concat([made(seed, n=200).assign(system=f"s{seed}") for seed in range(5)], ignore_index=True)
+    frame = pd.concat(
+        [made(seed, n=200).assign(system=f"s{seed}") for seed in range(5)], ignore_index=True
+    )
     frame["judge"] = (frame["judge"] + frame["system"].str[1].astype(int) / 4).clip(1, 10)
     row = wide_table(agreement(frame, scale=(1, 10))).iloc[0]
     means = frame.groupby("system")[["judge", "human"]].mean()
-    assert row["kendall_by_system"] == pytest.approx(scipy_stats.kendalltau(means["judge"], means["human"])[0])
+    assert row["kendall_by_system"] == pytest.approx(
+        scipy_stats.kendalltau(means["judge"], means["human"])[0]
+    )
     assert row["kendall_by_system"] != pytest.approx(row["kendall"])
-    assert "kendall_by_system" not in wide_table(agreement(made().drop(columns="system"), scale=(1, 10)))
+    assert "kendall_by_system" not in wide_table(
+        agreement(made().drop(columns="system"), scale=(1, 10))
+    )
 
 
 def test_intervals_are_the_delete_one_cluster_jackknives():
@@ -79,7 +87,9 @@ def slope(frame):
     return np.polyfit(mean, gap, 1)[0]
 
 
-ROWS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3)), min_size=8, max_size=30)
+ROWS = st.lists(
+    st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3)), min_size=8, max_size=30
+)
 
 
 @pytest.mark.parametrize("clustered", [True, False])
@@ -92,7 +102,9 @@ def test_neither_the_order_of_rows_nor_the_names_of_clusters_change_a_number(clu
     other = frame.sample(frac=1, random_state=seed).reset_index(drop=True)
     if clustered:
         other["cluster"] = other["cluster"].map(lambda g: f"z{9 - g}")
-    one, two = (agreement(f, scale=(1, 5)).drop(columns=["judge", "dimension"]) for f in (frame, other))
+    one, two = (
+        agreement(f, scale=(1, 5)).drop(columns=["judge", "dimension"]) for f in (frame, other)
+    )
     pd.testing.assert_frame_equal(one, two, rtol=1e-6, atol=1e-7)
 
 
@@ -101,9 +113,19 @@ def test_every_engine_gives_the_card_that_pandas_gives(engine):
     frame = made(noise=1.2)
     frame.loc[3, "judge"] = np.nan
     table = pa.Table.from_pandas(frame)
-    theirs = nw.from_native(pl.from_arrow(table)) if engine == "narwhals" else ENGINES[engine](table)
+    theirs = (
+        nw.from_native(pl.from_arrow(table)) if engine == "narwhals" else ENGINES[engine](table)
+    )
     one, other = card_of(frame), card_of(theirs)
-    for name in ("table", "bands", "inflation", "recalibration", "reliability", "counts", "corrected"):
+    for name in (
+        "table",
+        "bands",
+        "inflation",
+        "recalibration",
+        "reliability",
+        "counts",
+        "corrected",
+    ):
         left, right = getattr(one, name), getattr(other, name)
         pd.testing.assert_frame_equal(left, right, check_dtype=False, rtol=1e-9, atol=1e-12)
     assert one.footer == other.footer
@@ -124,8 +146,12 @@ def test_raters_side_by_side_and_in_rows_are_the_same_ratings():
     assert one.loc[one["measure"] == "within", "n"].item() == 80
     assert values["raters"] == pytest.approx(239 / 80)
     assert np.isfinite(values[["ceiling", "alpha"]]).all()
-    three = wide_table(agreement(wide.drop(columns="human3"), human=["human1", "human2"], scale=(1, 10)))
-    assert three["mean_human"].item() == pytest.approx(wide[["human1", "human2"]].mean(axis=1).mean())
+    three = wide_table(
+        agreement(wide.drop(columns="human3"), human=["human1", "human2"], scale=(1, 10))
+    )
+    assert three["mean_human"].item() == pytest.approx(
+        wide[["human1", "human2"]].mean(axis=1).mean()
+    )
 
 
 def test_raters_an_item_count_every_row_that_an_engine_counted_together():
@@ -151,9 +177,13 @@ def test_a_column_may_be_the_cluster_and_a_group_at_once(column):
 
 
 def test_a_row_a_dimension_and_system_is_that_of_its_rows_alone():
-    frame = pd.concat([made(seed).assign(dimension=name) for seed, name in enumerate(["fluent", "true"])])
+    frame = pd.concat(
+        [made(seed).assign(dimension=name) for seed, name in enumerate(["fluent", "true"])]
+    )
     table = wide_table(agreement(frame, by=["dimension", "system"], scale=(1, 10)))
-    assert table[["dimension", "system"]].to_numpy().tolist() == [[d, s] for d in ("fluent", "true") for s in "ab"]
+    assert table[["dimension", "system"]].to_numpy().tolist() == [
+        [d, s] for d in ("fluent", "true") for s in "ab"
+    ]
     own = frame[(frame["dimension"] == "true") & (frame["system"] == "a")]
     alone = wide_table(agreement(own.drop(columns="dimension"), scale=(1, 10)))
     shared = [name for name in alone.columns if name not in ("dimension", "system")]
@@ -171,12 +201,16 @@ def test_a_mark_for_not_parsed_is_a_missing_score_where_it_is_declared():
     assert declared[["n", "n_missing"]].to_numpy().tolist() == [[48, 2]]
     assert declared["within"].item() == cut["within"].item()
     assert agreement(frame, scale=(1, 10), missing="outside")["n"].iloc[0] == 48
-    assert agreement(frame.assign(judge=frame["judge"].clip(-1, 3)), scale=(-1, 10))["n"].iloc[0] == 50
+    assert (
+        agreement(frame.assign(judge=frame["judge"].clip(-1, 3)), scale=(-1, 10))["n"].iloc[0] == 50
+    )
 
 
 PLAIN, TEN = made(n=50), {"scale": (1, 10)}
 MARKED = PLAIN.assign(judge=PLAIN["judge"].where(~PLAIN.index.isin([2, 7]), -1))
-TWICE = pd.DataFrame({"item_id": [1, 1, 2], "judge": [4, 4, 3], "human": [4, 5, 3], "rater": ["x", "x", "y"]})
+TWICE = pd.DataFrame(
+    {"item_id": [1, 1, 2], "judge": [4, 4, 3], "human": [4, 5, 3], "rater": ["x", "x", "y"]}
+)
 REFUSED = {
     "column='juge' does not exist; did you mean 'judge'": (PLAIN, TEN | {"judge": "juge"}),
     "column='turn' does not exist": (PLAIN, TEN | {"cluster": "turn"}),
@@ -187,14 +221,15 @@ REFUSED = {
     "missing=-1": (MARKED, {}),
     "row 2: column 'judge': -1 lies outside the scale 1 to 10 (2 of 50": (MARKED, TEN),
     "row 3: 'n/a' is text, not a score": (
-        PLAIN.assign(judge=PLAIN["judge"].astype(object).where(PLAIN.index != 3, "n/a")), {},
+        PLAIN.assign(judge=PLAIN["judge"].astype(object).where(PLAIN.index != 3, "n/a")),
+        {},
     ),
     "infinite": (PLAIN.assign(human=np.where(PLAIN.index == 3, np.inf, PLAIN["human"])), {}),
     "rescale both to one scale": (PLAIN.assign(judge=PLAIN["judge"] / 10), {}),
     "empty in row 4": (PLAIN.assign(cluster=PLAIN["cluster"].where(PLAIN.index != 4)), {}),
     "rater 'x' rated item 1 twice": (TWICE, {}),
     "several scores in column 'judge'": (TWICE.assign(rater=["x", "y", "y"], judge=[4, 2, 3]), {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("words", REFUSED)
@@ -204,7 +239,8 @@ def test_what_cannot_be_meant_is_refused_in_words(words):
 
 
 @pytest.mark.parametrize(
-    "how", [dict(target=1.0), dict(delta=-1), dict(level=0.4), dict(lang="fr"), dict(about={"x": 1})]
+    "how",
+    [dict(target=1.0), dict(delta=-1), dict(level=0.4), dict(lang="fr"), dict(about={"x": 1})],
 )
 def test_calibrate_refuses_what_no_verdict_can_be_asked_with(how):
     with pytest.raises(RagnbError):
@@ -240,7 +276,11 @@ def test_a_judge_that_inflates_one_system_alone_is_found():
     frame.loc[frame["system"] == "b", "judge"] = (frame["judge"] + 1).clip(upper=10)
     frame.loc[frame["system"] == "a", "judge"] = (frame["judge"] - 1).clip(lower=1)
     found = card_of(frame).inflation.set_index(["kind", "group"])
-    assert found["inflated"].to_dict() == {("overall", ""): False, ("system", "a"): False, ("system", "b"): True}
+    assert found["inflated"].to_dict() == {
+        ("overall", ""): False,
+        ("system", "a"): False,
+        ("system", "b"): True,
+    }
     gap = frame["judge"] - frame["human"]
     b = frame["system"] == "b"
     assert found.loc[("system", "b"), "value"] == pytest.approx(gap[b].mean())
@@ -251,7 +291,10 @@ def test_the_card_is_as_bad_as_its_worst_row_and_only_cuts_it():
     good, bad = made().assign(dimension="good"), made(noise=3.0).assign(dimension="bad")
     card = card_of(pd.concat([good, bad]))
     assert card.verdict == "REJECT"
-    assert card.verdicts.set_index("dimension")["verdict"].to_dict() == {"bad": "REJECT", "good": "TRUST"}
+    assert card.verdicts.set_index("dimension")["verdict"].to_dict() == {
+        "bad": "REJECT",
+        "good": "TRUST",
+    }
     assert card.reasons[0] == (
         "REJECT: of 2 pairs of judge and dimension, 1 can be trusted, 0 are not proven and 1 are rejected."
     )
@@ -343,7 +386,9 @@ def test_the_reliability_curve_is_the_mean_of_the_humans_at_each_score():
     assert curve["judge_score"].tolist() == want.index.tolist()
     np.testing.assert_allclose(curve["human"], want["mean"])
     assert curve["n"].tolist() == want["size"].tolist()
-    np.testing.assert_allclose(curve["isotonic"], pooled(want["mean"].tolist(), want["size"].tolist()))
+    np.testing.assert_allclose(
+        curve["isotonic"], pooled(want["mean"].tolist(), want["size"].tolist())
+    )
     pd.testing.assert_frame_equal(curve, card_of(frame).reliability)
 
 
@@ -372,7 +417,9 @@ def test_rows_that_nobody_labelled_correct_the_mean_of_those_that_were():
     assert ways.loc["corrected", "low"] < full < ways.loc["corrected", "high"]
     widths = ways["high"] - ways["low"]
     assert widths["corrected"] < widths["human"]
-    apart = card_of(frame[frame.index < 200], judged=frame[frame.index >= 200].drop(columns="human"))
+    apart = card_of(
+        frame[frame.index < 200], judged=frame[frame.index >= 200].drop(columns="human")
+    )
     pd.testing.assert_frame_equal(card.corrected, apart.corrected)
     assert set(card.corrected["system"]) == {"", "a", "b"}
 
@@ -412,7 +459,10 @@ def test_the_card_is_json_html_and_markdown_without_a_stranger_s_markup():
     assert "<b>j</b>" not in html
     assert "&lt;script&gt;" in html
     markdown = card.to_markdown()
-    assert markdown == card_of(frame, about={"judge_id": "<b>j</b>", "drawn_at_random": True}).to_markdown()
+    assert (
+        markdown
+        == card_of(frame, about={"judge_id": "<b>j</b>", "drawn_at_random": True}).to_markdown()
+    )
     assert markdown.startswith("## Judge trust: TRUST")
     assert card.footer["drawn_at_random"] is True
     assert len(card.footer["data_sha256"]) == 64
@@ -445,7 +495,16 @@ def test_ratings_standing_alone_are_clusters_of_their_own():
     frame = made()
     one = card_of(frame.drop(columns="cluster"))
     two = card_of(frame.assign(cluster=np.arange(len(frame))))
-    shared = ["n", "n_clusters", "within", "within_low", "within_high", "bias_low", "slope_high", "kendall_low"]
+    shared = [
+        "n",
+        "n_clusters",
+        "within",
+        "within_low",
+        "within_high",
+        "bias_low",
+        "slope_high",
+        "kendall_low",
+    ]
     tables = [wide_table(card.table)[shared].to_numpy(dtype=float) for card in (one, two)]
     np.testing.assert_allclose(*tables, rtol=1e-9)
     assert one.verdict == two.verdict

@@ -22,7 +22,9 @@ def rated(n=240, clusters=24, noise=0.5, shift=0.0, seed=0):
     rng = np.random.default_rng(seed)
     of = rng.integers(0, clusters, n)
     human = np.clip(5.5 + 2 * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10)
-    judge = np.clip(human + shift + noise * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10)
+    judge = np.clip(
+        human + shift + noise * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10
+    )
     return pd.DataFrame({"judge": judge, "human": human, "cluster": [f"d{g:02d}" for g in of]})
 
 
@@ -46,14 +48,18 @@ def by_hand(p, n_wilson, z):
 @pytest.mark.parametrize("plan", [240, 300, 600, 3840])
 def test_the_bounds_are_wilsons_at_n_times_the_root_of_the_fraction_and_half_the_error(plan):
     rng = np.random.default_rng(3)
-    agrees = rng.random(240) < 0.85  # every row is a cluster: n of Wilson is p(1 − p)/se², at most 240
+    agrees = (
+        rng.random(240) < 0.85
+    )  # every row is a cluster: n of Wilson is p(1 − p)/se², at most 240
     frame = pd.DataFrame({"judge": 5.0, "human": np.where(agrees, 5.0, 8.0)})
     row, p, n = row_of(frame, labels_planned=plan, delta=3), agrees.mean(), 239.0
     lower, upper = by_hand(p, n * (240 / plan) ** 0.5, student.ppf(0.975, 239))
     assert row[["lower", "upper"]].tolist() == pytest.approx([lower, upper], abs=2e-4)
     gap = frame["judge"] - frame["human"]
     margin = student.ppf(0.9875, 239) * gap.std(ddof=1) / 240**0.5 * (plan / 240) ** 0.25
-    assert row[["bias_lower", "bias_upper"]].tolist() == pytest.approx([gap.mean() - margin, gap.mean() + margin])
+    assert row[["bias_lower", "bias_upper"]].tolist() == pytest.approx(
+        [gap.mean() - margin, gap.mean() + margin]
+    )
     assert row["widened"] == pytest.approx(
         student.ppf(0.975, 239) / student.ppf(0.95, 239) * (plan / 240) ** 0.25
     )
@@ -113,10 +119,16 @@ def test_the_wider_interval_of_the_bias_lies_inside_delta(shift):
 def test_the_constant_judge_is_beaten_at_the_wider_bound(seed):
     rng = np.random.default_rng(seed)
     human = np.clip(5.5 + 0.95 * rng.normal(size=120), 1, 10)
-    frame = pd.DataFrame({"judge": np.clip(human + 0.65 * rng.normal(size=120), 1, 10), "human": human})
+    frame = pd.DataFrame(
+        {"judge": np.clip(human + 0.65 * rng.normal(size=120), 1, 10), "human": human}
+    )
     row = row_of(frame, target=0.3, delta=3)
-    gain = stats.within(frame["judge"], human) - stats.within(np.full(120, row["constant_score"]), human)
-    assert row["beats_constant"] == (gain.mean() > student.ppf(0.95, 119) * gain.std(ddof=1) / 120**0.5)
+    gain = stats.within(frame["judge"], human) - stats.within(
+        np.full(120, row["constant_score"]), human
+    )
+    assert row["beats_constant"] == (
+        gain.mean() > student.ppf(0.95, 119) * gain.std(ddof=1) / 120**0.5
+    )
     margin = student.ppf(0.975, 119) * gain.std(ddof=1) / 120**0.5
     edge = 120 * (gain.mean() / margin) ** 4  # the plan at which the margin is all of the gain
     for plan, want in ((int(edge), "TRUST"), (int(edge) + 1, "NOT PROVEN")):
@@ -127,7 +139,9 @@ def test_the_constant_judge_is_beaten_at_the_wider_bound(seed):
 def test_the_bound_of_an_inflated_systems_bias_is_the_wider_one():
     frame = rated(n=600, noise=0.2).assign(system=np.arange(600) % 4 // 3)
     frame["judge"] += np.where(frame["system"] == 1, 0.75, -0.25) * frame["judge"].between(2, 9)
-    found = card_of(frame, labels_planned=900).inflation.query("kind == 'system' and inflated").iloc[0]
+    found = (
+        card_of(frame, labels_planned=900).inflation.query("kind == 'system' and inflated").iloc[0]
+    )
     part = frame[frame["system"] == 1]
     bias = stats.bias(part["judge"], part["human"], part["cluster"])
     times = student.ppf(0.9875, bias.df) / student.ppf(0.975, bias.df) * 1.5**0.25
@@ -135,7 +149,10 @@ def test_the_bound_of_an_inflated_systems_bias_is_the_wider_one():
     assert found["upper"] == pytest.approx(bias.value + times * (bias.high - bias.value))
     edge = float(found["upper"])
     assert row_of(frame, delta=edge, labels_planned=900)["verdict"] == "TRUST"
-    assert row_of(frame, delta=float(np.nextafter(edge, 0)), labels_planned=900)["verdict"] == "NOT PROVEN"
+    assert (
+        row_of(frame, delta=float(np.nextafter(edge, 0)), labels_planned=900)["verdict"]
+        == "NOT PROVEN"
+    )
 
 
 def test_a_map_and_a_band_are_looked_at_as_often_as_the_verdict():
@@ -145,11 +162,17 @@ def test_a_map_and_a_band_are_looked_at_as_often_as_the_verdict():
     pair = mapped, frame["human"], frame["cluster"]
     low = stats.within_share(*pair, level=0.9, fraction=240 / 600).low
     for target, want in ((low - TINY, True), (low + TINY, False)):
-        maps = card_of(frame, target=target, delta=2, labels_planned=600).recalibration.set_index("map")
+        maps = card_of(frame, target=target, delta=2, labels_planned=600).recalibration.set_index(
+            "map"
+        )
         assert bool(maps.loc["linear", "passes"]) == want
     human = np.where(np.arange(200) < 170, 9.0, 6.0)
-    band = pd.DataFrame({"judge": 9.0, "human": human, "cluster": np.random.default_rng(0).permutation(200) % 20})
-    low = stats.within_share(band["judge"], human, band["cluster"], level=0.9, fraction=200 / 600).low
+    band = pd.DataFrame(
+        {"judge": 9.0, "human": human, "cluster": np.random.default_rng(0).permutation(200) % 20}
+    )
+    low = stats.within_share(
+        band["judge"], human, band["cluster"], level=0.9, fraction=200 / 600
+    ).low
     for target, want in ((low - 1e-6, "TRUST"), (low + 1e-6, "NOT PROVEN")):
         assert card_of(band, target=target, labels_planned=600).bands["verdict"].item() == want
 
@@ -171,13 +194,19 @@ def test_beyond_the_plan_nothing_is_proven_and_the_next_step_is_said():
     assert "TRUST" not in set(card.bands["verdict"])
     assert not card.recalibration["passes"].any()
     bad = rated(noise=6.0)
-    assert [row_of(bad, labels_planned=plan)["verdict"] for plan in (240, 239)] == ["REJECT", "NOT PROVEN"]
+    assert [row_of(bad, labels_planned=plan)["verdict"] for plan in (240, 239)] == [
+        "REJECT",
+        "NOT PROVEN",
+    ]
 
 
 def test_of_several_rows_the_card_names_those_whose_plan_is_spent():
     parts = [rated(n=n, noise=0.2).assign(dimension=name) for n, name in ((240, "a"), (241, "b"))]
     card = card_of(pd.concat(parts), labels_planned=240)
-    assert card.verdicts.set_index("dimension")["verdict"].to_dict() == {"a": "TRUST", "b": "NOT PROVEN"}
+    assert card.verdicts.set_index("dimension")["verdict"].to_dict() == {
+        "a": "TRUST",
+        "b": "NOT PROVEN",
+    }
     assert "plan of 240 labels is used up: this judge on b;" in " ".join(card.reasons)
     assert "one look at the labels" in " ".join(card_of(pd.concat(parts)).reasons)
     card = card_of(pd.concat(parts), labels_planned=600)
@@ -191,7 +220,10 @@ def test_of_several_rows_the_card_names_those_whose_plan_is_spent():
 
 def test_labels_needed_give_eighty_percent_power_at_the_planned_bound():
     flags = [1] * 92 + [0] * 8
-    once, plan = stats.labels_needed(flags, target=0.8), stats.labels_needed(flags, target=0.8, labels_planned=600)
+    once, plan = (
+        stats.labels_needed(flags, target=0.8),
+        stats.labels_needed(flags, target=0.8, labels_planned=600),
+    )
     assert once.total < plan.total < 600
     tells = int(plan.total * (plan.total / 600) ** 0.5)
     least = next(k for k in range(tells + 2) if binom.sf(k - 1, tells, 0.8) <= 0.025)
@@ -203,7 +235,9 @@ def test_labels_needed_give_eighty_percent_power_at_the_planned_bound():
 def test_labels_beyond_the_plan_are_a_new_plan_of_fresh_ones():
     flags = [1] * 92 + [0] * 8
     full = stats.labels_needed(flags, target=0.8, labels_planned=10**6).independent
-    at, below = (stats.labels_needed(flags, target=0.8, labels_planned=plan) for plan in (full, full - 1))
+    at, below = (
+        stats.labels_needed(flags, target=0.8, labels_planned=plan) for plan in (full, full - 1)
+    )
     assert (at.reason, at.total, at.more) == ("counted", full, full - 100)
     assert (below.reason, below.total, below.more) == ("beyond_plan", full, full)
     spent = stats.labels_needed(flags * 5, target=0.8, labels_planned=499)
@@ -259,7 +293,14 @@ def test_the_simulated_bound_is_the_cards():
             one = np.array([p])
             se, size = np.sqrt(one * (1 - one) / (n - 1)), np.array([float(n)])
             low = stats.mean_interval(
-                one, se, size, size, (np.zeros(1), np.ones(1)), binary=True, level=0.9, fraction=n / 300
+                one,
+                se,
+                size,
+                size,
+                (np.zeros(1), np.ones(1)),
+                binary=True,
+                level=0.9,
+                fraction=n / 300,
             )[0][0]
             assert (low >= row["lower"] + step) == want
 
@@ -267,7 +308,9 @@ def test_the_simulated_bound_is_the_cards():
 # At the door
 
 
-@pytest.mark.parametrize("value", [0, -600, 600.5, 600.0, "600", True, float("nan"), float("inf"), [600]])
+@pytest.mark.parametrize(
+    "value", [0, -600, 600.5, 600.0, "600", True, float("nan"), float("inf"), [600]]
+)
 def test_what_is_no_number_of_labels_is_refused(value):
     with pytest.raises(RagnbError, match="labels_planned=.*whole number of 1 or more"):
         calibrate(rated(), labels_planned=value)
@@ -275,9 +318,16 @@ def test_what_is_no_number_of_labels_is_refused(value):
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("0", "at least 1"), ("-5", "at least 1"), ("600.5", "whole number"), ("'600'", "whole number"),
-     ("true", "whole number"), (".nan", "whole number"), ("[600]", "whole number")],
-)  # fmt: skip
+    [
+        ("0", "at least 1"),
+        ("-5", "at least 1"),
+        ("600.5", "whole number"),
+        ("'600'", "whole number"),
+        ("true", "whole number"),
+        (".nan", "whole number"),
+        ("[600]", "whole number"),
+    ],
+)
 def test_a_scenario_refuses_them_with_file_line_and_key(tmp_path, text, why):
     rated().to_csv(tmp_path / "labels.csv", index=False)
     file = tmp_path / "s.yaml"
@@ -300,8 +350,13 @@ def test_a_scenarios_plan_reaches_its_card_and_its_files(tmp_path):
     rated().to_csv(tmp_path / "labels.csv", index=False)
     (tmp_path / "scores.csv").write_text("faithfulness\n0.5\n0.7\n0.9\n", encoding="utf-8")
     file = tmp_path / "s.yaml"
-    file.write_text("scores: scores.csv\nratings: labels.csv\nlabels_planned: 600\n", encoding="utf-8")
-    for lang, words in (("en", "240 of 600 planned labels"), ("zh", "计划标注 600 个，已用 240 个")):
+    file.write_text(
+        "scores: scores.csv\nratings: labels.csv\nlabels_planned: 600\n", encoding="utf-8"
+    )
+    for lang, words in (
+        ("en", "240 of 600 planned labels"),
+        ("zh", "计划标注 600 个，已用 240 个"),
+    ):
         sheet = rn.assess(file, lang=lang)
         assert sheet.calibration.verdicts["labels_planned"].item() == 600
         assert words in sheet.to_markdown()

@@ -30,12 +30,18 @@ QUICKSTART = Path(__file__).resolve().parents[1] / "data" / "quickstart" / "judg
 def scored(n=300, seed=0):
     """Answers of two systems in documents of unequal size, with two dimensions."""
     rng = np.random.default_rng(seed)
-    return pd.DataFrame({
-        "sample_id": [f"q{i:03d}" for i in range(n)], "system": rng.choice(["a", "b"], n, p=[0.3, 0.7]),
-        "doc_name": rng.choice([f"d{i}" for i in range(20)], n, p=np.arange(1, 21) / 210),
-        "question": "why", "answer": "so", "retrieved_contexts": [["one", "two"]] * n,
-        "accuracy": rng.integers(1, 11, n).astype(float), "clarity": rng.integers(1, 11, n).astype(float),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "sample_id": [f"q{i:03d}" for i in range(n)],
+            "system": rng.choice(["a", "b"], n, p=[0.3, 0.7]),
+            "doc_name": rng.choice([f"d{i}" for i in range(20)], n, p=np.arange(1, 21) / 210),
+            "question": "why",
+            "answer": "so",
+            "retrieved_contexts": [["one", "two"]] * n,
+            "accuracy": rng.integers(1, 11, n).astype(float),
+            "clarity": rng.integers(1, 11, n).astype(float),
+        }
+    )
 
 
 def keys(drawn):
@@ -65,15 +71,24 @@ def test_each_cluster_of_a_group_gets_its_part(n, seed):
     everything = draw_labels(scored(150, 3), n=150)
     columns = ["system", "band", "cluster"]
     sizes = everything.groupby(columns).size()
-    got = draw_labels(scored(150, 3), n=n, seed=seed).groupby(columns).size().reindex(sizes.index, fill_value=0)
+    got = (
+        draw_labels(scored(150, 3), n=n, seed=seed)
+        .groupby(columns)
+        .size()
+        .reindex(sizes.index, fill_value=0)
+    )
     assert ((got - n * sizes / 150).abs() < 1 + 1e-9).all()
 
 
 def test_every_answer_has_the_same_chance():
     """A cluster of one is drawn as often as each of a crowd."""
     frame, draws = scored(40, 5), 250
-    drawn = Counter(key for seed in range(draws) for key in keys(draw_labels(frame, n=10, seed=seed)))
-    chances = np.array([drawn[key] / draws for key in zip(frame["sample_id"], frame["system"], strict=True)])
+    drawn = Counter(
+        key for seed in range(draws) for key in keys(draw_labels(frame, n=10, seed=seed))
+    )
+    chances = np.array(
+        [drawn[key] / draws for key in zip(frame["sample_id"], frame["system"], strict=True)]
+    )
     assert abs(chances - 0.25).max() < 4 * (0.25 * 0.75 / draws) ** 0.5
     alone = ~frame["doc_name"].duplicated(keep=False).to_numpy()
     assert abs(chances[alone].mean() - 0.25) < 4 * (0.25 * 0.75 / draws / alone.sum()) ** 0.5
@@ -94,20 +109,24 @@ def test_bands_are_thirds_of_the_range_of_the_judges_mean():
 def test_the_same_seed_draws_the_same_in_any_order():
     frame = scored()
     expected = draw_labels(frame, n=50, seed=7)
-    pd.testing.assert_frame_equal(draw_labels(frame.sample(frac=1, random_state=1), n=50, seed=7), expected)
+    pd.testing.assert_frame_equal(
+        draw_labels(frame.sample(frac=1, random_state=1), n=50, seed=7), expected
+    )
     assert keys(draw_labels(frame, n=50, seed=8)) != keys(expected)
 
 
 def test_dimensions_can_be_chosen_and_come_from_rows():
     frame = scored()
     assert draw_labels(frame, n=5, dimensions=["clarity"]).attrs["dimensions"] == ["clarity"]
-    rows = frame.melt(["sample_id", "system", "doc_name"], ["accuracy", "clarity"], "dimension", "judge")
+    rows = frame.melt(
+        ["sample_id", "system", "doc_name"], ["accuracy", "clarity"], "dimension", "judge"
+    )
     by_row, by_column = draw_labels(rows, n=50, seed=2), draw_labels(frame, n=50, seed=2)
     assert keys(by_row) == keys(by_column)
     assert by_row["accuracy"].tolist() == by_column["accuracy"].tolist()
-    assert draw_labels(rows[["sample_id", "system", "judge"]].drop_duplicates(["sample_id", "system"]), n=5).attrs[
-        "dimensions"
-    ] == ["overall"]
+    assert draw_labels(
+        rows[["sample_id", "system", "judge"]].drop_duplicates(["sample_id", "system"]), n=5
+    ).attrs["dimensions"] == ["overall"]
 
 
 def test_what_cannot_be_drawn_is_said():
@@ -141,14 +160,30 @@ def test_raters_see_neither_the_judge_nor_the_system(tmp_path):
     assert key == tmp_path / "labels.judge.csv"
     first = table(sheet)[0]
     assert list(first) == [
-        "item_id", "question", "answer", "retrieved_contexts", "accuracy", "clarity", "rater", "comment",
-    ]  # fmt: skip
+        "item_id",
+        "question",
+        "answer",
+        "retrieved_contexts",
+        "accuracy",
+        "clarity",
+        "rater",
+        "comment",
+    ]
     assert first["retrieved_contexts"] == "[1] one\n\n[2] two"
     assert {row[name] for row in table(sheet) for name in ("accuracy", "clarity", "rater")} == {""}
-    assert not any(word in sheet.read_text(encoding="utf-8") for word in ("q0", "q1", "q2", ",a,", ",b,"))
+    assert not any(
+        word in sheet.read_text(encoding="utf-8") for word in ("q0", "q1", "q2", ",a,", ",b,")
+    )
     assert list(table(key)[0]) == [
-        "item_id", "sample_id", "system", "cluster", "band", "inclusion_probability", "accuracy", "clarity",
-    ]  # fmt: skip
+        "item_id",
+        "sample_id",
+        "system",
+        "cluster",
+        "band",
+        "inclusion_probability",
+        "accuracy",
+        "clarity",
+    ]
 
 
 def test_a_sheet_opens_in_a_spreadsheet_with_chinese_and_without_formulas(tmp_path):
@@ -170,7 +205,9 @@ def fill(sheet, to, score, rater=""):
     with to.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows({**row, "accuracy": score, "clarity": score + 1, "rater": rater} for row in rows)
+        writer.writerows(
+            {**row, "accuracy": score, "clarity": score + 1, "rater": rater} for row in rows
+        )
     return to
 
 
@@ -182,7 +219,9 @@ def test_a_filled_sheet_comes_back_with_its_key(tmp_path):
     pd.testing.assert_frame_equal(back, read_ratings(tmp_path / "ann.csv", judged=key))
     assert len(back) == 60
     assert set(back["human"]) == {6, 7}
-    truth = frame.melt(["sample_id", "system", "doc_name"], ["accuracy", "clarity"], "dimension", "judge")
+    truth = frame.melt(
+        ["sample_id", "system", "doc_name"], ["accuracy", "clarity"], "dimension", "judge"
+    )
     joined = back.merge(truth, on=["sample_id", "system", "dimension"])
     assert len(joined) == 60
     assert (joined["judge_x"] == joined["judge_y"]).all()

@@ -16,8 +16,12 @@ def rated(seed=0, n=240, clusters=24, noise=0.7, shift=0.0, spread=2.0):
     """Return unrounded ratings on 1–10, a cluster's alike."""
     rng = np.random.default_rng(seed)
     of = rng.integers(0, clusters, n)
-    human = np.clip(5.5 + spread * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10)
-    judge = np.clip(human + shift + noise * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10)
+    human = np.clip(
+        5.5 + spread * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10
+    )
+    judge = np.clip(
+        human + shift + noise * (0.5 * rng.normal(size=clusters)[of] + rng.normal(size=n)), 1, 10
+    )
     return pd.DataFrame({"judge": judge, "human": human, "cluster": [f"d{g:02d}" for g in of]})
 
 
@@ -76,7 +80,9 @@ def test_the_judge_must_beat_the_constant_at_the_same_one_sided_level():
         row = row_of(frame, target=0.3, delta=3)
         constant = stats.within(np.full(len(frame), row["constant_score"]), frame["human"])
         gain = stats.within(frame["judge"], frame["human"]) - constant
-        lows = [stats.clustered_mean(gain, frame["cluster"], level=level).low for level in (0.9, 0.95)]
+        lows = [
+            stats.clustered_mean(gain, frame["cluster"], level=level).low for level in (0.9, 0.95)
+        ]
         assert row["beats_constant"] == (lows[0] > 0)
         assert row["verdict"] == ("TRUST" if lows[0] > 0 else "NOT PROVEN")
         seen.append((lows[0] > 0, lows[1] > 0))
@@ -92,7 +98,11 @@ def test_the_whole_two_sided_interval_of_the_bias_lies_inside_delta(shift):
     found, first = stats.bias(frame["judge"], frame["human"], frame["cluster"]), row_of(frame)
     assert first[["bias_low", "bias_high"]].tolist() == pytest.approx([found.low, found.high])
     edge = max(first["bias_high"], -first["bias_low"])
-    for delta, want in ((edge, "TRUST"), (np.nextafter(edge, 0), "NOT PROVEN"), (edge + TINY, "TRUST")):
+    for delta, want in (
+        (edge, "TRUST"),
+        (np.nextafter(edge, 0), "NOT PROVEN"),
+        (edge + TINY, "TRUST"),
+    ):
         row = row_of(frame, delta=float(delta))
         assert (row["verdict"], row["unbiased"]) == (want, want == "TRUST")
 
@@ -113,10 +123,15 @@ def test_the_acceptable_bias_is_an_eighteenth_of_the_scale_by_default(scale, del
 def test_a_bias_of_a_seventh_of_the_scale_is_not_trusted():
     rng = np.random.default_rng(0)
     human = rng.uniform(0, 0.8, 600)
-    frame = pd.DataFrame({"judge": np.clip(human + 0.157 + 0.01 * rng.normal(size=600), 0, 1), "human": human})
+    frame = pd.DataFrame(
+        {"judge": np.clip(human + 0.157 + 0.01 * rng.normal(size=600), 0, 1), "human": human}
+    )
     card = calibrate(frame, scale=(0, 1), tolerance=0.2)
     assert card.verdicts["share"].item() > 0.99
-    assert (card.verdict, card.sides) == ("NOT PROVEN", ("RECALIBRATE", "RANKING ONLY", "INFLATED")[::2])
+    assert (card.verdict, card.sides) == (
+        "NOT PROVEN",
+        ("RECALIBRATE", "RANKING ONLY", "INFLATED")[::2],
+    )
     assert "0.0556" in " ".join(card.reasons)
 
 
@@ -206,7 +221,9 @@ def test_a_map_passes_by_the_bounds_that_trust_asks_for():
 
 
 def test_a_map_that_helps_nobody_or_no_more_than_a_constant_does_not_pass():
-    frame = rated(noise=0.4, spread=0.2).assign(judge=lambda f: np.random.default_rng(0).permutation(f["judge"]))
+    frame = rated(noise=0.4, spread=0.2).assign(
+        judge=lambda f: np.random.default_rng(0).permutation(f["judge"])
+    )
     maps = calibrate(frame, scale=(1, 10), target=0.5, delta=1).recalibration
     assert maps["share"].min() > 0.6
     assert not maps["passes"].any()
@@ -232,13 +249,20 @@ def test_more_labels_do_not_help_a_bias_shown_to_lie_outside(shift):
 
 
 def test_the_worst_row_speaks_for_the_card():
-    kinds = {"good": rated(noise=0.2), "biased": rated(noise=0.2, shift=0.6), "bad": rated(noise=5.0)}
+    kinds = {
+        "good": rated(noise=0.2),
+        "biased": rated(noise=0.2, shift=0.6),
+        "bad": rated(noise=5.0),
+    }
     card = calibrate(pd.concat(f.assign(dimension=d) for d, f in kinds.items()), scale=(1, 10))
     words = card.verdicts.set_index("dimension")["verdict"].to_dict()
     assert words == {"bad": "REJECT", "biased": "NOT PROVEN", "good": "TRUST"}
     rows = card.verdicts.set_index("dimension", drop=False)
-    for names, want in ((["good"] * 2, "TRUST"), (["good", "biased", "good"], "NOT PROVEN"),
-                        (["biased", "bad", "good"], "REJECT")):  # fmt: skip
+    for names, want in (
+        (["good"] * 2, "TRUST"),
+        (["good", "biased", "good"], "NOT PROVEN"),
+        (["biased", "bad", "good"], "REJECT"),
+    ):
         assert summary(rows.loc[names], 1.0, "en")["verdict"] == want
 
 
@@ -253,7 +277,9 @@ def at(score, n, clusters, agreeing, seed=0):
     """Return ratings on which the judge gives one score, and some of the humans agree."""
     human = np.where(np.arange(n) < agreeing, score, score - 3)
     order = np.random.default_rng(seed).permutation(n)
-    return pd.DataFrame({"judge": score, "human": human[order], "cluster": [f"d{i % clusters}" for i in range(n)]})
+    return pd.DataFrame(
+        {"judge": score, "human": human[order], "cluster": [f"d{i % clusters}" for i in range(n)]}
+    )
 
 
 @pytest.mark.parametrize(("clusters", "want"), [(4, "too few"), (5, "TRUST")])
@@ -270,6 +296,8 @@ def test_a_band_is_decided_at_the_one_sided_level_in_either_direction():
 def test_two_bands_share_the_level_by_holm():
     frame = pd.concat([at(9, 200, 20, 150), at(6, 200, 20, 150)])
     alone = share(at(9, 200, 20, 150), 0.9).low
-    halved = share(at(9, 200, 20, 150), 0.95).low  # 2.5 % at each end for the smaller of two p-values
+    halved = share(
+        at(9, 200, 20, 150), 0.95
+    ).low  # 2.5 % at each end for the smaller of two p-values
     assert bands(frame, target=alone - 1e-6)["verdict"].tolist() == ["NOT PROVEN"] * 2
     assert bands(frame, target=halved - 1e-6)["verdict"].tolist() == ["TRUST"] * 2

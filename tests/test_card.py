@@ -19,7 +19,9 @@ from ragnb.readers import is_measure
 SCORED = {"user_input": "Who?", "response": "Ann.", "faithfulness": 0.5}
 GOLD = {"q": "Who?", "answerable": True, "gold_ids": ["a#1"]}
 TRACE = {"q": "Who?", "answer": "Ann. citations: [a#1]", "chunks": [{"id": "a#1"}]}
-pytestmark = pytest.mark.filterwarnings("ignore::ragnb.errors.RagnbWarning")  # a rule that does not fit 1..5
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ragnb.errors.RagnbWarning"
+)  # a rule that does not fit 1..5
 RATING = {"item_id": "1", "dimension": "accuracy", "judge": 4, "human": 5}
 
 
@@ -28,22 +30,35 @@ def write(folder, rows, name="file.jsonl"):
     if name.endswith("csv"):
         pd.DataFrame(rows).to_csv(path, index=False)
     else:
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        path.write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+        )
     return path
 
 
 def repeated(row, n=6, **columns):
-    made = [{**row, **{name: cells[i % len(cells)] for name, cells in columns.items()}} for i in range(n)]
+    made = [
+        {**row, **{name: cells[i % len(cells)] for name, cells in columns.items()}}
+        for i in range(n)
+    ]
     asked = ("q", "user_input")
-    return [{k: f"{v} {i}?" if k in asked else v for k, v in row.items()} for i, row in enumerate(made)]
+    return [
+        {k: f"{v} {i}?" if k in asked else v for k, v in row.items()} for i, row in enumerate(made)
+    ]
 
 
 FILES = {
     "scores": (repeated(SCORED), "scores"),
     "scores on another scale": (repeated(SCORED, faithfulness=[1, 3, 5]), "scores"),
-    "words among scores": (repeated(SCORED | {"recall": 0.9}, faithfulness=[0.5, "timeout"]), "scores"),
+    "words among scores": (
+        repeated(SCORED | {"recall": 0.9}, faithfulness=[0.5, "timeout"]),
+        "scores",
+    ),
     "percent signs": (repeated(SCORED, faithfulness=["50%", "75 %"]), "scores"),
-    "other scores": (repeated({"q": "W", "answer": "A."}, helpful=[0.5, 1], stars=[2, 5]), "scores"),
+    "other scores": (
+        repeated({"q": "W", "answer": "A."}, helpful=[0.5, 1], stars=[2, 5]),
+        "scores",
+    ),
     "verdicts": (repeated({"q": "Who", "answer": "Ann."}, correct=[True, False]), "scores"),
     "gold": (repeated(GOLD), "gold"),
     "gold in Chinese": (repeated({"问题": "谁？", "可回答": "是"}), "gold"),
@@ -53,15 +68,23 @@ FILES = {
     "ratings that nothing can be said of": ([RATING], "ratings"),
     "names of no tool": (repeated({"prompt": "Who built it", "completion": "Ann did."}), "traces"),
     "Chinese names": (repeated({"用户的问题": "谁建的", "模型输出": "小王。"}), "traces"),
-    "two questions": (repeated({"question": "Who", "input": "Who then", "faithfulness": 0.5}), "scores"),
-    "totals": ([{"app": f"v{i}", "faithfulness": 0.5 + i / 10, "n_rows": 9} for i in range(3)], "totals"),
+    "two questions": (
+        repeated({"question": "Who", "input": "Who then", "faithfulness": 0.5}),
+        "scores",
+    ),
+    "totals": (
+        [{"app": f"v{i}", "faithfulness": 0.5 + i / 10, "n_rows": 9} for i in range(3)],
+        "totals",
+    ),
     "numbers alone": ([{"a": 37 + i, "b": -400.5 * i} for i in range(4)], "table"),
 }
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_taken_for_what_it_is_and_the_lines_of_its_card_work(tmp_path, monkeypatch, name, ending):
+def test_a_file_is_taken_for_what_it_is_and_the_lines_of_its_card_work(
+    tmp_path, monkeypatch, name, ending
+):
     monkeypatch.chdir(tmp_path)
     rows, kind = FILES[name]
     path = write(tmp_path, rows, f"it's.{ending}")
@@ -112,7 +135,8 @@ def test_init_refuses_what_no_scenario_names(tmp_path, name, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["scores on another scale", "words among scores", "other scores", "totals", "numbers alone"]
+    "name",
+    ["scores on another scale", "words among scores", "other scores", "totals", "numbers alone"],
 )
 def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
     path = write(tmp_path, FILES[name][0])
@@ -126,19 +150,26 @@ def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
     assert card.code in err
 
 
-@pytest.mark.parametrize("cells", [["0,5", "0,75"], ["50%", "75%"], ["0.5", "n/a"], ["True", "False"]])
+@pytest.mark.parametrize(
+    "cells", [["0,5", "0,75"], ["50%", "75%"], ["0.5", "n/a"], ["True", "False"]]
+)
 def test_a_card_finds_the_metrics_that_the_reader_finds(tmp_path, cells):
     path = write(tmp_path, repeated(SCORED, faithfulness=cells), "s.csv")
     read, card = rn.read_scores(path), rn.inspect_file(path)
     assert card.kind == "scores"
     seen = card.metrics.set_index("metric").loc["faithfulness"]
-    assert (seen["seen_low"], seen["seen_high"]) == (read["faithfulness"].min(), read["faithfulness"].max())
+    assert (seen["seen_low"], seen["seen_high"]) == (
+        read["faithfulness"].min(),
+        read["faithfulness"].max(),
+    )
     assert seen["n"] == read["faithfulness"].count()
 
 
 def test_a_word_among_scores_is_named_with_its_column_in_the_cards_language(tmp_path):
     path = write(tmp_path, FILES["words among scores"][0], "s.csv")
-    assert "faithfulness: no metric in 0..1: found 'timeout', expected a number" in str(rn.inspect_file(path))
+    assert "faithfulness: no metric in 0..1: found 'timeout', expected a number" in str(
+        rn.inspect_file(path)
+    )
     assert "不能作为 0..1 的指标：读到 'timeout'，应为数字" in str(rn.inspect_file(path, lang="zh"))
 
 
@@ -149,19 +180,32 @@ def test_a_title_above_the_header_is_refused_with_what_to_delete(tmp_path, title
     path = tmp_path / "merged.xlsx"
     pd.DataFrame([header, *rows], columns=title).to_excel(path, index=False)
     for read in (rn.assess, rn.inspect_file, rn.read_cases):
-        with pytest.raises(RagnbError, match="faithfulness.* are not in the first row; write all names there"):
+        with pytest.raises(
+            RagnbError, match="faithfulness.* are not in the first row; write all names there"
+        ):
             read(path)
     pd.DataFrame(rows, columns=header).to_excel(path, index=False)  # the advice, followed
     assert rn.read_scores(path)["faithfulness"].tolist() == [0.5] * 5
 
 
 def test_candidates_from_0_to_1_come_first_and_none_counts_or_times(tmp_path):
-    columns = {"latency": [0.1, 0.4], "runDuration": [0.2, 0.3], "cost": [0.1, 0.2], "top_k": [1, 0],
-               "epoch": [1, 0], "stars": [2, 5], "helpful": [0.5, 1.0], "row_id": [1, 0]}  # fmt: skip
+    columns = {
+        "latency": [0.1, 0.4],
+        "runDuration": [0.2, 0.3],
+        "cost": [0.1, 0.2],
+        "top_k": [1, 0],
+        "epoch": [1, 0],
+        "stars": [2, 5],
+        "helpful": [0.5, 1.0],
+        "row_id": [1, 0],
+    }
     card = rn.inspect_file(write(tmp_path, repeated({"q": "Who"}, **columns)))
     assert card.metrics["metric"].tolist() == ["helpful", "stars"]
     assert card.metrics[["low", "high"]].to_numpy().tolist() == [[0, 1], [1, 5]]
-    assert card.metrics[["seen_low", "seen_high", "n"]].to_numpy().tolist() == [[0.5, 1, 6], [2, 5, 6]]
+    assert card.metrics[["seen_low", "seen_high", "n"]].to_numpy().tolist() == [
+        [0.5, 1, 6],
+        [2, 5, 6],
+    ]
 
 
 SCALES = [(1.0, (0, 1)), (1.01, None), (4, (1, 5)), (9, (1, 10)), (87, (0, 100))]
@@ -181,14 +225,23 @@ def test_a_column_that_numbers_the_rows_is_no_candidate(tmp_path, name):
 
 
 def test_names_that_count_are_told_from_those_that_do_not():
-    assert all(map(is_measure, ["total_tokens", "latency_ms", "tokenCount", "耗时（秒）", "k", "created_at"]))
-    assert not any(map(is_measure, ["token_overlap", "recall@5", "nDCG@10", "timely", "完整性", "accounted"]))
+    assert all(
+        map(
+            is_measure,
+            ["total_tokens", "latency_ms", "tokenCount", "耗时（秒）", "k", "created_at"],
+        )
+    )
+    assert not any(
+        map(is_measure, ["token_overlap", "recall@5", "nDCG@10", "timely", "完整性", "accounted"])
+    )
 
 
 def test_what_is_missing_for_more_is_said(tmp_path):
     shown = str(rn.inspect_file(write(tmp_path, repeated(SCORED))))
     assert "doc_name, the document of each row" in shown
-    with_doc = str(rn.inspect_file(write(tmp_path, repeated({**SCORED, "doc_name": "a", "system": "b"}))))
+    with_doc = str(
+        rn.inspect_file(write(tmp_path, repeated({**SCORED, "doc_name": "a", "system": "b"})))
+    )
     assert "Missing" not in with_doc
 
 
@@ -219,12 +272,32 @@ def test_a_file_of_another_encoding_is_read_as_told(tmp_path):
     ("cells", "kind"),
     [
         (["What is covered?", "Who pays?", "When?"], "scores"),  # questions under an unknown name
-        ([f"the parts of the pump are covered for {n} full years" for n in ("one", "two", "three")], "scores"),
-        (["保修期内的零件更换由谁来承担费用呢", "发票丢失以后还能不能申请报销", "门禁卡应该去哪里办理"], "scores"),
+        (
+            [
+                f"the parts of the pump are covered for {n} full years"
+                for n in ("one", "two", "three")
+            ],
+            "scores",
+        ),
+        (
+            [
+                "保修期内的零件更换由谁来承担费用呢",
+                "发票丢失以后还能不能申请报销",
+                "门禁卡应该去哪里办理",
+            ],
+            "scores",
+        ),
         (["baseline", "reranker", "large chunks"], "totals"),
-        (["{'top_k': 3, 'model': 'a', 'chunk': 200, 'overlap': 20, 'x': 1}", "{'top_k': 5}", "{}"], "totals"),
+        (
+            [
+                "{'top_k': 3, 'model': 'a', 'chunk': 200, 'overlap': 20, 'x': 1}",
+                "{'top_k': 5}",
+                "{}",
+            ],
+            "totals",
+        ),
     ],
-)  # fmt: skip
+)
 def test_samples_are_told_from_totals_by_their_texts(tmp_path, cells, kind):
     rows = [{"kind of row": cell, "faithfulness": i / 3} for i, cell in enumerate(cells)]
     assert rn.inspect_file(write(tmp_path, rows)).kind == kind
@@ -233,15 +306,23 @@ def test_samples_are_told_from_totals_by_their_texts(tmp_path, cells, kind):
 def test_lists_tell_samples_and_names_of_result_files_and_errors_of_means_tell_totals(tmp_path):
     rows = [{"ids": [f"d{i}", "d"], "faithfulness": i / 3} for i in range(3)]
     assert rn.inspect_file(write(tmp_path, rows)).kind == "scores"
-    summary = [{"filename": f"{i}.parquet", "module_name": f"m{i}", "faithfulness": i / 3} for i in range(3)]
+    summary = [
+        {"filename": f"{i}.parquet", "module_name": f"m{i}", "faithfulness": i / 3}
+        for i in range(3)
+    ]
     assert rn.inspect_file(write(tmp_path, summary)).kind == "totals"
     documents = [{"filename": f"{i}.pdf", "note": f"m{i}", "faithfulness": i / 3} for i in range(3)]
     assert rn.inspect_file(write(tmp_path, documents)).kind == "scores"
-    spread = [{"run": f"r{i}", "ids": ["a", "b"], "score_mean": 0.5, "score_stderr": 0.1 * i} for i in range(3)]
+    spread = [
+        {"run": f"r{i}", "ids": ["a", "b"], "score_mean": 0.5, "score_stderr": 0.1 * i}
+        for i in range(3)
+    ]
     assert rn.inspect_file(write(tmp_path, spread)).kind == "totals"
 
 
 def test_a_query_is_not_collected_for_a_card(monkeypatch):
-    monkeypatch.setattr(stages, "card_of", lambda *given, **options: pytest.fail("the query ran as a whole"))
+    monkeypatch.setattr(
+        stages, "card_of", lambda *given, **options: pytest.fail("the query ran as a whole")
+    )
     with pytest.raises(RagnbError, match="no column is a metric"):
         rn.assess(pl.LazyFrame({"question": ["Who?"] * 3, "answer": ["Ann."] * 3}))

@@ -44,16 +44,23 @@ def pages():
 
 @every_language
 def test_every_metric_rule_gate_label_and_note_has_its_entry_and_none_is_left_over(lang):
-    told = prose("catalogue", lang)  # where this fails, write the entry in docs/ext/catalogue.{en,zh}.toml
+    told = prose(
+        "catalogue", lang
+    )  # where this fails, write the entry in docs/ext/catalogue.{en,zh}.toml
     assert set(told["metrics"]) == set(catalogue.METRICS) == {"weighted_score", *rn.METRICS}
     assert set(told["computed"]) == set(catalogue.SCORERS) - set(rn.METRICS)
     assert set(told["rules"]) == {rule.name for rule in rn.RULES}
-    assert set(told["gates"]) == {*(gate.name for gate in rn.DEFAULT_GATES), *catalogue.COMPLETENESS}
+    assert set(told["gates"]) == {
+        *(gate.name for gate in rn.DEFAULT_GATES),
+        *catalogue.COMPLETENESS,
+    }
     assert set(told["labels"]) == set(catalogue.COUNTED) == set(texts.entry(lang, "label"))
     assert set(told["modes"]) == set(catalogue.MODES) == set(texts.entry(lang, "mode"))
     assert set(told["family"]) == {metric.family for metric in catalogue.METRICS.values()}
     codes = catalogue.note_codes()
-    assert {group: set(notes) for group, notes in told["notes"].items()} == {g: set(c) for g, c in codes.items()}
+    assert {group: set(notes) for group, notes in told["notes"].items()} == {
+        g: set(c) for g, c in codes.items()
+    }
 
 
 @every_language
@@ -64,15 +71,22 @@ def test_a_metric_says_what_the_library_does_not(lang):
         assert ("low" in told) == (name in NO_RULE), name  # else its rule names causes and actions
         assert ("needs" in told) == (not metric.needs), name
         assert ("formula" in told) == (lang == "zh" and bool(metric.variant)), name
-        assert ("name" in told) == ("gloss" in told) == (name not in texts.entry(lang, "metrics")), name
+        assert (
+            ("name" in told) == ("gloss" in told) == (name not in texts.entry(lang, "metrics"))
+        ), name
 
 
 def test_the_two_languages_have_the_same_prose():
     def shape(tree):
-        return {key: shape(value) if isinstance(value, dict) else None for key, value in tree.items()}
+        return {
+            key: shape(value) if isinstance(value, dict) else None for key, value in tree.items()
+        }
 
     def but_formula(tree):
-        return {name: {key: None for key in row if key != "formula"} for name, row in tree["metrics"].items()}
+        return {
+            name: {key: None for key in row if key != "formula"}
+            for name, row in tree["metrics"].items()
+        }
 
     first, second = (prose("catalogue", lang) for lang in LANGUAGES)
     assert but_formula(first) == but_formula(second)
@@ -101,8 +115,14 @@ def test_every_code_that_the_library_writes_is_in_the_catalogue():
                     found.add(call.args[place].value)
             # Rows of notes that may hold: the code stands behind the condition.
             elements = call.elts if isinstance(call, ast.Tuple) else []
-            if "holding_notes" in source and len(elements) == 4 and not isinstance(elements[3], ast.Constant):
-                found |= {node.value for node in ast.walk(elements[1]) if isinstance(node, ast.Constant)}
+            if (
+                "holding_notes" in source
+                and len(elements) == 4
+                and not isinstance(elements[3], ast.Constant)
+            ):
+                found |= {
+                    node.value for node in ast.walk(elements[1]) if isinstance(node, ast.Constant)
+                }
     found = {code for code in found if isinstance(code, str)}
     assert len(found) > 40
     assert found <= known
@@ -157,10 +177,17 @@ def test_thresholds_and_ranges_on_the_pages_are_those_of_the_library(pages):
         assert f"{metric.better} is better" in part
         for rule in rn.RULES:
             if rule.name == name:
-                assert f"warning {'below' if metric.better == 'higher' else 'above'} {rule.warning:g}" in part
+                assert (
+                    f"warning {'below' if metric.better == 'higher' else 'above'} {rule.warning:g}"
+                    in part
+                )
     gates = pages["en"]["catalogue/gates.md"]
-    assert rn.Scenario.without_files(**read_text(re.search(r"```yaml\n(.*?)```", gates, re.S)[1], Path("g")).data
-                                     ).gates == rn.DEFAULT_GATES  # fmt: skip
+    assert (
+        rn.Scenario.without_files(
+            **read_text(re.search(r"```yaml\n(.*?)```", gates, re.S)[1], Path("g")).data
+        ).gates
+        == rn.DEFAULT_GATES
+    )
 
 
 # The schema of a scenario
@@ -171,7 +198,9 @@ def test_the_schema_is_one_that_editors_read():
 
     def parts(tree):
         yield tree
-        for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        for below in (
+            tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+        ):
             yield from parts(below)
 
     for part in parts(CHECK.schema):  # what stands beside a $ref is not read in this draft
@@ -187,7 +216,9 @@ def test_every_key_is_described_and_every_example_is_accepted_by_schema_and_mode
     examples = prose("reference", "en")["example"]
     assert set(prose("reference", "en")["scenario"]) == set(keys) >= set(examples)
     made = schema.schema()
-    parts = {"": made} | {path: made["$defs"][owner.__name__] for path, owner in schema.CLASSES.items() if path}
+    parts = {"": made} | {
+        path: made["$defs"][owner.__name__] for path, owner in schema.CLASSES.items() if path
+    }
     for key, value in examples.items():
         path, _, name = key.rpartition(".")
         rule = {"$defs": made["$defs"], **parts[path]["properties"][name]}
@@ -213,7 +244,9 @@ def readme_scenarios():
     return re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "scenarios").glob("*.yaml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "scenarios").glob("*.yaml")), ids=lambda file: file.stem
+)
 def test_the_schema_accepts_the_scenarios(file):
     CHECK.validate(plain_data(file.read_text(encoding="utf-8")))
 
@@ -227,44 +260,108 @@ def test_the_schema_accepts_the_scenarios_of_the_readme_and_of_the_page(pages):
 
 BASE = {"cases": "c.jsonl"}
 WRONG = [
-    {"metric_weight": {"faithfulness": 1}}, {"levels": 0.9}, {"gates": [{"nam": "a", "metric": "b"}]},
-    {"name": " "}, {"doc": ""}, {"scores": ""}, {"encoding": ""},
-    {"lang": "fr"}, {"level": 1.5}, {"level": "high"}, {"orient": "yes"}, {"undecided": "maybe"},
-    {"corpus": "all"}, {"no_data": "ignore"}, {"split": ";"}, {"join": "id"}, {"containment": "cjk"},
-    {"sample": 2}, {"sample": 0}, {"metric_weights": {"faithfulness": -1}},
+    {"metric_weight": {"faithfulness": 1}},
+    {"levels": 0.9},
+    {"gates": [{"nam": "a", "metric": "b"}]},
+    {"name": " "},
+    {"doc": ""},
+    {"scores": ""},
+    {"encoding": ""},
+    {"lang": "fr"},
+    {"level": 1.5},
+    {"level": "high"},
+    {"orient": "yes"},
+    {"undecided": "maybe"},
+    {"corpus": "all"},
+    {"no_data": "ignore"},
+    {"split": ";"},
+    {"join": "id"},
+    {"containment": "cjk"},
+    {"sample": 2},
+    {"sample": 0},
+    {"metric_weights": {"faithfulness": -1}},
     {"metric_weights": {"faithfulness": "1"}},
     {"metric_weights": ["faithfulness"]},
-    {"doc_weights": {"a.pdf": "2"}}, {"damaged": {"allow": 2}},
-    {"damaged": 0.1}, {"bands": {"good": 2}}, {"bands": {"best": 0.9}}, {"gates": [{"name": "a", "metric": "b"}]},
+    {"doc_weights": {"a.pdf": "2"}},
+    {"damaged": {"allow": 2}},
+    {"damaged": 0.1},
+    {"bands": {"good": 2}},
+    {"bands": {"best": 0.9}},
+    {"gates": [{"name": "a", "metric": "b"}]},
     {"gates": [{"name": "a", "metric": "b", "op": ">", "threshold": 1}]},
     {"gates": [{"name": "a", "metric": "b", "op": ">=", "threshold": "1"}]},
-    {"gates": [{"name": "a", "metric": "b", "op": ">=", "threshold": 1, "not_worse_than": "baseline"}]},
+    {
+        "gates": [
+            {"name": "a", "metric": "b", "op": ">=", "threshold": 1, "not_worse_than": "baseline"}
+        ]
+    },
     {"gates": [{"name": "a", "metric": "b", "not_worse_than": "last"}]},
     {"gates": {"name": "a", "metric": "b", "op": ">=", "threshold": 1}},
-    {"metrics": "faithfulness"}, {"metrics": [{"low": 1}]}, {"metrics": [{"name": "a", "better": "more"}]},
-    {"refusal": "no"}, {"patterns": [" "]}, {"partial": [""]}, {"slices": "kind"}, {"columns": ["a"]},
+    {"metrics": "faithfulness"},
+    {"metrics": [{"low": 1}]},
+    {"metrics": [{"name": "a", "better": "more"}]},
+    {"refusal": "no"},
+    {"patterns": [" "]},
+    {"partial": [""]},
+    {"slices": "kind"},
+    {"columns": ["a"]},
     {"where": {"a": [1]}},
-    {"generation": {"questions": 0}}, {"generation": {"unanswerable": 2}}, {"generation": {"seed": 0.5}},
-    {"system": {"retrieve": "search"}}, {"system": "mine"}, {"documents_may_fail": 1}, {"rescale": "true"},
+    {"generation": {"questions": 0}},
+    {"generation": {"unanswerable": 2}},
+    {"generation": {"seed": 0.5}},
+    {"system": {"retrieve": "search"}},
+    {"system": "mine"},
+    {"documents_may_fail": 1},
+    {"rescale": "true"},
     {"llm_profiles": {"judges": {"base_url": "https://e.org/v1", "model": "m"}}},
-    {"llm_profiles": {"judge": {"base_url": "e.org", "model": "m"}}}, {"llm_profiles": {"judge": {"model": "m"}}},
-    {"llm_profiles": {"judge": {"base_url": "https://e.org/v1", "model": "m", "api_key_env": "sk-1"}}},
+    {"llm_profiles": {"judge": {"base_url": "e.org", "model": "m"}}},
+    {"llm_profiles": {"judge": {"model": "m"}}},
+    {
+        "llm_profiles": {
+            "judge": {"base_url": "https://e.org/v1", "model": "m", "api_key_env": "sk-1"}
+        }
+    },
     {"llm_profiles": {"judge": {"base_url": "https://e.org/v1", "model": "m", "api_key": "k"}}},
-    {"rubric": {"dimensions": [{"weight": 1}]}}, {"rubric": {"decimals": "no"}},
-    {"rubric": {"anchors": [{"question": "q", "answer": "a"}]}}, {"rubric": {"passing": {"metric": "accuracy"}}},
+    {"rubric": {"dimensions": [{"weight": 1}]}},
+    {"rubric": {"decimals": "no"}},
+    {"rubric": {"anchors": [{"question": "q", "answer": "a"}]}},
+    {"rubric": {"passing": {"metric": "accuracy"}}},
     {"rubric": {"dimensions": [{"name": "tone", "bands": {"5": 1}}]}},
-]  # fmt: skip
+]
 RIGHT = [
-    {}, {"level": 0.9}, {"title": None}, {"gates": None}, {"gates": []}, {"sample": True}, {"sample": 0.01},
+    {},
+    {"level": 0.9},
+    {"title": None},
+    {"gates": None},
+    {"gates": []},
+    {"sample": True},
+    {"sample": 0.01},
     {"where": {"system": "a", "n": 1, "ok": True}},
     {"metrics": ["faithfulness", {"name": "tone", "low": 1, "high": 5}]},
     {"gates": [{"name": "a", "metric": "faithfulness", "op": ">=", "at": 0.5}]},
     {"gates": [{"name": "a", "metric": "faithfulness", "not_worse_than": "baseline", "by": 0.02}]},
-    {"llm_profiles": {"judge": {"base_url": "https://e.org/v1", "model": "m", "headers_env": {"api-key": "KEY"}}}},
-    {"rubric": {"passing": {"metric": "accuracy", "op": ">=", "threshold": 8}}}, {"bands": {"good": 0.9}},
-    {"baseline": "base.csv"}, {"doc_weights": {"a.pdf": 0}}, {"rubric": {"low": 0, "high": 5, "passing":
-     {"metric": "tone", "op": ">=", "threshold": 3}, "dimensions": [{"name": "tone", "bands": {"4-5": "warm"}}]}},
-]  # fmt: skip
+    {
+        "llm_profiles": {
+            "judge": {
+                "base_url": "https://e.org/v1",
+                "model": "m",
+                "headers_env": {"api-key": "KEY"},
+            }
+        }
+    },
+    {"rubric": {"passing": {"metric": "accuracy", "op": ">=", "threshold": 8}}},
+    {"bands": {"good": 0.9}},
+    {"baseline": "base.csv"},
+    {"doc_weights": {"a.pdf": 0}},
+    {
+        "rubric": {
+            "low": 0,
+            "high": 5,
+            "passing": {"metric": "tone", "op": ">=", "threshold": 3},
+            "dimensions": [{"name": "tone", "bands": {"4-5": "warm"}}],
+        }
+    },
+]
 
 
 def accepted(settings, folder):
@@ -291,13 +388,38 @@ def test_what_the_model_accepts_the_schema_accepts(settings, tmp_path):
 
 WHOLE = {
     "metrics": lambda row: {"metrics": [{"name": "x"} | row]},
-    "gates": lambda row: {"gates": [{"name": "x", "metric": "faithfulness", "op": ">=", "threshold": 0.5} | row]},
-    "llm_profiles": lambda row: {"llm_profiles": {"judge": {"base_url": "https://e.org/v1", "model": "m"} | row}},
+    "gates": lambda row: {
+        "gates": [{"name": "x", "metric": "faithfulness", "op": ">=", "threshold": 0.5} | row]
+    },
+    "llm_profiles": lambda row: {
+        "llm_profiles": {"judge": {"base_url": "https://e.org/v1", "model": "m"} | row}
+    },
     "rubric.dimensions": lambda row: {"rubric": {"dimensions": [{"name": "accuracy"} | row]}},
-    "rubric.anchors": lambda row: {"rubric": {"dimensions": [{"name": "accuracy"}], "anchors": [
-        {"question": "q", "answer": "a", "scores": {"accuracy": 5}} | row]}},
-}  # fmt: skip
-VALUES = (None, "", "a", "0.5", 0, -1, 0.5, 2, True, [], ["a"], [1], {}, {"a": 1}, {"a": "b"}, [{"name": "x"}])
+    "rubric.anchors": lambda row: {
+        "rubric": {
+            "dimensions": [{"name": "accuracy"}],
+            "anchors": [{"question": "q", "answer": "a", "scores": {"accuracy": 5}} | row],
+        }
+    },
+}
+VALUES = (
+    None,
+    "",
+    "a",
+    "0.5",
+    0,
+    -1,
+    0.5,
+    2,
+    True,
+    [],
+    ["a"],
+    [1],
+    {},
+    {"a": 1},
+    {"a": "b"},
+    [{"name": "x"}],
+)
 
 
 def test_no_value_of_any_key_is_marked_as_wrong_that_the_model_accepts(tmp_path):
@@ -329,7 +451,11 @@ def test_a_scenario_without_input_is_refused_by_both():
 def test_every_command_and_option_is_described_in_both_languages(pages):
     chinese = prose("reference", "zh")
     assert set(chinese["commands"]) == set(reference.COMMANDS)
-    helps = {option.help for command in reference.COMMANDS.values() for option in reference.options(command)}
+    helps = {
+        option.help
+        for command in reference.COMMANDS.values()
+        for option in reference.options(command)
+    }
     assert set(chinese["help"]) == helps
     for lang in LANGUAGES:
         page = pages[lang]["reference/commands.md"]
@@ -344,10 +470,14 @@ def test_every_command_and_option_is_described_in_both_languages(pages):
 
 
 def test_every_public_name_is_on_one_page_of_the_api(pages):
-    text = "\n".join(page for name, page in pages["en"].items() if name.startswith("reference/api/"))
+    text = "\n".join(
+        page for name, page in pages["en"].items() if name.startswith("reference/api/")
+    )
     found = re.findall(r"(?m)^\.\. (?:autofunction|autoclass|py:data):: ([\w.]+)", text)
     modules = (rn, reference.plots, reference.widgets, reference.stats)
-    assert sorted(found) == sorted(f"{module.__name__}.{name}" for module in modules for name in module.__all__)
+    assert sorted(found) == sorted(
+        f"{module.__name__}.{name}" for module in modules for name in module.__all__
+    )
     assert set(prose("reference", "en")["rooms"]) == set(reference.ROOMS)
 
 
@@ -356,17 +486,29 @@ def served():
     """The frames that need a model, which a simulated one on 127.0.0.1 gives."""
     cases = rn.read_cases(frames.DATA / "cases.jsonl")
     cases = cases[cases["system"] == "strong"].drop(columns="system").head(4).reset_index(drop=True)
-    passages = [{"doc_name": "a", "text": f"The pump number {n} has a warranty of {n} days."} for n in range(3, 9)]
+    passages = [
+        {"doc_name": "a", "text": f"The pump number {n} has a warranty of {n} days."}
+        for n in range(3, 9)
+    ]
     with LlmServer(model) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = rn.Client(rn.Profile(base_url=server.base_url, model="small"))
         judged = rn.judge(cases, client=client, progress=False)
         improved = rn.improve(
-            cases, client=client, system=lambda question, answer, suggestion: "A new answer.", attempts=1,
-            threshold=10, progress=False,
-        )  # fmt: skip
+            cases,
+            client=client,
+            system=lambda question, answer, suggestion: "A new answer.",
+            attempts=1,
+            threshold=10,
+            progress=False,
+        )
         generated = rn.generate_cases(pd.DataFrame(passages), llm=client, n=3, progress=False)
-    found = {"noise": judged.noise, "probes": judged.probes, "gain": improved.gain, "generate_cases": generated}
+    found = {
+        "noise": judged.noise,
+        "probes": judged.probes,
+        "gain": improved.gain,
+        "generate_cases": generated,
+    }
     return found | {"judge": frames.added(judged, cases)}
 
 

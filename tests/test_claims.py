@@ -20,9 +20,12 @@ ABSOLUTE = re.compile(
     r"\b(never|always|every|nothing|cannot|neither|no|No|at most|word for word|refused|only)\b|\d ?%"
 )
 NO_PROMISE = (  # definitions and headings in which one of these words stands
-    "a mean and its 95 % confidence interval", "10 % missing", "95 % intervals, documents of",
-    "median coverage, %", "every promise with the test",
-)  # fmt: skip
+    "a mean and its 95 % confidence interval",
+    "10 % missing",
+    "95 % intervals, documents of",
+    "median coverage, %",
+    "every promise with the test",
+)
 
 
 def flat(text: str) -> str:
@@ -51,18 +54,24 @@ def test_a_promise_stands_in_the_text_and_its_test_exists(quote, page, shown):
     assert named, shown
     for place, name in named:
         assert (ROOT / place).is_file(), place
-        assert (name in functions_in(ROOT / place)) if place.startswith("tests/") else not name, (place, name)
+        assert (name in functions_in(ROOT / place)) if place.startswith("tests/") else not name, (
+            place,
+            name,
+        )
 
 
 def test_every_absolute_sentence_of_the_readme_has_a_row():
     prose = re.sub(r"<!--.*?-->", "", FENCE.sub("", README))
     quotes = [flat(quote) for quote, page, _ in ROWS if page == "README.md"]
     bare = [
-        flat(sentence) for sentence in SENTENCE.split(prose)
+        flat(sentence)
+        for sentence in SENTENCE.split(prose)
         if ABSOLUTE.search(sentence) and not any(part in sentence for part in NO_PROMISE)
-    ]  # fmt: skip
+    ]
     assert len(bare) > 10
-    missing = [sentence for sentence in bare if not any(q in sentence or sentence in q for q in quotes)]
+    missing = [
+        sentence for sentence in bare if not any(q in sentence or sentence in q for q in quotes)
+    ]
     assert not missing, "\n".join(missing)
 
 

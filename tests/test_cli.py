@@ -23,7 +23,11 @@ from ragnb.texts import load
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICKSTART = ROOT / "data" / "quickstart"
-WEAK, STRONG, GOLD = QUICKSTART / "traces.weak.jsonl", QUICKSTART / "traces.strong.jsonl", QUICKSTART / "gold.json"
+WEAK, STRONG, GOLD = (
+    QUICKSTART / "traces.weak.jsonl",
+    QUICKSTART / "traces.strong.jsonl",
+    QUICKSTART / "gold.json",
+)
 
 # On the command line warnings are printed, not raised.
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
@@ -67,15 +71,27 @@ def test_check_prints_verdict_gates_and_notes(run, scores):
 
 @pytest.mark.parametrize(
     ("lang", "words"),
-    [("en", ("passed", "inconclusive", "no data", "failed")), ("zh", ("通过", "尚无定论", "无数据", "未通过"))],
-)  # fmt: skip
+    [
+        ("en", ("passed", "inconclusive", "no data", "failed")),
+        ("zh", ("通过", "尚无定论", "无数据", "未通过")),
+    ],
+)
 def test_each_outcome_of_a_gate_has_its_own_mark_and_word(run, tmp_path, lang, words):
     rows = "".join(f"{0.8 + n % 2 / 10},\n" for n in range(40))
     (tmp_path / "scores.csv").write_text("faithfulness,context_recall\n" + rows, encoding="utf-8")
-    asked = {"P": ("faithfulness", 0.5), "U": ("faithfulness", 0.849), "N": ("context_recall", 0.5),
-             "F": ("faithfulness", 0.99)}  # fmt: skip
-    gates = [f"{{name: {name}, metric: {metric}, op: '>=', at: {at}}}" for name, (metric, at) in asked.items()]
-    (tmp_path / "s.yaml").write_text(f"scores: scores.csv\nno_data: skip\ngates: [{', '.join(gates)}]\n")
+    asked = {
+        "P": ("faithfulness", 0.5),
+        "U": ("faithfulness", 0.849),
+        "N": ("context_recall", 0.5),
+        "F": ("faithfulness", 0.99),
+    }
+    gates = [
+        f"{{name: {name}, metric: {metric}, op: '>=', at: {at}}}"
+        for name, (metric, at) in asked.items()
+    ]
+    (tmp_path / "s.yaml").write_text(
+        f"scores: scores.csv\nno_data: skip\ngates: [{', '.join(gates)}]\n"
+    )
     out = run("check", tmp_path / "s.yaml", "--lang", lang)[1]
     lines = {re.search(r"\b([PUNF]) · ", line)[1]: line for line in out.splitlines()[3:7]}
     for name, mark, word in zip("PUNF", "●▲○■", words, strict=True):
@@ -89,7 +105,9 @@ def test_check_takes_a_results_file_without_a_scenario(run, tmp_path):
 
 def test_check_takes_gold_and_traces(run):
     tokens = ["not in context", "资料中没有相关内容"]
-    code, out, _ = run("check", "--gold", GOLD, "--traces", STRONG, "-p", f"refusal=[{', '.join(tokens)}]")
+    code, out, _ = run(
+        "check", "--gold", GOLD, "--traces", STRONG, "-p", f"refusal=[{', '.join(tokens)}]"
+    )
     sheet = ragnb.assess(STRONG, gold=GOLD, refusal=tokens)
     assert code == int(sheet.blocked)
     assert out.splitlines()[0] == sheet.verdict
@@ -100,7 +118,9 @@ def test_check_takes_gold_and_traces(run):
     assert [gates[code] for code in codes] == sorted(gates[codes], key=order.index)
 
 
-def test_files_on_the_command_line_are_relative_to_the_working_directory(run, scores, tmp_path, monkeypatch):
+def test_files_on_the_command_line_are_relative_to_the_working_directory(
+    run, scores, tmp_path, monkeypatch
+):
     scenario = scores(at=0.85)
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "better.csv").write_text("faithfulness,doc_name\n0.95,a\n0.9,b\n")
@@ -113,7 +133,10 @@ def test_files_on_the_command_line_are_relative_to_the_working_directory(run, sc
 def test_check_writes_markdown_json_and_junit(run, scores, tmp_path):
     files = [tmp_path / "new" / name for name in ("gates.md", "gates.json", "gates.xml")]
     scenario = scores(at=0.85)
-    assert run("check", scenario, "--markdown", files[0], "--json", files[1], "--junit", files[2])[0] == 1
+    assert (
+        run("check", scenario, "--markdown", files[0], "--json", files[1], "--junit", files[2])[0]
+        == 1
+    )
     sheet = ragnb.assess(scenario)
     assert files[0].read_text(encoding="utf-8") == sheet.to_markdown()
     assert json.loads(files[1].read_text(encoding="utf-8"))["blocked"] is True
@@ -130,7 +153,12 @@ def test_check_speaks_chinese(run, scores):
 def test_parameters_change_the_run(run, scores):
     scenario = scores(at=0.85)
     assert run("check", scenario, "-p", "gates=[]")[0] == 0
-    assert run("check", scenario, "-p", "gates=[{name: G, metric: faithfulness, op: '>=', at: 0.1}]")[0] == 0
+    assert (
+        run("check", scenario, "-p", "gates=[{name: G, metric: faithfulness, op: '>=', at: 0.1}]")[
+            0
+        ]
+        == 0
+    )
     assert run("check", scenario, "-p", "title=")[0] == 1
 
 
@@ -215,14 +243,21 @@ def test_warnings_are_notes_on_stderr(run, scores):
         ("lang=", {"lang": None}),
         ("orient=false", {"orient": False}),
     ],
-)  # fmt: skip
+)
 def test_values_are_yaml(text, value):
     assert overrides([text]) == value
 
 
 @pytest.mark.parametrize(
     "texts",
-    [["level=0.9\nlang: zh"], ["level=0.9", "level=0.8"], ["level=&a 1"], ["title=!!x y"], ["x; y=1"], ["=1"]],
+    [
+        ["level=0.9\nlang: zh"],
+        ["level=0.9", "level=0.8"],
+        ["level=&a 1"],
+        ["title=!!x y"],
+        ["x; y=1"],
+        ["=1"],
+    ],
     ids=repr,
 )
 def test_values_that_are_not_one_plain_value_are_refused(texts):
@@ -235,7 +270,9 @@ def test_values_that_are_not_one_plain_value_are_refused(texts):
 
 def test_report_says_where_the_page_lies_and_goes_on_after_a_refusal(run, scores, tmp_path):
     scenario = scores(at=0.85)
-    code, out, err = run("report", tmp_path / "absent.yaml", scenario, "--out", tmp_path / "r", "-p", "title=T")
+    code, out, err = run(
+        "report", tmp_path / "absent.yaml", scenario, "--out", tmp_path / "r", "-p", "title=T"
+    )
     assert code == 2
     assert err.startswith("ragnb: no scenario at")
     (page,) = (tmp_path / "r").rglob("report.html")
@@ -261,10 +298,17 @@ def test_a_report_of_one_scenario_leaves_the_others_in_the_index(run, scores, tm
 
 
 def command(*args) -> list[str]:
-    return [sys.executable, "-c", "import sys; from ragnb.cli import main; sys.exit(main())", *map(str, args)]
+    return [
+        sys.executable,
+        "-c",
+        "import sys; from ragnb.cli import main; sys.exit(main())",
+        *map(str, args),
+    ]
 
 
-@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}], ids=str)
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}], ids=str
+)
 def test_output_is_utf8_under_a_c_locale(scores, locale):
     environment = {**os.environ, **locale}
     args = command("check", scores(at=0.85), "--lang", "zh")
@@ -276,14 +320,18 @@ def test_output_is_utf8_under_a_c_locale(scores, locale):
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent otherwise on Windows")
 def test_ctrl_c_exits_130_and_leaves_no_run(scores, tmp_path):
     args = command("report", scores(at=0.85), "--out", tmp_path / "r")
-    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         while process.poll() is None and not list((tmp_path / "r").rglob("report.ipynb")):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "ragnb: stopped" in err.splitlines()
-    assert not [path for path in (tmp_path / "r" / "s").iterdir() if not path.name.endswith(".failed")]
+    assert not [
+        path for path in (tmp_path / "r" / "s").iterdir() if not path.name.endswith(".failed")
+    ]
 
 
 @pytest.mark.parametrize("args", [["--help"], ["report", "--help"], ["check", "-h"], ["--version"]])
@@ -298,7 +346,10 @@ def test_help_and_version_exit_0(run, args):
 
 
 def test_one_columns_setting_names_the_columns_of_gold_and_of_traces(tmp_path, run):
-    gold = [{"编": i, "问": f"第{i}问", "可答": i > 3, "依": [f"手册#{i}"] if i > 3 else []} for i in range(8)]
+    gold = [
+        {"编": i, "问": f"第{i}问", "可答": i > 3, "依": [f"手册#{i}"] if i > 3 else []}
+        for i in range(8)
+    ]
     said = [{"编": i, "问": f"第{i}问", "答": f"答{i}", "引": [f"手册#{i}"]} for i in range(8)]
     (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
     (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
@@ -315,7 +366,9 @@ def test_one_columns_setting_names_the_columns_of_gold_and_of_traces(tmp_path, r
 
 
 def test_a_refusal_names_the_setting_of_the_command_line_and_that_helps(tmp_path, run):
-    (tmp_path / "gbk.csv").write_bytes("question,faithfulness\n报销上限是多少？,0.5\n".encode("gb18030"))
+    (tmp_path / "gbk.csv").write_bytes(
+        "question,faithfulness\n报销上限是多少？,0.5\n".encode("gb18030")
+    )
     code, _, err = run("check", tmp_path / "gbk.csv")
     assert code == 2
     assert "pass -p encoding=gb18030" in err
@@ -327,7 +380,9 @@ def test_a_refusal_names_the_setting_of_the_command_line_and_that_helps(tmp_path
     code, _, err = run("check", tmp_path / "tone.csv")
     assert code == 2
     assert '-p "metrics=[{name: tone, low: …, high: …}]"' in err
-    assert run("check", tmp_path / "tone.csv", "-p", "metrics=[{name: tone, low: 1, high: 5}]")[0] == 0
+    assert (
+        run("check", tmp_path / "tone.csv", "-p", "metrics=[{name: tone, low: 1, high: 5}]")[0] == 0
+    )
 
 
 def test_an_answer_that_many_questions_got_is_told_until_it_is_named_a_refusal(run):
@@ -340,7 +395,9 @@ def test_an_answer_that_many_questions_got_is_told_until_it_is_named_a_refusal(r
     assert "exactly the same answer" not in out
 
 
-def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_and_junit(tmp_path, run):
+def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_and_junit(
+    tmp_path, run
+):
     from ragnb import plots
 
     sheet = ragnb.assess(ROOT / "scenarios" / "quickstart.yaml")

@@ -33,7 +33,9 @@ def ratings(tmp_path):
     def write(off: float, name: str = "r.csv") -> Path:
         people = [1 + i % 9 for i in range(200)]
         judge = [human + off * (-1 if i % 2 else 1) for i, human in enumerate(people)]
-        frame = pd.DataFrame({"item_id": range(200), "judge": judge, "human": people, "cluster": range(200)})
+        frame = pd.DataFrame(
+            {"item_id": range(200), "judge": judge, "human": people, "cluster": range(200)}
+        )
         frame.to_csv(tmp_path / name, index=False)
         return tmp_path / name
 
@@ -50,9 +52,13 @@ def test_exit_code_says_the_verdict(run, ratings, off, code, word):
     assert word in out.splitlines()[0]
 
 
-@pytest.mark.parametrize(("cut", "code", "word"), [
-    ([], 3, "NOT PROVEN"), (["--dimension", "completeness"], 0, "TRUST"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cut", "code", "word"),
+    [
+        ([], 3, "NOT PROVEN"),
+        (["--dimension", "completeness"], 0, "TRUST"),
+    ],
+)
 def test_what_is_not_proven_exits_3_and_one_dimension_of_it_0(run, cut, code, word):
     found, out, _ = run(RATINGS, "--scale", 1, 10, *cut)
     assert found == code
@@ -61,15 +67,35 @@ def test_what_is_not_proven_exits_3_and_one_dimension_of_it_0(run, cut, code, wo
 
 def test_options_reach_the_card(run, tmp_path):
     path = tmp_path / "card.json"
-    options = ["--tolerance", 2, "--target", 0.7, "--delta", 0.3, "--level", 0.9, "--seed", 5, "--lang", "zh"]
+    options = [
+        "--tolerance",
+        2,
+        "--target",
+        0.7,
+        "--delta",
+        0.3,
+        "--level",
+        0.9,
+        "--seed",
+        5,
+        "--lang",
+        "zh",
+    ]
     about = ["--about", "judge_id=simulated", "--about", "drawn_at_random=true"]
     run(RATINGS, "--dimension", "accuracy", "--scale", 1, 10, *options, *about, "--json", path)
     card = json.loads(path.read_text(encoding="utf-8"))
     frame = rn.read_ratings(RATINGS)
     want = rn.calibrate(
-        frame[frame["dimension"] == "accuracy"], scale=(1, 10), tolerance=2, target=0.7, delta=0.3, level=0.9,
-        seed=5, lang="zh", about={"judge_id": "simulated", "drawn_at_random": True},
-    )  # fmt: skip
+        frame[frame["dimension"] == "accuracy"],
+        scale=(1, 10),
+        tolerance=2,
+        target=0.7,
+        delta=0.3,
+        level=0.9,
+        seed=5,
+        lang="zh",
+        about={"judge_id": "simulated", "drawn_at_random": True},
+    )
     assert card == json.loads(json.dumps(want.to_dict()))
     assert card["footer"]["judge_id"] == "simulated"
 
@@ -109,19 +135,30 @@ def test_sentinels_must_be_declared(run, ratings, tmp_path):
     code, _, err = run(tmp_path / "s.csv", "--scale", 0, 10)
     assert code == 2
     assert "set --missing -1 if it means no score, --missing outside if all of them do" in err
-    for words, told in (["outside"], "--missing outside needs the scale"), (["none"], "neither a number nor"):
+    for words, told in (
+        (["outside"], "--missing outside needs the scale"),
+        (["none"], "neither a number nor"),
+    ):
         code, _, err = run(tmp_path / "s.csv", "--missing", *words)
         assert code == 2
         assert told in err
 
 
-@pytest.mark.parametrize(("args", "words"), [
-    ([], "nothing to calibrate"), (["nowhere.csv"], "there is no such file"),
-    ([RATINGS, "--dimension", "accurcy"], "did you mean 'accuracy'"), ([RATINGS, "--about", "x"], "KEY=VALUE"),
-    ([RATINGS, "--out", "x.csv"], "--sample or --golden"), ([JUDGED], "--judged …"),
-    ([RATINGS, "--target", 2], "target"),
-    (["--sample", 5, JUDGED], "--out"), (["--golden"], "--out"), (["--golden", RATINGS, JUDGED], "one file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ([], "nothing to calibrate"),
+        (["nowhere.csv"], "there is no such file"),
+        ([RATINGS, "--dimension", "accurcy"], "did you mean 'accuracy'"),
+        ([RATINGS, "--about", "x"], "KEY=VALUE"),
+        ([RATINGS, "--out", "x.csv"], "--sample or --golden"),
+        ([JUDGED], "--judged …"),
+        ([RATINGS, "--target", 2], "target"),
+        (["--sample", 5, JUDGED], "--out"),
+        (["--golden"], "--out"),
+        (["--golden", RATINGS, JUDGED], "one file"),
+    ],
+)
 def test_bad_input_is_one_line_on_stderr_and_2(run, args, words):
     code, out, err = run(*args)
     assert (code, out) == (2, "")
@@ -206,9 +243,26 @@ def test_from_a_judged_table_to_a_card(run, tmp_path):
 
 
 def test_sample_is_told_in_chinese_too(run, tmp_path):
-    _, out, _ = run("--sample", 10, JUDGED, "--out", tmp_path / "l.csv", "--lang", "zh", "--dimension", "accuracy")
+    _, out, _ = run(
+        "--sample",
+        10,
+        JUDGED,
+        "--out",
+        tmp_path / "l.csv",
+        "--lang",
+        "zh",
+        "--dimension",
+        "accuracy",
+    )
     assert "从 160 个" in out
-    assert list(table(tmp_path / "l.csv")[0]) == ["item_id", "question", "answer", "accuracy", "rater", "comment"]
+    assert list(table(tmp_path / "l.csv")[0]) == [
+        "item_id",
+        "question",
+        "answer",
+        "accuracy",
+        "rater",
+        "comment",
+    ]
 
 
 def test_a_judged_table_gives_the_corrected_mean_more_answers(run, tmp_path):
@@ -249,12 +303,19 @@ def test_help_says_exit_codes_and_examples(run):
 
 
 def test_a_file_that_lost_ratings_is_no_ground_for_trust(tmp_path, capsys):
-    lines = [json.dumps({"item_id": str(i), "judge": i % 6 + 2, "human": i % 6 + 2}) for i in range(400)]
-    (tmp_path / "r.jsonl").write_text("\n".join(line[: 20 if i % 4 == 0 else 99] for i, line in enumerate(lines)))
+    lines = [
+        json.dumps({"item_id": str(i), "judge": i % 6 + 2, "human": i % 6 + 2}) for i in range(400)
+    ]
+    (tmp_path / "r.jsonl").write_text(
+        "\n".join(line[: 20 if i % 4 == 0 else 99] for i, line in enumerate(lines))
+    )
     assert main(["calibrate", str(tmp_path / "r.jsonl"), "--scale", "1", "10"]) == 2
     assert "100 of 400 input lines are damaged or lost" in capsys.readouterr().err
     frame = rn.read_ratings(tmp_path / "r.jsonl")
-    told = {"en": "100 of 400 input lines are damaged or lost", "zh": "400 行输入中有 100 行损坏或丢失"}
+    told = {
+        "en": "100 of 400 input lines are damaged or lost",
+        "zh": "400 行输入中有 100 行损坏或丢失",
+    }
     for lang, words in told.items():
         card = rn.calibrate(frame, scale=(1, 10), lang=lang)
         assert card.notes["code"].tolist()[0] == "damaged"

@@ -33,7 +33,9 @@ def table(shift=0.0, noise=0.05, seed=0, **columns):
 
 def interval(row, name=""):
     """Write a difference of scores with its interval, signs as wide as a plus."""
-    value, low, high = (f"{row[name + end]:+.3f}".replace("-", "−") for end in ("value", "low", "high"))
+    value, low, high = (
+        f"{row[name + end]:+.3f}".replace("-", "−") for end in ("value", "low", "high")
+    )
     return f"{value} ({low} to {high})"
 
 
@@ -42,7 +44,12 @@ def folder(tmp_path, monkeypatch):
     """Files of one evaluation: the base, and versions that are better, worse, the same and inconclusive."""
     monkeypatch.chdir(tmp_path)
     table(seed=1).to_csv("base.csv", index=False)
-    for name, shift, noise in [("up", 0.2, 0.05), ("down", -0.2, 0.05), ("same", 0, 0.05), ("open", 0.02, 0.12)]:
+    for name, shift, noise in [
+        ("up", 0.2, 0.05),
+        ("down", -0.2, 0.05),
+        ("same", 0, 0.05),
+        ("open", 0.02, 0.12),
+    ]:
         table(shift, noise, seed=2).to_csv(f"{name}.csv", index=False)
     return tmp_path
 
@@ -64,20 +71,26 @@ def test_the_exit_code_is_that_of_the_outcome_only_with_gate(run, folder, name, 
     found, out, _ = run("compare", f"{name}.csv", "base.csv", "--gate")
     assert found == code
     row = rn.compare(f"{name}.csv", baseline="base.csv").iloc[-1]
-    first = f"{word}: weighted_score {interval(row)}; {name} − base, 48 common questions, 12 documents"
+    first = (
+        f"{word}: weighted_score {interval(row)}; {name} − base, 48 common questions, 12 documents"
+    )
     assert out.splitlines()[0] == first
 
 
 def test_of_several_candidates_the_worst_decides(run, folder):
     sides = {"new": table(0.2, seed=3), "bad": table(-0.2, seed=4), "old": table(seed=5)}
-    pd.concat([side.assign(system=name) for name, side in sides.items()]).to_csv("all.csv", index=False)
+    pd.concat([side.assign(system=name) for name, side in sides.items()]).to_csv(
+        "all.csv", index=False
+    )
     code, out, _ = run("compare", "all.csv", "old", "--gate")
     assert code == 1
     assert {line.split(":")[0] for line in out.splitlines()[:2]} == {"better", "worse"}
     assert run("compare", "all.csv", "old", "--gate", "--candidate", "new")[0] == 0
     Path("all.yaml").write_text("scores: all.csv\nbaseline: old\ncandidate: new\n")
     assert run("compare", "all.yaml", "--gate")[0] == 0
-    assert run("compare", "all.yaml")[1] == run("compare", "all.csv", "old", "--candidate", "new")[1]
+    assert (
+        run("compare", "all.yaml")[1] == run("compare", "all.csv", "old", "--candidate", "new")[1]
+    )
 
 
 def test_a_margin_for_all_metrics_or_for_one(run, folder):
@@ -85,10 +98,19 @@ def test_a_margin_for_all_metrics_or_for_one(run, folder):
     wide = run("compare", "up.csv", "base.csv", "--margin", "0.4")[1]
     assert wide.startswith("same")
     assert "±0.4" in wide
-    one = ["--primary", "faithfulness", "--margin", "faithfulness=0.4", "--margin", "weighted_score=0.01"]
+    one = [
+        "--primary",
+        "faithfulness",
+        "--margin",
+        "faithfulness=0.4",
+        "--margin",
+        "weighted_score=0.01",
+    ]
     out = run("compare", "up.csv", "base.csv", *one)[1]
     assert out.startswith("same: faithfulness")
-    assert any(line.startswith("weighted_score ") and "● better" in line for line in out.splitlines())
+    assert any(
+        line.startswith("weighted_score ") and "● better" in line for line in out.splitlines()
+    )
 
 
 def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
@@ -100,7 +122,10 @@ def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
     worst = rn.compare("n.csv", baseline="base.csv").iloc[-1]["worst_case"]
     assert "faithfulness 10 (n: 10 failed)" in out
     assert f"worst possible value: weighted_score {worst:+.3f}.".replace("-", "−") in out
-    assert "faithfulness 10 (n: 10 个评分失败)" in run("compare", "n.csv", "base.csv", "--lang", "zh")[1]
+    assert (
+        "faithfulness 10 (n: 10 个评分失败)"
+        in run("compare", "n.csv", "base.csv", "--lang", "zh")[1]
+    )
 
 
 def test_questions_that_changed_and_little_overlap_are_noted(run, folder):
@@ -129,8 +154,12 @@ def test_a_difference_within_the_noise_of_repeats_is_called_that(run, folder):
 
 
 def test_a_difference_that_people_do_not_see_is_not_supported(run, folder):
-    rows = [f"q{n},faithfulness,0.5,0.5,{name}" for n in range(QUESTIONS) for name in ("up", "base")]
-    Path("ratings.csv").write_text("item_id,dimension,judge,human,system\n" + "\n".join(rows) + "\n")
+    rows = [
+        f"q{n},faithfulness,0.5,0.5,{name}" for n in range(QUESTIONS) for name in ("up", "base")
+    ]
+    Path("ratings.csv").write_text(
+        "item_id,dimension,judge,human,system\n" + "\n".join(rows) + "\n"
+    )
     out = run("compare", "up.csv", "base.csv", "-p", "ratings=ratings.csv")[1]
     assert "faithfulness: not supported by human ratings" in out
     assert "48 questions" in out
@@ -171,7 +200,9 @@ def test_by_a_column_follows_the_whole(run, folder):
     code, out, _ = run("compare", "up.csv", "base.csv", "--by", "kind", "--json", "c.json")
     assert code == 0
     assert "weighted_score by kind" in out
-    assert [line.count("● better") for line in out.splitlines() if line.startswith(("easy", "hard"))] == [1, 1]
+    assert [
+        line.count("● better") for line in out.splitlines() if line.startswith(("easy", "hard"))
+    ] == [1, 1]
     slices = json.loads(Path("c.json").read_text(encoding="utf-8"))["slices"]
     assert {(row["kind"], row["metric"]) for row in slices} == {
         (kind, metric) for kind in ("easy", "hard") for metric in ("faithfulness", "weighted_score")
@@ -206,12 +237,18 @@ def test_a_name_is_text_in_the_page(run, folder):
     pd.concat(both).to_csv("all.csv", index=False)
     run("compare", "all.csv", "old", "--html", "c.html", "--markdown", "c.md")
     assert "<b>x" not in Path("c.html").read_text(encoding="utf-8")
-    rows = [line for line in Path("c.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    rows = [
+        line
+        for line in Path("c.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
+    ]
     assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
 
 
 def test_chinese(run, folder):
-    code, out, _ = run("compare", "down.csv", "base.csv", "--lang", "zh", "--gate", "--html", "c.html")
+    code, out, _ = run(
+        "compare", "down.csv", "base.csv", "--lang", "zh", "--gate", "--html", "c.html"
+    )
     assert code == 1
     assert out.startswith("更差：weighted_score −0.")
     assert "48 个共同问题，12 个文档" in out
@@ -237,7 +274,13 @@ def test_metrics_that_do_not_add_up_need_a_primary(run, folder):
     for name in ("up", "base"):
         frame = pd.read_csv(f"{name}.csv")
         frame.assign(tone=frame["faithfulness"] * 4 + 1).to_csv(f"{name}.csv", index=False)
-    words = ["compare", "up.csv", "base.csv", "-p", "metrics=[faithfulness, {name: tone, low: 1, high: 5}]"]
+    words = [
+        "compare",
+        "up.csv",
+        "base.csv",
+        "-p",
+        "metrics=[faithfulness, {name: tone, low: 1, high: 5}]",
+    ]
     code, out, _ = run(*words)
     assert code == 0
     assert out.startswith("No metric decides.")
@@ -262,9 +305,13 @@ def test_two_runs_of_a_store(run, folder):
         for model, shift in (("old", 0.0), ("new", 0.2)):
             rows = table(shift)
             names = zip(rows["sample_id"], rows["doc_name"], strict=True)
-            cells = [Cell(name, "faithfulness", {}, model=model, cluster=doc) for name, doc in names]
+            cells = [
+                Cell(name, "faithfulness", {}, model=model, cluster=doc) for name, doc in names
+            ]
             store.plan(cells, name=model)
-            store.put([(c, Outcome.of(x)) for c, x in zip(cells, rows["faithfulness"], strict=True)])
+            store.put(
+                [(c, Outcome.of(x)) for c, x in zip(cells, rows["faithfulness"], strict=True)]
+            )
         old, new = store.runs()["run"]
     code, out, _ = run("compare", f"runs.sqlite#{new}", f"runs.sqlite#{old[:6]}", "--gate")
     assert code == 0
@@ -279,7 +326,10 @@ BAD = [
     (["compare", "up.csv", "nothing.csv"], "baseline='nothing.csv'"),
     (["compare", "nothing.csv", "base.csv"], "nothing.csv"),
     (["compare", "up.csv", "base.csv", "--margin", "wide"], "--margin 'wide' is not a number"),
-    (["compare", "up.csv", "base.csv", "--margin", "faithfulnes=0.1"], "did you mean 'faithfulness'"),
+    (
+        ["compare", "up.csv", "base.csv", "--margin", "faithfulnes=0.1"],
+        "did you mean 'faithfulness'",
+    ),
     (["compare", "up.csv", "base.csv", "--primary", "recall"], "primary='recall'"),
     (["compare", "up.csv", "base.csv", "--on", "ticket"], "on='ticket'"),
     (["compare", "up.csv", "other.csv"], "--on"),

@@ -54,7 +54,9 @@ def test_repeated_questions_are_the_clusters_of_every_function(engine, key):
     assert reduced.unit == "question"
     assert reduced.bootstrap(resamples=100)["n_clusters"].iloc[0] == QUESTIONS
     found = rn.diagnose(frame, rules=[rn.Rule("faithfulness", 0.99)])
-    assert found[["low", "high"]].values.tolist()[0] == pytest.approx([want.low, want.high], rel=1e-9)
+    assert found[["low", "high"]].values.tolist()[0] == pytest.approx(
+        [want.low, want.high], rel=1e-9
+    )
     assert found["n_clusters"].tolist() == [QUESTIONS]
     assert set(failure_summary(frame)["n_clusters"]) == {QUESTIONS}
     rates = rn.refusal_metrics(frame).iloc[0]
@@ -67,7 +69,9 @@ def test_repeated_questions_are_the_clusters_of_every_function(engine, key):
 def test_one_answer_a_question_and_system_counts_as_rows_within_a_system(engine):
     columns = repeated()
     frame = on(engine, columns)
-    table = rn.weighted_means(frame, by="system", metrics="faithfulness").query("metric == 'faithfulness'")
+    table = rn.weighted_means(frame, by="system", metrics="faithfulness").query(
+        "metric == 'faithfulness'"
+    )
     assert (table["n_clusters"] == table["n"]).all()
     pandas = pd.DataFrame(columns)
     for name, row in table.set_index("system").iterrows():
@@ -107,12 +111,20 @@ def test_rows_without_a_document_go_by_question_where_others_go_by_document(engi
     within = rn.moments(frame, by="doc_name")
     assert within.means()["n_clusters"].tolist() == [3, 3, 1, 1, 3, 3]
     assert within.pooled().means()["n_clusters"].tolist() == [5, 5]
-    first = columns | {"question": [name and name.replace("q4", "q0") for name in columns["question"]]}
-    assert rn.moments(on(engine, first), by="doc_name").pooled().means()["n_clusters"].tolist() == [5, 5]
+    first = columns | {
+        "question": [name and name.replace("q4", "q0") for name in columns["question"]]
+    }
+    assert rn.moments(on(engine, first), by="doc_name").pooled().means()["n_clusters"].tolist() == [
+        5,
+        5,
+    ]
 
 
 def test_within_a_document_the_questions_that_repeat_are_clusters(engine):
-    columns = {"doc_name": [*"aaaabbbb"], "question": ["q1", "q1", "q2", "q3", "q4", "q4", "q5", "q5"]}
+    columns = {
+        "doc_name": [*"aaaabbbb"],
+        "question": ["q1", "q1", "q2", "q3", "q4", "q4", "q5", "q5"],
+    }
     columns["faithfulness"] = [0.1, 0.2, 0.9, 0.6, 0.5, 0.3, 1.0, 0.8]
     table = rn.weighted_means(on(engine, columns), by="doc_name")
     for place, row in table.query("metric == 'faithfulness'").set_index("doc_name").iterrows():
@@ -135,7 +147,9 @@ def test_parts_of_which_one_repeats_questions_are_merged_only_by_a_named_cluster
     with pytest.raises(RagnbError, match=r"make both with moments\(..., cluster='sample_id'\)"):
         rn.moments(one).merge(rn.moments(two))
     merged = rn.moments(one, cluster="sample_id").merge(rn.moments(two, cluster="sample_id"))
-    assert merged.means()["se"].tolist() == pytest.approx(rn.weighted_means(frame)["se"].tolist(), rel=1e-12)
+    assert merged.means()["se"].tolist() == pytest.approx(
+        rn.weighted_means(frame)["se"].tolist(), rel=1e-12
+    )
     assert rn.moments(frame).merge(rn.moments(frame[:0])).means()["n_clusters"].tolist() == [3, 3]
 
 
@@ -147,7 +161,9 @@ ENDLESS = [rn.Metric("gain", -math.inf, math.inf), rn.Metric("drift", -math.inf,
 def far(offset, sd=0.3, n=400, seed=0):
     rng = np.random.default_rng(seed)
     return {
-        "gain": [None if i % 11 == 0 else float(x) for i, x in enumerate(offset + rng.normal(0, sd, n))],
+        "gain": [
+            None if i % 11 == 0 else float(x) for i, x in enumerate(offset + rng.normal(0, sd, n))
+        ],
         "drift": (rng.normal(0, sd, n) - offset / 3).tolist(),
         "doc_name": rng.integers(0, 25, n).astype(str).tolist(),
     }
@@ -177,7 +193,9 @@ def test_merged_parts_of_scores_far_from_zero_are_the_rows_at_once(tmp_path):
     columns = {name: column for name, column in far(1e9, n=600).items() if name != "doc_name"}
     frame = pd.DataFrame(columns)
     parts = [rn.moments(frame[i : i + 200], metrics=ENDLESS) for i in (0, 200, 400)]
-    stored = rn.Moments.from_parquet(parts[0].merge(parts[1]).merge(parts[2]).to_parquet(tmp_path / "m.parquet"))
+    stored = rn.Moments.from_parquet(
+        parts[0].merge(parts[1]).merge(parts[2]).to_parquet(tmp_path / "m.parquet")
+    )
     got, want = stored.means(), rn.weighted_means(frame, metrics=ENDLESS)
     pd.testing.assert_frame_equal(got, want, rtol=1e-7)
     assert want["se"].iloc[0] == pytest.approx(scipy_stats.sem(frame["gain"].dropna()), rel=1e-6)
@@ -189,7 +207,9 @@ def test_merged_parts_of_scores_far_from_zero_are_the_rows_at_once(tmp_path):
 def test_scores_all_alike_without_a_range_have_no_interval_and_a_note(engine, value):
     columns = {"gain": [value] * 30, "doc_name": [str(i % 7) for i in range(30)]}
     for left_out in ([], ["doc_name"]):
-        frame = on(engine, {name: column for name, column in columns.items() if name not in left_out})
+        frame = on(
+            engine, {name: column for name, column in columns.items() if name not in left_out}
+        )
         table = rn.weighted_means(frame, metrics=ENDLESS[:1])
         assert table["value"].tolist() == [value, value]
         assert table[["low", "high"]].isna().all(axis=None)
@@ -204,7 +224,10 @@ def test_bounded_scores_keep_the_middle_of_their_range():
 
 def test_ids_that_a_reader_made_hide_no_repeated_question(tmp_path, engine):
     """Repeats without ids are numbered by row; the question still tells what moves together."""
-    columns = {"user_input": [f"第{i // 5}个问题" for i in range(200)], "response": [str(i) for i in range(200)]}
+    columns = {
+        "user_input": [f"第{i // 5}个问题" for i in range(200)],
+        "response": [str(i) for i in range(200)],
+    }
     columns["faithfulness"] = [(i // 5 * 7 % 11 + i % 3) / 13 for i in range(200)]
     want = stats.clustered_mean(columns["faithfulness"], columns["user_input"], ends=(0, 1))
     twice = pd.concat([pd.DataFrame(columns).assign(model=name) for name in ("m1", "m2")])

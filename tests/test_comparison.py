@@ -25,7 +25,16 @@ NAN = math.nan
 FAITH, RELEVANCY, NOISE = "faithfulness", "answer_relevancy", "noise_sensitivity"
 
 
-def made(seed=3, *, n=48, docs=8, gaps=0.15, systems=("new", "old"), repeats=1, metrics=(FAITH, RELEVANCY, NOISE)):
+def made(
+    seed=3,
+    *,
+    n=48,
+    docs=8,
+    gaps=0.15,
+    systems=("new", "old"),
+    repeats=1,
+    metrics=(FAITH, RELEVANCY, NOISE),
+):
     """Rows of systems over one question set: documents that differ, gaps with their reasons, repeats."""
     rng = np.random.default_rng(seed)
     doc = np.sort(rng.integers(0, docs, n))
@@ -34,7 +43,11 @@ def made(seed=3, *, n=48, docs=8, gaps=0.15, systems=("new", "old"), repeats=1, 
     for s, system in enumerate(systems):
         for i in range(n):
             for _ in range(repeats):
-                row = {"sample_id": f"q{i:03d}", "question": f"Question {i}?", "doc_name": f"d{doc[i]}.pdf"}
+                row = {
+                    "sample_id": f"q{i:03d}",
+                    "question": f"Question {i}?",
+                    "doc_name": f"d{doc[i]}.pdf",
+                }
                 row |= {"system": system, "kind": "abc"[i % 3]}
                 for name in metrics:
                     lost = rng.random() < gaps
@@ -95,11 +108,22 @@ def test_rows_as_clusters_give_scipys_paired_t_test():
     ours = compared(scores)
     assert ours.cluster_unit == "row"
     assert [ours.value, ours.p, ours.low, ours.high, ours.df] == pytest.approx(
-        [(sides["new"] - sides["old"]).mean(), theirs.pvalue, interval.low, interval.high, theirs.df], abs=1e-12
+        [
+            (sides["new"] - sides["old"]).mean(),
+            theirs.pvalue,
+            interval.low,
+            interval.high,
+            theirs.df,
+        ],
+        abs=1e-12,
     )
     assert ours.se == pytest.approx(ours.value / theirs.statistic, abs=1e-12)
-    assert [ours.candidate_mean, ours.baseline_mean] == pytest.approx([sides["new"].mean(), sides["old"].mean()])
-    assert ours.correlation == pytest.approx(scipy_stats.pearsonr(sides["new"], sides["old"]).statistic)
+    assert [ours.candidate_mean, ours.baseline_mean] == pytest.approx(
+        [sides["new"].mean(), sides["old"].mean()]
+    )
+    assert ours.correlation == pytest.approx(
+        scipy_stats.pearsonr(sides["new"], sides["old"]).statistic
+    )
 
 
 def test_documents_of_one_size_give_statsmodels_clustered_regression():
@@ -119,19 +143,28 @@ def test_documents_of_one_size_give_statsmodels_clustered_regression():
 @pytest.mark.parametrize("doc_weights", [None, {"d1.pdf": 4.0, "d2.pdf": 0.0, "d3.pdf": 0.5}])
 @pytest.mark.parametrize("level", [0.95, 0.8])
 @pytest.mark.parametrize("cluster", [None, "kind"])
-def test_interval_is_a_loop_that_leaves_out_documents_or_the_callers_clusters(doc_weights, level, cluster):
+def test_interval_is_a_loop_that_leaves_out_documents_or_the_callers_clusters(
+    doc_weights, level, cluster
+):
     scores = made()
-    table = rn.compare(scores, baseline="old", doc_weights=doc_weights, level=level, cluster=cluster)
+    table = rn.compare(
+        scores, baseline="old", doc_weights=doc_weights, level=level, cluster=cluster
+    )
     questions = scores.drop_duplicates("sample_id").set_index("sample_id")
     for metric in (FAITH, RELEVANCY, NOISE):
         sides = wide(scores, metric)
-        docs, clusters = (questions[name].reindex(sides.index) for name in ("doc_name", cluster or "doc_name"))
+        docs, clusters = (
+            questions[name].reindex(sides.index) for name in ("doc_name", cluster or "doc_name")
+        )
         v = docs.map(lambda name: (doc_weights or {}).get(name, 1.0))
         hand = brute((sides["new"] - sides["old"]).to_numpy(), clusters.to_numpy(), v, level)
         ours = row(table, metric)
         assert ours.cluster_unit == ("cluster" if cluster else "document")
         for name in ("value", "se", "df", "low", "high"):
-            assert getattr(ours, name) == pytest.approx(getattr(hand, name), abs=1e-12), (metric, name)
+            assert getattr(ours, name) == pytest.approx(getattr(hand, name), abs=1e-12), (
+                metric,
+                name,
+            )
         assert ours.n_common == hand.n
         assert ours.level == level
 
@@ -140,7 +173,9 @@ def test_unpaired_interval_is_that_of_two_means_apart():
     scores = made()
     docs = scores.drop_duplicates("sample_id").set_index("sample_id")["doc_name"]
     sides = wide(scores, FAITH)
-    new, old = (brute(sides[s].to_numpy(), docs.reindex(sides.index).to_numpy()) for s in ("new", "old"))
+    new, old = (
+        brute(sides[s].to_numpy(), docs.reindex(sides.index).to_numpy()) for s in ("new", "old")
+    )
     ours = compared(scores)
     assert ours.unpaired_value == pytest.approx(new.value - old.value)
     assert ours.unpaired_se == pytest.approx(math.hypot(new.se, old.se))
@@ -169,7 +204,9 @@ def test_holm_is_statsmodels_over_the_metrics_that_are_not_primary():
     assert table["p_holm"].isna().tolist() == [False, False, False, True]
     named = rn.compare(made(), baseline="old", primary=RELEVANCY).set_index("metric")
     others = named.loc[[FAITH, NOISE]]
-    assert others["p_holm"].tolist() == pytest.approx(multipletests(others["p"], method="holm")[1].tolist())
+    assert others["p_holm"].tolist() == pytest.approx(
+        multipletests(others["p"], method="holm")[1].tolist()
+    )
     assert math.isnan(named.loc[RELEVANCY, "p_holm"])
 
 
@@ -194,7 +231,10 @@ def test_a_metric_that_one_side_never_scored_has_no_difference():
     frame.loc[lost, FAITH], frame.loc[lost, f"{FAITH}__status"] = np.nan, "failed"
     ours, total = compared(frame), compared(frame, "weighted_score")
     assert (ours.n_common, ours.n_only_baseline, ours.outcome) == (0, 48, "undecided")
-    assert all(math.isnan(x) for x in (ours.value, ours.low, ours.p, ours.questions_needed, ours.candidate_mean))
+    assert all(
+        math.isnan(x)
+        for x in (ours.value, ours.low, ours.p, ours.questions_needed, ours.candidate_mean)
+    )
     assert ours.left_out == "new: 48 failed"
     assert ours.worst_case == pytest.approx(-frame.loc[~lost, FAITH].mean())
     without = compared(frame.drop(columns=[FAITH, f"{FAITH}__status"]), "weighted_score")
@@ -204,11 +244,21 @@ def test_a_metric_that_one_side_never_scored_has_no_difference():
 # The word
 
 
-@pytest.mark.parametrize(("low", "high", "word"), [
-    (-0.05, 0.05, "same"), (0.01, 0.05, "same"), (-0.05 - 1e-12, 0.05, "undecided"),
-    (-0.05, 0.05 + 1e-12, "undecided"), (1e-12, 0.05 + 1e-12, "better"), (0.0, 0.06, "undecided"),
-    (-0.06, 0.0, "undecided"), (-0.06, -1e-12, "worse"), (NAN, 0.06, "undecided"), (0.01, NAN, "undecided"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (-0.05, 0.05, "same"),
+        (0.01, 0.05, "same"),
+        (-0.05 - 1e-12, 0.05, "undecided"),
+        (-0.05, 0.05 + 1e-12, "undecided"),
+        (1e-12, 0.05 + 1e-12, "better"),
+        (0.0, 0.06, "undecided"),
+        (-0.06, 0.0, "undecided"),
+        (-0.06, -1e-12, "worse"),
+        (NAN, 0.06, "undecided"),
+        (0.01, NAN, "undecided"),
+    ],
+)
 def test_word_turns_at_the_margin_and_at_0(low, high, word):
     assert outcome_of(low, high, margin=0.05, better="higher") == word
     mirrored = {"better": "worse", "worse": "better"}.get(word, word)
@@ -216,7 +266,10 @@ def test_word_turns_at_the_margin_and_at_0(low, high, word):
 
 
 def test_word_turns_at_the_adjusted_p():
-    say = {p: outcome_of(0.01, 0.2, margin=0.05, better="higher", p=p) for p in (0.05 - 1e-12, 0.05, NAN)}
+    say = {
+        p: outcome_of(0.01, 0.2, margin=0.05, better="higher", p=p)
+        for p in (0.05 - 1e-12, 0.05, NAN)
+    }
     assert list(say.values()) == ["better", "undecided", "undecided"]
     assert outcome_of(0.01, 0.04, margin=0.05, better="higher", p=1.0) == "same"
     assert outcome_of(0.01, 0.04, margin=NAN, better="higher") == "better"
@@ -245,7 +298,10 @@ def test_metrics_beside_the_primary_need_holm_too():
     assert table["p"].tolist() == pytest.approx([0.03] * 4)
     assert table["p_holm"].tolist()[:3] == pytest.approx([0.09] * 3)
     assert table["outcome"].tolist() == ["undecided"] * 3 + ["better"]
-    assert rn.compare(frame, baseline="old", margin=0.001, primary=FAITH)["outcome"].tolist()[0] == "better"
+    assert (
+        rn.compare(frame, baseline="old", margin=0.001, primary=FAITH)["outcome"].tolist()[0]
+        == "better"
+    )
 
 
 # Pass/fail pairs
@@ -286,7 +342,9 @@ def test_pairs_that_never_differ_still_have_an_interval():
     assert [ours.value, ours.low, ours.high] == pytest.approx([0, -half, half])
     assert ours.p == pytest.approx(1)
     assert ours.outcome == "undecided"
-    assert compared(pair([1] * 200, [1] * 200, "correct_outcome"), "correct_outcome").outcome == "same"
+    assert (
+        compared(pair([1] * 200, [1] * 200, "correct_outcome"), "correct_outcome").outcome == "same"
+    )
 
 
 def test_scores_alike_by_a_constant_are_no_certainty():
@@ -302,12 +360,28 @@ def test_missing_scores_leave_both_sides_and_are_counted():
     new, old = [0.9, None, 0.4, None, 0.8, 0.6], [0.5, 0.6, None, None, 0.7, 0.1]
     frame = pair(new, old)
     frame[f"{FAITH}__status"] = [
-        "ok", "failed", "ok", "failed", "ok", "ok", "ok", "ok", "not_applicable", "ok", "ok", "ok",
-    ]  # fmt: skip
+        "ok",
+        "failed",
+        "ok",
+        "failed",
+        "ok",
+        "ok",
+        "ok",
+        "ok",
+        "not_applicable",
+        "ok",
+        "ok",
+        "ok",
+    ]
     more = pd.DataFrame({"sample_id": ["only new", "also"], "system": "new", FAITH: [0.2, 0.3]})
     ours = compared(pd.concat([frame, more], ignore_index=True))
     assert ours.value == pytest.approx((0.4 + 0.1 + 0.5) / 3)
-    assert [ours.n_common, ours.n_only_candidate, ours.n_only_baseline, ours.n_left_out] == [3, 3, 1, 4]
+    assert [ours.n_common, ours.n_only_candidate, ours.n_only_baseline, ours.n_left_out] == [
+        3,
+        3,
+        1,
+        4,
+    ]
     assert ours.left_out == "new: 1 failed; old: 1 not_applicable, 2 absent"
     assert [ours.candidate_mean, ours.baseline_mean] == pytest.approx([2.3 / 3, 1.3 / 3])
 
@@ -315,10 +389,24 @@ def test_missing_scores_leave_both_sides_and_are_counted():
 def test_reasons_for_what_is_left_out_are_those_of_the_questions_counted():
     new, old = [0.9, None, 0.4, None, 0.7], [0.5, 0.6, 0.3, 0.2, None]
     frame = pair(new, old, kind=[*"xxyyy"], doc_name=[*"aabcb"])
-    frame[f"{FAITH}__status"] = ["ok", "failed", "ok", "failed", "ok", "ok", "ok", "ok", "ok", "missing"]
+    frame[f"{FAITH}__status"] = [
+        "ok",
+        "failed",
+        "ok",
+        "failed",
+        "ok",
+        "ok",
+        "ok",
+        "ok",
+        "ok",
+        "missing",
+    ]
     table = rn.compare(frame, baseline="old", by="kind", doc_weights={"c": 0})
     slices = [row(table, kind=name) for name in "xy"]
-    assert [(one.n_left_out, one.left_out) for one in slices] == [(1, "new: 1 failed"), (1, "old: 1 missing")]
+    assert [(one.n_left_out, one.left_out) for one in slices] == [
+        (1, "new: 1 failed"),
+        (1, "old: 1 missing"),
+    ]
     everywhere = compared(frame, doc_weights={"c": 0})
     assert (everywhere.n_left_out, everywhere.left_out) == (2, "new: 1 failed; old: 1 missing")
     assert compared(frame).left_out == "new: 2 failed; old: 1 missing"
@@ -327,16 +415,36 @@ def test_reasons_for_what_is_left_out_are_those_of_the_questions_counted():
 @pytest.mark.parametrize(("metric", "worst"), [(FAITH, 0.0), (NOISE, 1.0)])
 def test_worst_case_is_the_difference_with_the_worst_scores_filled_in(metric, worst):
     frame = pair([0.9, None, 0.4, None, 0.8, None], [0.5, 0.6, None, None, 0.7, 0.3], metric)
-    words = ["ok", "failed", "ok", "failed", "ok", "not_applicable", "ok", "ok", "failed", "ok", "ok", "ok"]
+    words = [
+        "ok",
+        "failed",
+        "ok",
+        "failed",
+        "ok",
+        "not_applicable",
+        "ok",
+        "ok",
+        "failed",
+        "ok",
+        "ok",
+        "ok",
+    ]
     ours = compared(frame.assign(**{f"{metric}__status": words}), metric)
-    by_hand = [0.9 - 0.5, worst - 0.6, 0.4 - worst, 0.8 - 0.7]  # not applicable is no score that is lost
+    by_hand = [
+        0.9 - 0.5,
+        worst - 0.6,
+        0.4 - worst,
+        0.8 - 0.7,
+    ]  # not applicable is no score that is lost
     assert ours.worst_case == pytest.approx(np.mean(by_hand))
     assert ours.value == pytest.approx((0.4 + 0.1) / 2)
 
 
 def test_a_failed_score_of_one_system_never_helps_it():
     scores = made(gaps=0)
-    hard = scores["sample_id"].isin(scores.loc[scores["system"] == "new"].nsmallest(9, FAITH)["sample_id"])
+    hard = scores["sample_id"].isin(
+        scores.loc[scores["system"] == "new"].nsmallest(9, FAITH)["sample_id"]
+    )
     silent = scores.copy()
     gone = hard & (silent["system"] == "new")
     silent.loc[gone, FAITH], silent.loc[gone, f"{FAITH}__status"] = np.nan, "failed"
@@ -382,12 +490,16 @@ def test_little_overlap_gives_the_difference_over_all_questions_too():
 
 def test_repeats_enter_as_their_mean_and_tell_the_noise():
     scores = made(repeats=3, gaps=0)
-    means = scores.groupby(["sample_id", "question", "doc_name", "system"], as_index=False)[FAITH].mean()
+    means = scores.groupby(["sample_id", "question", "doc_name", "system"], as_index=False)[
+        FAITH
+    ].mean()
     ours, of_means = compared(scores), compared(means)
     for name in ("value", "se", "low", "high", "n_common", "n_clusters"):
         assert getattr(ours, name) == pytest.approx(getattr(of_means, name), abs=1e-12), name
     variance = scores.groupby(["sample_id", "system"])[FAITH].var(ddof=1) / 3
-    by_hand = scipy_stats.norm.ppf(0.975) * math.sqrt(variance.sum()) / scores["sample_id"].nunique()
+    by_hand = (
+        scipy_stats.norm.ppf(0.975) * math.sqrt(variance.sum()) / scores["sample_id"].nunique()
+    )
     assert ours.noise == pytest.approx(by_hand)
     assert ours.below_noise == (abs(ours.value) < by_hand)
     assert math.isnan(of_means.noise)
@@ -395,7 +507,9 @@ def test_repeats_enter_as_their_mean_and_tell_the_noise():
 
 
 def test_a_difference_below_the_noise_is_called_that():
-    rows = [("new", i, x) for i in range(6) for x in (0.2, 0.8)] + [("old", i, 0.49) for i in range(6)] * 2
+    rows = [("new", i, x) for i in range(6) for x in (0.2, 0.8)] + [
+        ("old", i, 0.49) for i in range(6)
+    ] * 2
     frame = pd.DataFrame(rows, columns=["system", "sample_id", FAITH])
     ours = compared(frame)
     by_hand = scipy_stats.norm.ppf(0.975) * math.sqrt(6 * 0.18 / 2) / 6
@@ -437,7 +551,9 @@ MIXED = [Metric("human10", low=1, high=10), Metric(FAITH)]
 
 
 def mixed():
-    return pair([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.5, 0.8]).assign(human10=[9, 8, 10, 7, 5, 4, 6, 7])
+    return pair([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.5, 0.8]).assign(
+        human10=[9, 8, 10, 7, 5, 4, 6, 7]
+    )
 
 
 def test_metrics_of_different_ranges_have_no_total_and_no_primary():
@@ -500,20 +616,29 @@ def test_a_column_of_their_own_tells_questions():
     assert compared(renamed, on="qid").n_common == 48
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({}, "baseline"),
-    ({"baseline": "odl"}, "did you mean 'old'"),
-    ({"baseline": "old", "candidate": "nwe"}, "did you mean 'new'"),
-    ({"baseline": "new", "candidate": "new"}, "compared with itself"),
-    ({"baseline": "old", "primary": "faithfullness"}, "did you mean 'faithfulness'"),
-    ({"baseline": "old", "margin": {"faithfullness": 0.1}}, "did you mean 'faithfulness'"),
-    ({"baseline": "old", "margin": 0}, "margin=0"),
-    ({"baseline": "old", "margin": -0.1}, "margin=-0.1"),
-    ({"baseline": "old", "margin": True}, "margin=True"),
-    ({"baseline": "old", "by": "knd"}, "did you mean 'kind'"),
-    ({"baseline": pd.DataFrame({"sample_id": ["q000"], "context_recall": [0.5]})}, "share no metric"),
-    ({"baseline": pd.DataFrame({"sample_id": ["x"], FAITH: [0.5]}), "candidate": "new"}, "no question in"),
-])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "baseline"),
+        ({"baseline": "odl"}, "did you mean 'old'"),
+        ({"baseline": "old", "candidate": "nwe"}, "did you mean 'new'"),
+        ({"baseline": "new", "candidate": "new"}, "compared with itself"),
+        ({"baseline": "old", "primary": "faithfullness"}, "did you mean 'faithfulness'"),
+        ({"baseline": "old", "margin": {"faithfullness": 0.1}}, "did you mean 'faithfulness'"),
+        ({"baseline": "old", "margin": 0}, "margin=0"),
+        ({"baseline": "old", "margin": -0.1}, "margin=-0.1"),
+        ({"baseline": "old", "margin": True}, "margin=True"),
+        ({"baseline": "old", "by": "knd"}, "did you mean 'kind'"),
+        (
+            {"baseline": pd.DataFrame({"sample_id": ["q000"], "context_recall": [0.5]})},
+            "share no metric",
+        ),
+        (
+            {"baseline": pd.DataFrame({"sample_id": ["x"], FAITH: [0.5]}), "candidate": "new"},
+            "no question in",
+        ),
+    ],
+)
 def test_what_does_not_fit_is_refused_with_the_next_step(options, words):
     with pytest.raises(RagnbError, match=words):
         rn.compare(made(), **options)
@@ -521,7 +646,9 @@ def test_what_does_not_fit_is_refused_with_the_next_step(options, words):
 
 def test_a_declared_range_is_that_of_both_sides():
     new, old = (pd.DataFrame({"sample_id": ["q000"], "mark": [mark]}) for mark in (0.5, 4.0))
-    assert rn.compare(new, baseline=old, metrics=[Metric("mark", low=0, high=5)])["value"][0] == -3.5
+    assert (
+        rn.compare(new, baseline=old, metrics=[Metric("mark", low=0, high=5)])["value"][0] == -3.5
+    )
 
 
 def test_several_candidates_are_each_their_own_comparison():
@@ -554,9 +681,20 @@ def test_baseline_is_a_frame_a_file_a_run_folder_or_a_scenario(sides, tmp_path, 
     rn.assess("old.csv", name="weekly").save("reports/weekly/run1")
     (tmp_path / "reports/weekly/latest.txt").write_text("run1\n")
     (tmp_path / "old.yaml").write_text("name: last week\nscores: old.csv\n")
-    for source in (old, "old.csv", tmp_path / "old.csv", "reports/weekly/run1", "reports/weekly/latest", "weekly",
-                   "latest", "old.yaml", rn.load_scenario("old.yaml")):  # fmt: skip
-        pd.testing.assert_frame_equal(numbers(rn.compare("new.csv", baseline=source)), want, obj=str(source))
+    for source in (
+        old,
+        "old.csv",
+        tmp_path / "old.csv",
+        "reports/weekly/run1",
+        "reports/weekly/latest",
+        "weekly",
+        "latest",
+        "old.yaml",
+        rn.load_scenario("old.yaml"),
+    ):
+        pd.testing.assert_frame_equal(
+            numbers(rn.compare("new.csv", baseline=source)), want, obj=str(source)
+        )
     names = rn.compare("new.csv", baseline="old.csv")
     assert names[["candidate", "baseline"]].iloc[0].tolist() == ["new", "old"]
     (tmp_path / "both.yaml").write_text("name: both\nscores: new.csv\nbaseline: old.csv\n")
@@ -578,8 +716,12 @@ def test_by_document_has_benjamini_and_hochbergs_p_and_leaves_each_out():
         assert part["p_bh"].tolist() == pytest.approx(theirs.tolist())
         for one in part.to_dict("records"):
             inside = scores["doc_name"] == one["doc_name"]
-            own, rest = (compared(scores[kept], metric, cluster="sample_id") for kept in (inside, ~inside))
-            assert [one["value"], one["low"], one["n_common"]] == pytest.approx([own.value, own.low, own.n_common])
+            own, rest = (
+                compared(scores[kept], metric, cluster="sample_id") for kept in (inside, ~inside)
+            )
+            assert [one["value"], one["low"], one["n_common"]] == pytest.approx(
+                [own.value, own.low, own.n_common]
+            )
             without = [one[f"{name}_without"] for name in ("value", "low", "high")]
             assert without == pytest.approx([rest.value, rest.low, rest.high])
 
@@ -613,12 +755,16 @@ def test_ratings_of_people_stand_beside_and_bear_out_or_not():
     frame = pair(rng.uniform(0.6, 0.9, 30), rng.uniform(0.2, 0.5, 30))
     ids = frame["sample_id"]
     up = np.where(frame["system"] == "new", 0.3, 0.0) + rng.uniform(0.2, 0.3, 60)
-    rated = pd.DataFrame({"item_id": ids, "system": frame["system"], "dimension": FAITH, "human": up})
+    rated = pd.DataFrame(
+        {"item_id": ids, "system": frame["system"], "dimension": FAITH, "human": up}
+    )
     ours = compared(frame, ratings=rated)
     sides = rated.pivot(index="item_id", columns="system", values="human")
     theirs = scipy_stats.ttest_rel(sides["new"], sides["old"]).confidence_interval(0.95)
     d = (sides["new"] - sides["old"]).mean()
-    assert [ours.human_value, ours.human_low, ours.human_high] == pytest.approx([d, theirs.low, theirs.high])
+    assert [ours.human_value, ours.human_low, ours.human_high] == pytest.approx(
+        [d, theirs.low, theirs.high]
+    )
     assert ours.supported is True
     assert ours.n_human == 30
     flat = rated.assign(human=rng.uniform(0.2, 0.3, 60))
@@ -633,9 +779,13 @@ def test_ratings_are_found_by_id_or_text_of_any_type_and_read_from_files(tmp_pat
     frame = made(gaps=0)
     frame["sample_id"] = frame["sample_id"].str[1:].astype(int)
     judged = {"judge": frame[FAITH], "human": frame[FAITH]}
-    rated = pd.DataFrame({"item_id": frame["sample_id"], "system": frame["system"], "dimension": FAITH} | judged)
+    rated = pd.DataFrame(
+        {"item_id": frame["sample_id"], "system": frame["system"], "dimension": FAITH} | judged
+    )
     ours = compared(frame, ratings=rated)
-    assert [ours.human_value, ours.human_low, ours.n_human] == pytest.approx([ours.value, ours.low, 48])
+    assert [ours.human_value, ours.human_low, ours.n_human] == pytest.approx(
+        [ours.value, ours.low, 48]
+    )
     rated.to_csv(tmp_path / "rated.csv", index=False)
     texts = rated.assign(item_id=frame["question"])
     for on, ratings in ((None, tmp_path / "rated.csv"), ("question", rated), ("question", texts)):
@@ -647,7 +797,9 @@ def test_ratings_are_found_by_id_or_text_of_any_type_and_read_from_files(tmp_pat
 
 def test_ratings_of_a_slice_stand_beside_its_own_row():
     frame = made(gaps=0, n=60)
-    rated = frame.rename(columns={"sample_id": "item_id"}).assign(dimension=FAITH, human=frame[FAITH])
+    rated = frame.rename(columns={"sample_id": "item_id"}).assign(
+        dimension=FAITH, human=frame[FAITH]
+    )
     table = rn.compare(frame, baseline="old", by="kind", ratings=rated)
     part = table[table["metric"] == FAITH]
     assert part["human_value"].tolist() == pytest.approx(part["value"].tolist())
@@ -658,18 +810,26 @@ def test_ratings_of_a_slice_stand_beside_its_own_row():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("options", [{}, {"by": "kind"}, {"doc_weights": {"d1.pdf": 3.0}, "cluster": "kind"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "kind"}, {"doc_weights": {"d1.pdf": 3.0}, "cluster": "kind"}]
+)
 def test_engines_give_the_same_table(engine, options):
     scores = made(repeats=2)
     frame = ENGINES[engine](pa.Table.from_pandas(scores, preserve_index=False))
     want = rn.compare(scores, baseline="old", **options)
-    pd.testing.assert_frame_equal(rn.compare(frame, baseline="old", **options), want, rtol=1e-12, atol=1e-12)
+    pd.testing.assert_frame_equal(
+        rn.compare(frame, baseline="old", **options), want, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_order_of_rows_does_not_matter():
     scores = made(repeats=2)
     want = rn.compare(scores, baseline="old", candidate="new")
-    for mixed in (scores.sort_values(FAITH), scores.sample(frac=1, random_state=3), scores.iloc[::-1]):
+    for mixed in (
+        scores.sort_values(FAITH),
+        scores.sample(frac=1, random_state=3),
+        scores.iloc[::-1],
+    ):
         found = rn.compare(mixed, baseline="old", candidate="new")
         pd.testing.assert_frame_equal(found, want, rtol=1e-9, atol=1e-12)
 
@@ -683,25 +843,36 @@ def test_table_survives_a_csv(options):
     pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-14)
 
 
-SCORES = st.lists(st.tuples(*[st.one_of(st.none(), st.floats(0, 1, width=16))] * 2), min_size=3, max_size=30)
+SCORES = st.lists(
+    st.tuples(*[st.one_of(st.none(), st.floats(0, 1, width=16))] * 2), min_size=3, max_size=30
+)
 
 
 @settings(max_examples=25)
 @given(SCORES, st.integers(1, 6))
 def test_swapping_the_sides_negates_the_difference(pairs, docs):
-    new, old = ([None if x is None else float(x) for x in side] for side in zip(*pairs, strict=True))
+    new, old = (
+        [None if x is None else float(x) for x in side] for side in zip(*pairs, strict=True)
+    )
     if not any(a is not None and b is not None for a, b in pairs):
         return
-    frame = pair(new, old, doc_name=[f"d{i % docs}" for i in range(len(pairs))]).astype({FAITH: float})
+    frame = pair(new, old, doc_name=[f"d{i % docs}" for i in range(len(pairs))]).astype(
+        {FAITH: float}
+    )
     one, other = compared(frame), compared(frame, baseline="new")
     assert one.value == pytest.approx(-other.value, abs=1e-12)
     assert [one.low, one.high] == pytest.approx([-other.high, -other.low], nan_ok=True, abs=1e-12)
     assert one.p == pytest.approx(other.p, nan_ok=True, abs=1e-9)
     assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
-    assert (one.n_only_candidate, one.n_only_baseline) == (other.n_only_baseline, other.n_only_candidate)
+    assert (one.n_only_candidate, one.n_only_baseline) == (
+        other.n_only_baseline,
+        other.n_only_candidate,
+    )
     mirrored = {"better": "worse", "worse": "better"}
     assert one.outcome == mirrored.get(other.outcome, other.outcome)
     sides = wide(frame, FAITH)
     d = (sides.get("new", NAN) - sides.get("old", NAN)).to_numpy(float)
     clusters = np.array([int(name[1:]) % docs for name in sides.index])
-    assert one.p == pytest.approx(p_value(difference(d, clusters, np.ones(len(d)), width=1.0)), nan_ok=True)
+    assert one.p == pytest.approx(
+        p_value(difference(d, clusters, np.ones(len(d)), width=1.0)), nan_ok=True
+    )

@@ -17,7 +17,11 @@ def made(seed=1, n=30):
     rows = []
     for system in ("new", "old"):
         for i in range(n):
-            row = {"sample_id": f"q{i:02d}", "question": f"Question {i}?", "doc_name": f"d{i % 4}.pdf"}
+            row = {
+                "sample_id": f"q{i:02d}",
+                "question": f"Question {i}?",
+                "doc_name": f"d{i % 4}.pdf",
+            }
             row |= {"system": system, "answer": f"{system} says {i}"}
             row |= {"retrieved_contexts": [f"{system} {i}", "more"]}
             row |= {name: round(float(rng.random()), 3) for name in (FAITH, RELEVANCY)}
@@ -31,7 +35,9 @@ def changed(scores, **options):
 
 def by_hand(scores, metric):
     """Differences by question, the largest first, ids in their order where they are alike."""
-    sides = [scores[scores["system"] == name].set_index("sample_id")[metric] for name in ("new", "old")]
+    sides = [
+        scores[scores["system"] == name].set_index("sample_id")[metric] for name in ("new", "old")
+    ]
     d = (sides[0] - sides[1]).dropna()
     return sorted(d.items(), key=lambda item: (-abs(item[1]), item[0]))
 
@@ -52,10 +58,17 @@ def test_both_answers_passages_and_labels_stand_side_by_side():
     for row in changed(made(), n=3).to_dict("records"):
         i = int(row["sample_id"][1:])
         assert (row["question"], row["doc_name"]) == (f"Question {i}?", f"d{i % 4}.pdf")
-        assert (row["candidate_answer"], row["baseline_answer"]) == (f"new says {i}", f"old says {i}")
+        assert (row["candidate_answer"], row["baseline_answer"]) == (
+            f"new says {i}",
+            f"old says {i}",
+        )
         assert list(row["candidate_contexts"]) == [f"new {i}", "more"]
         assert list(row["baseline_contexts"]) == [f"old {i}", "more"]
-        assert (row["candidate"], row["baseline"], row["metric"]) == ("new", "old", "weighted_score")
+        assert (row["candidate"], row["baseline"], row["metric"]) == (
+            "new",
+            "old",
+            "weighted_score",
+        )
 
 
 def test_modes_are_those_of_failure_modes_and_decide_the_word():
@@ -75,16 +88,27 @@ def test_modes_are_those_of_failure_modes_and_decide_the_word():
 
 
 def test_a_mode_that_is_not_known_fixes_nothing():
-    scores = pd.DataFrame({
-        "sample_id": ["a", "a"], "system": ["new", "old"], FAITH: [0.9, 0.5], RELEVANCY: [0.9, None],
-    })  # fmt: skip
+    scores = pd.DataFrame(
+        {
+            "sample_id": ["a", "a"],
+            "system": ["new", "old"],
+            FAITH: [0.9, 0.5],
+            RELEVANCY: [0.9, None],
+        }
+    )
     row = changed(scores, metric=FAITH).iloc[0]
-    assert (row["baseline_mode"], row["candidate_mode"], row["change"]) == ("not_enough_scores", "fine", "better")
+    assert (row["baseline_mode"], row["candidate_mode"], row["change"]) == (
+        "not_enough_scores",
+        "fine",
+        "better",
+    )
 
 
 def test_a_pass_or_fail_that_turned_is_fixed_or_broken():
     ids, rate = [*"abcd"] * 2, "over_refusal"
-    scores = pd.DataFrame({"sample_id": ids, "system": ["new"] * 4 + ["old"] * 4, rate: [0, 1, 1, 0, 1, 0, 1, 0]})
+    scores = pd.DataFrame(
+        {"sample_id": ids, "system": ["new"] * 4 + ["old"] * 4, rate: [0, 1, 1, 0, 1, 0, 1, 0]}
+    )
     table = changed(scores)
     assert table["sample_id"].tolist() == ["a", "b"]
     assert table["change"].tolist() == ["fixed", "broken"]
@@ -113,11 +137,16 @@ def test_lower_is_better_where_the_metric_says_so():
 def test_primary_metric_is_that_of_compare():
     scores = made()
     table = rn.compare(scores, baseline="old")
-    assert table.loc[table["primary"], "metric"].tolist() == changed(scores)["metric"].unique().tolist()
+    assert (
+        table.loc[table["primary"], "metric"].tolist()
+        == changed(scores)["metric"].unique().tolist()
+    )
     ranges = [rn.Metric(FAITH), rn.Metric(RELEVANCY, low=0, high=2)]
     with pytest.raises(RagnbError, match=r"name one of .*metric='…'"):
         changed(scores, metrics=ranges)
-    assert changed(scores, metrics=ranges, metric=RELEVANCY)["metric"].unique().tolist() == [RELEVANCY]
+    assert changed(scores, metrics=ranges, metric=RELEVANCY)["metric"].unique().tolist() == [
+        RELEVANCY
+    ]
 
 
 def test_questions_of_one_side_ties_and_documents_without_weight_are_not_there():
@@ -125,7 +154,9 @@ def test_questions_of_one_side_ties_and_documents_without_weight_are_not_there()
     scores.loc[(scores["system"] == "new") & (scores["sample_id"] == "q00"), FAITH] = None
     scores.loc[scores["sample_id"] == "q01", FAITH] = 0.5
     more = pd.DataFrame({"sample_id": ["only"], "system": ["new"], FAITH: [1.0]})
-    table = changed(pd.concat([scores, more], ignore_index=True), metric=FAITH, doc_weights={"d2.pdf": 0})
+    table = changed(
+        pd.concat([scores, more], ignore_index=True), metric=FAITH, doc_weights={"d2.pdf": 0}
+    )
     assert sorted(table["sample_id"]) == ["q03", "q04", "q05", "q07"]
 
 
@@ -138,8 +169,17 @@ def test_sides_may_be_two_sources_and_be_told_by_question(tmp_path):
     old.drop(columns="retrieved_contexts").to_csv(tmp_path / "old.csv", index=False)
     got = rn.changed_questions(new, baseline=tmp_path / "old.csv")
     assert got["baseline_contexts"].isna().all()
-    for name in ("change", "value", "candidate_answer", "baseline_answer", "candidate_mode", "baseline_mode"):
-        assert got.set_index("question")[name].to_dict() == want.set_index("question")[name].to_dict(), name
+    for name in (
+        "change",
+        "value",
+        "candidate_answer",
+        "baseline_answer",
+        "candidate_mode",
+        "baseline_mode",
+    ):
+        assert (
+            got.set_index("question")[name].to_dict() == want.set_index("question")[name].to_dict()
+        ), name
 
 
 def test_several_candidates_are_each_their_own():
@@ -156,7 +196,9 @@ def test_several_candidates_are_each_their_own():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_give_the_same_table(engine):
     scores = made().drop(columns="doc_name")
-    scores["sample_id"] = scores["sample_id"].str[1:].astype(int)  # ids that are numbers are found again
+    scores["sample_id"] = (
+        scores["sample_id"].str[1:].astype(int)
+    )  # ids that are numbers are found again
     got = changed(ENGINES[engine](pa.Table.from_pandas(scores, preserve_index=False)), n=6)
     want = changed(scores, n=6)
     assert len(want) == 12

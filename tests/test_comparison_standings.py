@@ -18,7 +18,11 @@ def several(means, questions=120, seed=0):
     parts = []
     for name, mean in means.items():
         scores = np.clip(mean + hard + rng.normal(0, 0.05, questions), 0, 1)
-        labels = {"sample_id": np.arange(questions), "system": name, "doc_name": [f"d{d}" for d in doc]}
+        labels = {
+            "sample_id": np.arange(questions),
+            "system": name,
+            "doc_name": [f"d{d}" for d in doc],
+        }
         parts.append(pd.DataFrame({"faithfulness": scores} | labels))
     return pd.concat(parts, ignore_index=True)
 
@@ -29,7 +33,12 @@ def test_pairs_are_those_of_compare_with_holm_over_all_of_them():
     assert len(found.pairs) == 12
     for row in found.pairs.itertuples():
         one = rn.compare(scores, baseline=row.baseline, candidate=row.candidate).iloc[-1]
-        assert (row.value, row.low, row.high, row.wins) == (one["value"], one["low"], one["high"], one["wins"])
+        assert (row.value, row.low, row.high, row.wins) == (
+            one["value"],
+            one["low"],
+            one["high"],
+            one["wins"],
+        )
         assert row.win_rate == (one["wins"] + one["ties"] / 2) / one["n_common"]
     once = found.pairs[found.pairs["candidate"] < found.pairs["baseline"]]
     np.testing.assert_allclose(once["p_holm"], multipletests(once["p"], method="holm")[1])

@@ -20,7 +20,11 @@ def two_systems(questions=240, docs=24, gaps=0.15, shift=(0.05, -0.05, 0.02, -0.
     for system, moved in (("new", shift), ("old", [0.0] * len(NAMES))):
         scores = np.clip(base * 0.6 + 0.2 + rng.normal(0, 0.15, base.shape) + moved, 0, 1)
         scores[rng.random(base.shape) < gaps] = np.nan
-        labels = {"sample_id": np.arange(questions), "system": system, "doc_name": [f"d{d}" for d in doc]}
+        labels = {
+            "sample_id": np.arange(questions),
+            "system": system,
+            "doc_name": [f"d{d}" for d in doc],
+        }
         parts.append(pd.DataFrame(scores, columns=NAMES).assign(**labels))
     return pd.concat(parts, ignore_index=True)
 
@@ -35,9 +39,14 @@ def test_the_map_is_compare_at_200_random_weightings(docs):
         if not drawn.any():
             continue
         weights = dict(zip(found.metrics, drawn.tolist(), strict=True))
-        row = rn.compare(scores, baseline="old", metric_weights=weights, doc_weights=doc_weights).iloc[-1]
+        row = rn.compare(
+            scores, baseline="old", metric_weights=weights, doc_weights=doc_weights
+        ).iloc[-1]
         np.testing.assert_allclose(
-            found.at(weights).iloc[0], row[["value", "low", "high"]].astype(float), rtol=0, atol=1e-12
+            found.at(weights).iloc[0],
+            row[["value", "low", "high"]].astype(float),
+            rtol=0,
+            atol=1e-12,
         )
 
 
@@ -47,11 +56,18 @@ def test_lower_is_better_and_ranges_enter_as_in_the_total():
     metrics = ["faithfulness", "noise_sensitivity", rn.Metric("stars", 1, 5)]
     weights = {"faithfulness": 1.0, "noise_sensitivity": 2.0, "stars": 3.0}
     found = rn.weight_map(scores, baseline="old", metrics=metrics, rescale=True)
-    row = rn.compare(scores, baseline="old", metrics=metrics, rescale=True, metric_weights=weights).iloc[-1]
+    row = rn.compare(
+        scores, baseline="old", metrics=metrics, rescale=True, metric_weights=weights
+    ).iloc[-1]
     assert found.at(weights)["value"].iloc[0] == pytest.approx(row["value"], abs=1e-12)
-    by_hand = scores.assign(total=(
-        scores["faithfulness"] + 2 * (1 - scores["noise_sensitivity"]) + 3 * (scores["stars"] - 1) / 4
-    ) / 6)  # fmt: skip
+    by_hand = scores.assign(
+        total=(
+            scores["faithfulness"]
+            + 2 * (1 - scores["noise_sensitivity"])
+            + 3 * (scores["stars"] - 1) / 4
+        )
+        / 6
+    )
     sides = by_hand.groupby("system")["total"].mean()
     assert row["value"] == pytest.approx(sides["new"] - sides["old"], abs=1e-12)
 
@@ -62,10 +78,15 @@ def test_a_flip_is_where_the_leader_changes():
     some = found.flips.dropna()
     assert len(some)
     for row in some.itertuples():
-        assert found.strip(row.metric, points=3)["value"].iloc[[0, -1]].tolist() == [row.without, row.alone]
+        assert found.strip(row.metric, points=3)["value"].iloc[[0, -1]].tolist() == [
+            row.without,
+            row.alone,
+        ]
         place = found.metrics.index(row.metric)
-        for share, side in ((row.flip + 1e-6 * np.sign(row.today - row.flip), 1),
-                            (row.flip - 1e-6 * np.sign(row.today - row.flip), -1)):  # fmt: skip
+        for share, side in (
+            (row.flip + 1e-6 * np.sign(row.today - row.flip), 1),
+            (row.flip - 1e-6 * np.sign(row.today - row.flip), -1),
+        ):
             weights = found.today * (1 - share) / (1 - found.today[place])
             weights[place] = share
             assert found.at(weights)["value"].iloc[0] * now * side > 0
@@ -90,7 +111,9 @@ def test_shares_are_of_fixed_points_even_over_the_simplex():
     again = rn.weight_map(two_systems(), baseline="old")
     assert again.shares == found.shares
     p = found.points
-    assert found.shares["candidate_conclusive"] == (p["low"] > 0).mean() <= found.shares["candidate"]
+    assert (
+        found.shares["candidate_conclusive"] == (p["low"] > 0).mean() <= found.shares["candidate"]
+    )
 
 
 def test_a_leader_under_all_weights_never_flips():

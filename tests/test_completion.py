@@ -19,15 +19,20 @@ ENV = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "PYTHONPAT
 def setup_line(shell: str) -> str:
     """The line for a shell's start-up file that both pages show."""
     lines = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines()]
-    (shown,) = {line.partition("  #")[0] for line in lines if f"={shell}_source" in line and "  #" in line}
+    (shown,) = {
+        line.partition("  #")[0] for line in lines if f"={shell}_source" in line and "  #" in line
+    }
     return shown
 
 
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [(["ragnb", "cal"], ["calibrate"]), (["ragnb", "check", "--lang", ""], ["en", "zh"]),
-     (["ragnb", "check", "--ju"], ["--junit"])],
-)  # fmt: skip
+    [
+        (["ragnb", "cal"], ["calibrate"]),
+        (["ragnb", "check", "--lang", ""], ["en", "zh"]),
+        (["ragnb", "check", "--ju"], ["--junit"]),
+    ],
+)
 def test_bash_completes_commands_options_and_choices(words, completed, tmp_path):
     quoted = " ".join(f"'{word}'" for word in words)
     script = f"""
@@ -39,7 +44,12 @@ _ragnb_completion ragnb
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     done = subprocess.run(
-        ["bash", "--norc", "-ec", script], env=ENV, cwd=tmp_path, capture_output=True, text=True, check=False
+        ["bash", "--norc", "-ec", script],
+        env=ENV,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     registered, *found = done.stdout.splitlines()
@@ -48,11 +58,15 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     assert found == completed
 
 
-@pytest.mark.parametrize(("shell", "registers"), [("zsh", r"compdef _ragnb_completion ragnb"),
-                                                  ("fish", r"complete .*--command ragnb")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shell", "registers"),
+    [("zsh", r"compdef _ragnb_completion ragnb"), ("fish", r"complete .*--command ragnb")],
+)
 def test_the_other_shells_get_a_script_for_ragnb(shell, registers):
     (variable,) = re.findall(rf"_RAGNB_COMPLETE={shell}_source", setup_line(shell))
     name, value = variable.split("=")
-    done = subprocess.run(["ragnb"], env=ENV | {name: value}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ragnb"], env=ENV | {name: value}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert re.search(registers, done.stdout)

@@ -54,14 +54,18 @@ def wilson(p, se, df, level=0.95):
 @pytest.mark.parametrize("weights", [{}, {"文档1": 4.0, "文档2": 0.5, "文档3": 0.0}])
 def test_a_complete_corpus_is_stratified_by_document(engine, weights):
     frame = questions()
-    table = rn.weighted_means(on(engine, frame.to_dict("list")), doc_weights=weights, corpus="complete")
+    table = rn.weighted_means(
+        on(engine, frame.to_dict("list")), doc_weights=weights, corpus="complete"
+    )
     plain = rn.weighted_means(frame, doc_weights=weights)
     assert table["value"].tolist() == pytest.approx(plain["value"].tolist())
     total = rn.weighted_score(frame)
     for metric, values in [("faithfulness", frame["faithfulness"]), ("weighted_score", total)]:
         row = table.set_index("metric").loc[metric]
         there = values.notna()
-        se, df = by_loops(values[there].to_numpy(), frame.loc[there, "doc_name"].to_numpy(), weights)
+        se, df = by_loops(
+            values[there].to_numpy(), frame.loc[there, "doc_name"].to_numpy(), weights
+        )
         assert [row["se"], row["df"]] == pytest.approx([se, df], rel=1e-9)
         assert [row["low"], row["high"]] == pytest.approx(wilson(row["value"], se, df), rel=1e-9)
         used = there & (frame["doc_name"].map(weights).fillna(1.0) > 0)
@@ -72,8 +76,12 @@ def test_repeats_are_averaged_by_question_first():
     frame = questions(repeats=3, gaps=0.3)
     row = rn.weighted_means(frame, corpus="complete").iloc[0]
     there = frame.dropna(subset="faithfulness")
-    asked = there.groupby(["doc_name", "sample_id"])["faithfulness"].agg(["mean", "size"]).reset_index()
-    se, df = by_loops(asked["mean"].to_numpy(), asked["doc_name"].to_numpy(), {}, asked["size"].to_numpy(float))
+    asked = (
+        there.groupby(["doc_name", "sample_id"])["faithfulness"].agg(["mean", "size"]).reset_index()
+    )
+    se, df = by_loops(
+        asked["mean"].to_numpy(), asked["doc_name"].to_numpy(), {}, asked["size"].to_numpy(float)
+    )
     assert [row["se"], row["df"]] == pytest.approx([se, df])
     assert (row["n"], row["n_clusters"]) == (len(there), len(asked))
 
@@ -81,7 +89,9 @@ def test_repeats_are_averaged_by_question_first():
 def test_a_question_asked_about_two_documents_is_two():
     frame = questions(gaps=0.0)
     shared = pd.concat([frame, frame.assign(sample_id="same")], ignore_index=True)
-    row = rn.weighted_means(shared.drop_duplicates(["doc_name", "sample_id"]), corpus="complete").iloc[0]
+    row = rn.weighted_means(
+        shared.drop_duplicates(["doc_name", "sample_id"]), corpus="complete"
+    ).iloc[0]
     kept = shared.drop_duplicates(["doc_name", "sample_id"])
     se, _ = by_loops(kept["faithfulness"].to_numpy(), kept["doc_name"].to_numpy(), {})
     assert row["se"] == pytest.approx(se)
@@ -91,7 +101,10 @@ def test_no_cluster_is_said_to_dominate_where_questions_are_the_units():
     names = ["big"] * 50 + ["small"] * 10
     frame = pd.DataFrame({"faithfulness": np.linspace(0, 1, 60), "doc_name": names})
     frame["question"] = [f"q{i // 2}" for i in range(60)]
-    assert rn.weighted_means(frame).loc[0, ["top_cluster", "top_share"]].tolist() == ["big", pytest.approx(5 / 6)]
+    assert rn.weighted_means(frame).loc[0, ["top_cluster", "top_share"]].tolist() == [
+        "big",
+        pytest.approx(5 / 6),
+    ]
     complete = rn.weighted_means(frame, corpus="complete")
     assert complete["top_cluster"].eq("").all()
     assert complete["top_share"].isna().all()
@@ -103,8 +116,13 @@ def test_too_few_questions_a_document_take_the_documents_for_a_sample():
     frame = pd.DataFrame(rows, columns=["doc_name", "faithfulness"])
     four = rn.weighted_means(frame, corpus="complete").iloc[0]
     sample = rn.weighted_means(frame).iloc[0]
-    assert four[["low", "high", "cluster_unit"]].tolist() == sample[["low", "high", "cluster_unit"]].tolist()
-    more = pd.concat([frame, pd.DataFrame([("d4", 0.75)], columns=frame.columns)], ignore_index=True)
+    assert (
+        four[["low", "high", "cluster_unit"]].tolist()
+        == sample[["low", "high", "cluster_unit"]].tolist()
+    )
+    more = pd.concat(
+        [frame, pd.DataFrame([("d4", 0.75)], columns=frame.columns)], ignore_index=True
+    )
     assert rn.weighted_means(more, corpus="complete").loc[0, "cluster_unit"] == INSIDE
 
 
@@ -134,13 +152,18 @@ def test_the_interval_of_a_complete_corpus_covers_the_mean_over_new_questions():
 def test_the_paired_difference_over_all_documents_is_stratified_too(weights):
     frame = questions(gaps=0.1)
     rng = np.random.default_rng(1)
-    other = frame.assign(faithfulness=(frame["faithfulness"] + rng.normal(0.03, 0.1, len(frame))).clip(0, 1))
+    other = frame.assign(
+        faithfulness=(frame["faithfulness"] + rng.normal(0.03, 0.1, len(frame))).clip(0, 1)
+    )
     both = pd.concat([frame.assign(system="old"), other.assign(system="new")], ignore_index=True)
     row = rn.compare(both, baseline="old", corpus="complete", doc_weights=weights).iloc[0]
     d = (other["faithfulness"] - frame["faithfulness"]).dropna()
     documents = frame.loc[d.index, "doc_name"]
     se, df = by_loops(d.to_numpy(), documents.to_numpy(), weights)
-    mean, half = np.average(d, weights=documents.map(weights).fillna(1.0)), scipy.stats.t.ppf(0.975, df) * se
+    mean, half = (
+        np.average(d, weights=documents.map(weights).fillna(1.0)),
+        scipy.stats.t.ppf(0.975, df) * se,
+    )
     assert [row["se"], row["low"]] == pytest.approx([se, mean - half])
     assert row["cluster_unit"] == INSIDE
     with pytest.raises(RagnbError, match="corpus='sample'"):
@@ -190,13 +213,19 @@ def test_moments_of_a_complete_corpus_merge_are_stored_and_have_no_bootstrap(tmp
 
 
 def test_five_rows_that_happen_to_be_alike_say_no_more_than_five():
-    table = rn.weighted_means(pd.DataFrame({
-        "faithfulness": [0.9, 0.4, 0.7, 0.6, 0.73], "context_recall": [0.43, 0.93, 0.63, 0.73, 0.6],
-    }))  # fmt: skip
+    table = rn.weighted_means(
+        pd.DataFrame(
+            {
+                "faithfulness": [0.9, 0.4, 0.7, 0.6, 0.73],
+                "context_recall": [0.43, 0.93, 0.63, 0.73, 0.6],
+            }
+        )
+    )
     total = table.set_index("metric").loc["weighted_score"]
     assert total["se"] < 0.001
-    assert [total["low"], total["high"]] == pytest.approx(wilson(total["value"], np.sqrt(
-        total["value"] * (1 - total["value"]) / 5), 4), abs=0.02)  # fmt: skip
+    assert [total["low"], total["high"]] == pytest.approx(
+        wilson(total["value"], np.sqrt(total["value"] * (1 - total["value"]) / 5), 4), abs=0.02
+    )
 
 
 @pytest.mark.parametrize(("g_eff", "capped"), [(4.9, True), (5.0, True), (5.01, False)])
@@ -221,6 +250,8 @@ def test_the_interval_of_a_group_of_one_document_does_not_depend_on_that_documen
         means = rn.weighted_means(
             frame, corpus="complete", by="system", doc_weights={"a": 1.0, "b": weight}
         ).set_index(["system", "metric"])
-        return means.loc[("y", "faithfulness"), ["value", "low", "high", "se", "df"]].to_numpy(dtype=float)
+        return means.loc[("y", "faithfulness"), ["value", "low", "high", "se", "df"]].to_numpy(
+            dtype=float
+        )
 
     np.testing.assert_allclose(of_y(0.01), of_y(1.0), rtol=1e-12)

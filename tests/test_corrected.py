@@ -49,7 +49,10 @@ def jackknife_loop(y, f, more, of, of_more, weight=None):
     g = len(names)
     se = np.sqrt((g - 1) / g * np.sum((np.array(moved) - value) ** 2))
     s_e, s_f = np.std(y - lam * f), lam * np.std([*f, *more])
-    h = [(s_e * np.mean(of == g) + (s_f * np.mean(of_more == g) if lam else 0)) / (s_e + s_f) for g in names]
+    h = [
+        (s_e * np.mean(of == g) + (s_f * np.mean(of_more == g) if lam else 0)) / (s_e + s_f)
+        for g in names
+    ]
     return value, lam, se, 1 / np.sum(np.square(h))
 
 
@@ -63,7 +66,9 @@ def test_the_interval_is_that_of_rows_taken_out_cluster_by_cluster(seed, weight)
     assert (found.value, found.weight, found.se) == pytest.approx((value, lam, se), rel=1e-9)
     half = scipy_stats.t.ppf(0.975, max(g_eff - 1, 1)) * se
     assert (found.low, found.high) == pytest.approx((value - half, value + half), rel=1e-9)
-    ends = stats.mean_interval(*map(np.array, (value, se, g_eff, 30.0)), (np.array(1.0), np.array(5.0)), level=0.9)
+    ends = stats.mean_interval(
+        *map(np.array, (value, se, g_eff, 30.0)), (np.array(1.0), np.array(5.0)), level=0.9
+    )
     bounded = stats.ppi_jackknife(*args, weight=weight, ends=SCALE, level=0.9)
     assert (bounded.low, bounded.high) == pytest.approx([float(end) for end in ends], rel=1e-9)
     assert bounded.value == pytest.approx(familiar_ppi(*args, weight=weight).value)
@@ -82,7 +87,9 @@ def test_without_weight_it_is_the_humans_mean_and_interval(seed):
     ):
         assert found.weight == 0
         want = alone.value, alone.low, alone.high, alone.se, alone.n_clusters
-        assert (found.value, found.low, found.high, found.se, found.n_clusters) == pytest.approx(want)
+        assert (found.value, found.low, found.high, found.se, found.n_clusters) == pytest.approx(
+            want
+        )
 
 
 def test_a_judge_that_is_the_humans_gets_all_weight_as_judged_rows_grow():
@@ -163,15 +170,29 @@ def test_the_frame_holds_the_formulas_of_each_dimension_and_system():
     assert len(table) == 4
     for row in table.itertuples():
         mine, rest = (
-            part[(part["dimension"] == row.dimension) & (part["system"] == row.system)] for part in (few, more)
+            part[(part["dimension"] == row.dimension) & (part["system"] == row.system)]
+            for part in (few, more)
         )
         of = mine["cluster"], rest["cluster"]
-        want = stats.ppi_jackknife(mine["human"], mine["judge"], rest["judge"], *of, ends=SCALE, level=0.9)
+        want = stats.ppi_jackknife(
+            mine["human"], mine["judge"], rest["judge"], *of, ends=SCALE, level=0.9
+        )
         assert [getattr(row, name) for name in COUNTS] == pytest.approx(
-            [want.value, want.low, want.high, want.se, want.n, want.n_judged, want.n_clusters, want.weight]
+            [
+                want.value,
+                want.low,
+                want.high,
+                want.se,
+                want.n,
+                want.n_judged,
+                want.n_clusters,
+                want.weight,
+            ]
         )
         gap = stats.bias(mine["judge"], mine["human"], mine["cluster"], level=0.9)
-        assert (row.bias, row.bias_low, row.bias_high) == pytest.approx((gap.value, gap.low, gap.high))
+        assert (row.bias, row.bias_low, row.bias_high) == pytest.approx(
+            (gap.value, gap.low, gap.high)
+        )
         both = np.concatenate([mine["judge"], rest["judge"]])
         assert row.judge_value == pytest.approx(both.mean())
         assert row.human_value == pytest.approx(mine["human"].mean())
@@ -182,7 +203,11 @@ def test_rows_without_a_label_count_as_judged_and_engines_agree():
     few, more = draw(5)
     whole = pd.concat([few, more])
     want = corrected_mean(few, judged=more)
-    for labelled, judged in ((whole, None), (pl.from_pandas(whole), None), (pl.from_pandas(few), more)):
+    for labelled, judged in (
+        (whole, None),
+        (pl.from_pandas(whole), None),
+        (pl.from_pandas(few), more),
+    ):
         pd.testing.assert_frame_equal(corrected_mean(labelled, judged=judged), want)
 
 
@@ -199,7 +224,9 @@ def test_a_scale_not_given_is_that_of_the_scores_at_hand():
     few, more = draw(7)
     every = [*few["human"], *few["judge"], *more["judge"]]
     ends = min(every), max(every)
-    pd.testing.assert_frame_equal(corrected_mean(few, judged=more), corrected_mean(few, judged=more, scale=ends))
+    pd.testing.assert_frame_equal(
+        corrected_mean(few, judged=more), corrected_mean(few, judged=more, scale=ends)
+    )
     alike = corrected_mean(few.assign(human=3, judge=3), judged=more.assign(judge=3))
     assert alike["value"].item() == 3
     assert alike[["low", "high"]].isna().all(axis=None)
@@ -209,9 +236,13 @@ def test_names_of_columns_are_the_callers():
     few, more = draw(8)
     names = {"judge": "judge10", "human": "human10", "cluster": "talk", "item_id": "turn"}
     found = corrected_mean(
-        few.rename(columns=names), judged=more.rename(columns=names), judge="judge10", human="human10",
-        cluster="talk", item="turn",
-    )  # fmt: skip
+        few.rename(columns=names),
+        judged=more.rename(columns=names),
+        judge="judge10",
+        human="human10",
+        cluster="talk",
+        item="turn",
+    )
     pd.testing.assert_frame_equal(found, corrected_mean(few, judged=more))
     alone = corrected_mean(few.drop(columns="cluster"), judged=more.drop(columns="cluster"))
     assert alone["n_clusters"].item() == 90
@@ -248,29 +279,46 @@ def test_what_cannot_be_corrected_says_so():
     assert blank["n"] == 0
     assert np.isnan(blank[["value", "judge_value", "weight"]].astype(float)).all()
     assert "too few" in blank["note"]
-    nobody = corrected_mean(few.assign(judge=few["judge"].where(few.index > 2)), judged=more).iloc[0]
+    nobody = corrected_mean(few.assign(judge=few["judge"].where(few.index > 2)), judged=more).iloc[
+        0
+    ]
     assert nobody["n"] == 27
     assert nobody["note"].endswith("excluded: 3.")
     assert "There are no judged rows beyond" in corrected_mean(few).iloc[0]["note"]
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' does not exist"),
-    (lambda few, more: (few, more.drop(columns="judge"), {}), "judged: column='judge' does not exist"),
-    (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
-    (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' does not exist"),
-    (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' does not exist"),
-    (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
-    (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
-    (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human score"),
-    (lambda few, more: (few, more, {"scale": (1, 4)}), "outside the scale 1 to 4"),
-    (lambda few, more: (few, more.assign(judge=-1), {}), "judged: row 30: column 'judge': found -1"),
-    (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
-    (lambda few, more: (few, more.assign(judge=np.inf), {}), "judged: column 'judge' holds an infinite"),
-    (lambda few, more: (few, more, {"level": 95}), "level=95"),
-    (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
-    (lambda few, more: ("few.csv", more, {}), "not a data frame"),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' does not exist"),
+        (
+            lambda few, more: (few, more.drop(columns="judge"), {}),
+            "judged: column='judge' does not exist",
+        ),
+        (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
+        (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' does not exist"),
+        (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' does not exist"),
+        (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
+        (
+            lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}),
+            "1 rows of judged are in ratings",
+        ),
+        (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human score"),
+        (lambda few, more: (few, more, {"scale": (1, 4)}), "outside the scale 1 to 4"),
+        (
+            lambda few, more: (few, more.assign(judge=-1), {}),
+            "judged: row 30: column 'judge': found -1",
+        ),
+        (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
+        (
+            lambda few, more: (few, more.assign(judge=np.inf), {}),
+            "judged: column 'judge' holds an infinite",
+        ),
+        (lambda few, more: (few, more, {"level": 95}), "level=95"),
+        (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
+        (lambda few, more: ("few.csv", more, {}), "not a data frame"),
+    ],
+)
 def test_bad_input_is_refused_with_the_next_step(change, words):
     few, more, options = change(*draw(11))
     with pytest.raises(RagnbError, match=words):
@@ -292,16 +340,25 @@ def test_labels_needed_are_those_of_the_flags():
     kind = few.assign(judge=few["human"] + (np.arange(300) % 12 == 0) * 3.0, dimension="kind")
     wrong = few.assign(judge=6 - few["human"], dimension="wrong")
     how = {"scale": (1, 8)}
-    table = calibrate(pd.concat([kind, wrong]), target=0.8, **how).labels_needed.set_index("dimension")
+    table = calibrate(pd.concat([kind, wrong]), target=0.8, **how).labels_needed.set_index(
+        "dimension"
+    )
     for name, part in (("kind", kind), ("wrong", wrong)):
-        want = stats.labels_needed(stats.within(part["judge"], part["human"]), part["cluster"], target=0.8)
+        want = stats.labels_needed(
+            stats.within(part["judge"], part["human"]), part["cluster"], target=0.8
+        )
         row = table.loc[name]
-        assert (None if pd.isna(row["total"]) else row["total"], row["reason"]) == (want.total, want.reason)
+        assert (None if pd.isna(row["total"]) else row["total"], row["reason"]) == (
+            want.total,
+            want.reason,
+        )
     assert "will not help" in table.loc["wrong", "text"]
     assert "无济于事" in calibrate(wrong, lang="zh", **how).labels_needed["text"].item()
     strict = calibrate(kind, tolerance=0, target=0.6, level=0.99, **how).labels_needed.iloc[0]
     flags = stats.within(kind["judge"], kind["human"], 0)
-    assert strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01).total
+    assert (
+        strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01).total
+    )
 
 
 def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
@@ -319,7 +376,9 @@ def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
     assert {200.0, float(need.total)} <= set(whole["labels"])
     now = stats.clustered_mean(flags, of, ends=(0, 1), binary=True)
     at_hand = np.flatnonzero(whole["labels"] == 200)[0]
-    assert whole["high"][at_hand] - whole["low"][at_hand] == pytest.approx(now.high - now.low, rel=0.25)
+    assert whole["high"][at_hand] - whole["low"][at_hand] == pytest.approx(
+        now.high - now.low, rel=0.25
+    )
 
 
 def test_a_share_at_or_below_its_target_is_never_shown_by_more_labels():
@@ -350,7 +409,7 @@ WAYS = {
     "mean": lambda few, more, **how: corrected_mean(few, judged=more, **how),
     "needed": lambda few, more, **how: calibrate(few, **how).labels_needed,
     "budget": lambda few, more, **how: calibrate(few, **how).budget,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -370,8 +429,12 @@ def test_a_declared_mark_is_a_score_that_is_not_there(way):
 def test_raters_count_alike_in_columns_and_in_rows_and_rows_without_a_rater_are_judged():
     few, more = draw(18)
     rng = np.random.default_rng(18)
-    people = {f"human{i}": np.clip(few["human"] + rng.integers(-1, 2, len(few)), 1, 5) for i in (1, 2)}
-    want = corrected_mean(few.assign(human=(people["human1"] + people["human2"]) / 2), judged=more, scale=SCALE)
+    people = {
+        f"human{i}": np.clip(few["human"] + rng.integers(-1, 2, len(few)), 1, 5) for i in (1, 2)
+    }
+    want = corrected_mean(
+        few.assign(human=(people["human1"] + people["human2"]) / 2), judged=more, scale=SCALE
+    )
     wide = few.drop(columns="human").assign(**people)
     long = pd.concat([few.assign(human=scores, rater=name) for name, scores in people.items()])
     for same in (wide, pl.from_pandas(wide), long, pl.from_pandas(long)):

@@ -18,8 +18,14 @@ REFUSALS = ("not in context", "资料中没有相关内容")
 def two_systems(good=0.97, bad=0.55, n=40):
     rng = np.random.default_rng(2)
     rows = [
-        {"sample_id": f"q{i}", "question": f"q{i}?", "doc_name": f"d{i % 8}", "system": name, "faithfulness":
-        score} for name, mean in (("good", good), ("bad", bad))
+        {
+            "sample_id": f"q{i}",
+            "question": f"q{i}?",
+            "doc_name": f"d{i % 8}",
+            "system": name,
+            "faithfulness": score,
+        }
+        for name, mean in (("good", good), ("bad", bad))
         for i, score in enumerate(np.clip(mean + rng.normal(0, 0.02, n), 0, 1))
     ]
     return pd.DataFrame(rows)
@@ -40,8 +46,9 @@ def test_a_system_that_fails_blocks_whatever_the_others_reach(tmp_path, capsys):
     code, told = run(tmp_path, two_systems())
     assert code == 1
     assert {(row["system"], row["blocks"]) for row in told["gates"] if row["gate"] == "F"} == {
-        ("good", False), ("bad", True)
-    }  # fmt: skip
+        ("good", False),
+        ("bad", True),
+    }
     assert "1 of 2 systems fail their gates: bad" in capsys.readouterr().out
     assert run(tmp_path, two_systems(bad=0.95))[0] == 0
 
@@ -50,7 +57,9 @@ def test_only_the_candidate_decides_where_it_is_named(tmp_path, capsys):
     assert run(tmp_path, two_systems(), "-p", "candidate=good")[0] == 0
     code, told = run(tmp_path, two_systems(), "-p", "candidate=bad")
     assert code == 1
-    assert {row["reason"] for row in told["gates"] if row["system"] == "good"} == {"not the candidate"}
+    assert {row["reason"] for row in told["gates"] if row["system"] == "good"} == {
+        "not the candidate"
+    }
     capsys.readouterr()
     assert run(tmp_path, two_systems(), "-p", "candidate=god")[0] == 2
     assert "did you mean 'good'" in capsys.readouterr().err
@@ -62,7 +71,9 @@ def test_systems_that_answered_different_questions_are_ranked_on_the_common_ones
     # A is better on the 20 common questions, and answered 20 hard ones besides.
     rows = [("A", i, 0.9) for i in range(20)] + [("A", i, 0.3) for i in range(20, 40)]
     rows += [("B", i, 0.85) for i in range(20)]
-    frame = pd.DataFrame(rows, columns=["system", "sample_id", "faithfulness"]).astype({"sample_id": str})
+    frame = pd.DataFrame(rows, columns=["system", "sample_id", "faithfulness"]).astype(
+        {"sample_id": str}
+    )
     sheet = rn.assess(frame)
     common = sheet.common[sheet.common["metric"] == "faithfulness"].set_index("system")
     assert common["value"].to_dict() == pytest.approx({"A": 0.9, "B": 0.85})
@@ -80,14 +91,19 @@ def test_systems_that_answered_different_questions_are_ranked_on_the_common_ones
 
 
 def labelled_files(tmp_path, asked, answered, systems=("one",)):
-    gold = [{"qid": f"q{i}", "q": f"q{i}?", "answerable": True, "gold_ids": [f"c{i}"]} for i in range(asked)]
+    gold = [
+        {"qid": f"q{i}", "q": f"q{i}?", "answerable": True, "gold_ids": [f"c{i}"]}
+        for i in range(asked)
+    ]
     traces = [
         {"qid": f"q{i}", "q": f"q{i}?", "answer": "yes", "citations": [f"c{i}"], "system": name}
         for name, n in zip(systems, answered, strict=True)
         for i in range(n)
     ]
     (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
-    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(t) + "\n" for t in traces), encoding="utf-8")
+    (tmp_path / "traces.jsonl").write_text(
+        "".join(json.dumps(t) + "\n" for t in traces), encoding="utf-8"
+    )
     return ["--gold", str(tmp_path / "gold.json"), "--traces", str(tmp_path / "traces.jsonl")]
 
 
@@ -97,7 +113,10 @@ def test_gold_questions_without_a_trace_block_below_95_percent(tmp_path, capsys,
     assert main(["check", *labelled_files(tmp_path, 400, [answered]), *words]) == code
     out = capsys.readouterr().out
     assert (f"{answered} of 400 gold questions have a trace" in out) == (answered < 400)
-    assert main(["check", *labelled_files(tmp_path, 400, [answered]), *words, "-p", "sample=true"]) == 0
+    assert (
+        main(["check", *labelled_files(tmp_path, 400, [answered]), *words, "-p", "sample=true"])
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("share", "lang"), [("0.3", "en"), ("0.02", "en"), ("1", "zh")])
@@ -105,17 +124,40 @@ def test_a_sample_of_the_traces_is_checked_and_said(tmp_path, capsys, share, lan
     """400 answers of which every seventh is wrong: the rate is that of the rows that the hash keeps."""
     words = labelled_files(tmp_path, 400, [400])
     lines = (tmp_path / "traces.jsonl").read_text(encoding="utf-8").splitlines()
-    traces = [json.loads(line) | ({} if i % 7 else {"citations": ["c0"]}) for i, line in enumerate(lines)]
-    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(t) + "\n" for t in traces), encoding="utf-8")
-    drawn = rn.sample_traces(pd.DataFrame({"sample_id": [t["qid"] for t in traces]}), share=float(share)).index
-    options = ["--sample", share, "--lang", lang, "-p", "no_data=skip", "--json", str(tmp_path / "gates.json")]
+    traces = [
+        json.loads(line) | ({} if i % 7 else {"citations": ["c0"]}) for i, line in enumerate(lines)
+    ]
+    (tmp_path / "traces.jsonl").write_text(
+        "".join(json.dumps(t) + "\n" for t in traces), encoding="utf-8"
+    )
+    drawn = rn.sample_traces(
+        pd.DataFrame({"sample_id": [t["qid"] for t in traces]}), share=float(share)
+    ).index
+    options = [
+        "--sample",
+        share,
+        "--lang",
+        lang,
+        "-p",
+        "no_data=skip",
+        "--json",
+        str(tmp_path / "gates.json"),
+    ]
     assert main(["check", *words, *options]) == 0
     said = capsys.readouterr().out
     n, percent = len(drawn), f"{100 * float(share):g}"
-    assert {"en": f"{n} of 400 traces, {percent} % drawn", "zh": f"抽取 {percent}%，共 {n} 条"}[lang] in said
-    gates = {row["gate"]: row for row in json.loads((tmp_path / "gates.json").read_text("utf-8"))["gates"]}
+    assert {"en": f"{n} of 400 traces, {percent} % drawn", "zh": f"抽取 {percent}%，共 {n} 条"}[
+        lang
+    ] in said
+    gates = {
+        row["gate"]: row
+        for row in json.loads((tmp_path / "gates.json").read_text("utf-8"))["gates"]
+    }
     right = sum(i % 7 > 0 or i == 0 for i in drawn)
-    assert (gates["G4"]["n"], gates["G4"]["value"]) == (len(drawn), pytest.approx(right / len(drawn)))
+    assert (gates["G4"]["n"], gates["G4"]["value"]) == (
+        len(drawn),
+        pytest.approx(right / len(drawn)),
+    )
     assert "gold_coverage" not in gates
 
 
@@ -151,7 +193,10 @@ def test_coverage_is_of_each_system_and_leaves_out_what_where_leaves_out(tmp_pat
     some = [t for t in traces if t["system"] == "a"]
     (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, some)), encoding="utf-8")
     english = rn.assess(words[3], gold=words[1], no_data="skip", where={"lang": "en"})
-    assert english.gates.set_index("gate").loc["gold_coverage", ["value", "n"]].tolist() == [1.0, 50]
+    assert english.gates.set_index("gate").loc["gold_coverage", ["value", "n"]].tolist() == [
+        1.0,
+        50,
+    ]
 
 
 @pytest.mark.parametrize(("failed", "code"), [(91, 1), (11, 1), (10, 0)])
@@ -200,10 +245,17 @@ def test_frames_survive_sorting_filtering_a_new_index_and_a_file(tmp_path):
     assert wanted["more_needed"].iloc[0] > 0
     means.to_csv(tmp_path / "m.csv", index=False)
     stored = pd.read_csv(tmp_path / "m.csv")
-    for same in (means.sort_values("value").reset_index(drop=True), means.head(1), means.copy(), stored):
+    for same in (
+        means.sort_values("value").reset_index(drop=True),
+        means.head(1),
+        means.copy(),
+        stored,
+    ):
         found = rn.check_gates(same, gates=gate).drop(columns="gate")
         pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
-    assert notes(means.head(1))["code"].tolist() == notes(means)["code"].tolist() == ["few_clusters"]
+    assert (
+        notes(means.head(1))["code"].tolist() == notes(means)["code"].tolist() == ["few_clusters"]
+    )
     assert notes(stored).equals(notes(means))
     assert not means.attrs
 
@@ -220,7 +272,9 @@ def quickstart():
 
 def first_screen(gold_file, traces, scores):
     """Every figure of the first screen, oriented so that more is better."""
-    frame = scores.merge(traces.drop(columns=["question", "answer"]), on="sample_id", suffixes=("", "__t"))
+    frame = scores.merge(
+        traces.drop(columns=["question", "answer"]), on="sample_id", suffixes=("", "__t")
+    )
     frame = frame.assign(answer=frame["sample_id"].map(traces.set_index("sample_id")["answer"]))
     labelled = rn.label_traces(frame, gold=gold_file, refusal=REFUSALS)
     sheet = rn.assess(labelled, gates=list(rn.DEFAULT_GATES))
@@ -230,7 +284,9 @@ def first_screen(gold_file, traces, scores):
     return sheet, figures
 
 
-def test_inventing_an_answer_in_place_of_a_correct_refusal_improves_no_figure_of_the_first_screen(quickstart):
+def test_inventing_an_answer_in_place_of_a_correct_refusal_improves_no_figure_of_the_first_screen(
+    quickstart,
+):
     gold, traces = quickstart
     scores = rn.read_scores(f"{QUICKSTART}/scores.csv", metrics=[rn.Metric("support_lexical")])
     scores = scores[scores["system"] == "strong"].drop(columns=["system", "answerable"])
@@ -241,7 +297,9 @@ def test_inventing_an_answer_in_place_of_a_correct_refusal_improves_no_figure_of
     for some in (sorted(right)[:1], sorted(right)[3:9], sorted(right)):
         chosen = traces["sample_id"].isin(some)
         # The invented answer cites what was retrieved, and every metric finds it perfect.
-        invented = traces.assign(answer=traces["answer"].mask(chosen, "According to the sources: 42."))
+        invented = traces.assign(
+            answer=traces["answer"].mask(chosen, "According to the sources: 42.")
+        )
         chunks = traces["chunks"].map(lambda found: [chunk["id"] for chunk in found[:1]])
         invented["citations"] = invented["citations"].where(~chosen, chunks)
         better = scores.copy()
@@ -267,18 +325,29 @@ def test_the_headline_is_the_share_of_correct_outcomes(quickstart):
     sheet = rn.assess(traces, gold=f"{QUICKSTART}/gold.json", refusal=REFUSALS)
     labels = sheet.scores["label"]
     share = labels.isin(["OK", "REFUSAL_OK"]).sum() / labels.notna().sum()
-    assert sheet.means.set_index("metric").loc["correct_outcome", "value"] == pytest.approx(share, abs=1e-12)
+    assert sheet.means.set_index("metric").loc["correct_outcome", "value"] == pytest.approx(
+        share, abs=1e-12
+    )
     assert f"Right outcomes {100 * share:.1f} %" in sheet.verdict
     assert f"{100 * share:.1f} %" in repr(sheet.section("summary"))
 
 
 def test_a_rubric_that_grades_refusals_keeps_its_total_on_unanswerable_questions():
-    rows = pd.DataFrame({"answerable": [True, False], "faithfulness": [0.8, 0.1], "accuracy": [8.0, 10.0]})
-    sheet = rn.assess(rows.assign(question=["a", "b"]), metrics=["faithfulness", "accuracy"], rescale=True)
+    rows = pd.DataFrame(
+        {"answerable": [True, False], "faithfulness": [0.8, 0.1], "accuracy": [8.0, 10.0]}
+    )
+    sheet = rn.assess(
+        rows.assign(question=["a", "b"]), metrics=["faithfulness", "accuracy"], rescale=True
+    )
     means = sheet.means.set_index("metric")
-    assert (means.loc["faithfulness", "value"], means.loc["faithfulness", "n_not_applicable"]) == (0.8, 1)
+    assert (means.loc["faithfulness", "value"], means.loc["faithfulness", "n_not_applicable"]) == (
+        0.8,
+        1,
+    )
     assert means.loc["accuracy", "value"] == 9.0
-    assert sheet.scores["weighted_score"].tolist() == pytest.approx([(0.8 + 0.5 * 7 / 9) / 1.5, 1.0])
+    assert sheet.scores["weighted_score"].tolist() == pytest.approx(
+        [(0.8 + 0.5 * 7 / 9) / 1.5, 1.0]
+    )
     own = rn.Metric("tone", 1, 5, grades_refusals=True)
     toned = pd.DataFrame({"question": ["a", "b"], "answerable": [True, False], "tone": [2, 4]})
     kept = rn.assess(toned, metrics=[own])
@@ -289,11 +358,15 @@ def test_a_rubric_that_grades_refusals_keeps_its_total_on_unanswerable_questions
 def test_questions_that_gold_calls_unanswerable_are_never_listed_as_not_scored():
     rows = pd.DataFrame({"question": list("abc"), "faithfulness": [0.8, np.nan, 0.9]})
     sheet = rn.assess(rows.assign(answerable=[True, True, False]))
-    assert sheet.means[["n", "n_missing", "n_not_applicable"]].to_numpy().tolist() == [[1, 1, 1]] * 2
+    assert (
+        sheet.means[["n", "n_missing", "n_not_applicable"]].to_numpy().tolist() == [[1, 1, 1]] * 2
+    )
     assert "unanswerable" in set(sheet.notes["code"])
 
 
-@pytest.mark.parametrize(("yes", "no"), [(True, False), ("yes", "no"), ("Y", "N"), ("是", "否"), (1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("yes", "no"), [(True, False), ("yes", "no"), ("Y", "N"), ("是", "否"), (1.0, 0.0)]
+)
 def test_answerable_is_read_in_words_too_and_nothing_else_is_guessed(yes, no):
     rows = [{"doc_name": f"d{i % 16}", "answerable": yes if i % 3 else no} for i in range(48)]
     frame = pd.DataFrame(rows).assign(faithfulness=[0.6 if i % 3 else 1.0 for i in range(48)])
@@ -316,16 +389,26 @@ def test_questions_without_a_score_are_not_common():
 
 
 def test_a_system_that_only_the_scores_name_is_missing_from_the_traces(tmp_path):
-    asked = [{"q": f"question {i}?", "qid": f"q{i}", "answerable": True, "gold_ids": ["x"]} for i in range(20)]
+    asked = [
+        {"q": f"question {i}?", "qid": f"q{i}", "answerable": True, "gold_ids": ["x"]}
+        for i in range(20)
+    ]
     (tmp_path / "gold.json").write_text(json.dumps(asked), encoding="utf-8")
-    lines = [{"qid": a["qid"], "q": a["q"], "system": "b", "answer": "A. citations: [x]"} for a in asked]
+    lines = [
+        {"qid": a["qid"], "q": a["q"], "system": "b", "answer": "A. citations: [x]"} for a in asked
+    ]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    scores = [{"sample_id": a["qid"], "system": s, "faithfulness": 0.9} for a in asked for s in "ab"]
+    scores = [
+        {"sample_id": a["qid"], "system": s, "faithfulness": 0.9} for a in asked for s in "ab"
+    ]
     pd.DataFrame(scores).to_csv(tmp_path / "s.csv", index=False)
     scenario = rn.Scenario(
-        scores=tmp_path / "s.csv", traces=tmp_path / "t.jsonl", gold=tmp_path / "gold.json", candidate="a",
+        scores=tmp_path / "s.csv",
+        traces=tmp_path / "t.jsonl",
+        gold=tmp_path / "gold.json",
+        candidate="a",
         gates=[rn.Gate("F", "faithfulness", ">=", 0.7)],
-    )  # fmt: skip
+    )
     gates = rn.assess(scenario).gates.query("gate == 'gold_coverage'").set_index("system")
     assert gates["value"].to_dict() == {"b": 1.0, "a": 0.0}
     assert gates["blocks"].to_dict() == {"b": False, "a": True}
@@ -333,7 +416,12 @@ def test_a_system_that_only_the_scores_name_is_missing_from_the_traces(tmp_path)
 
 def test_the_verdict_names_a_failed_gate_before_an_undecided_one():
     frame = pd.DataFrame({"faithfulness": [0, 1] * 20, "answer_relevancy": [0.1] * 40})
-    gates = [rn.Gate("open", "faithfulness", ">=", 0.52), rn.Gate("failed", "answer_relevancy", ">=", 0.9)]
+    gates = [
+        rn.Gate("open", "faithfulness", ">=", 0.52),
+        rn.Gate("failed", "answer_relevancy", ">=", 0.9),
+    ]
     sheet = rn.assess(frame, gates=gates)
     assert sheet.gates["outcome"].tolist()[:2] == ["undecided", "fail"]
-    assert sheet.verdict.startswith("Not ready: Answer relevancy is 0.100, below its threshold of 0.900.")
+    assert sheet.verdict.startswith(
+        "Not ready: Answer relevancy is 0.100, below its threshold of 0.900."
+    )

@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragnb import texts
-from ragnb.diagnostics import MODES, RULES, diagnose, failure_modes, failure_summary, least_set_note, rule_texts
+from ragnb.diagnostics import (
+    MODES,
+    RULES,
+    diagnose,
+    failure_modes,
+    failure_summary,
+    least_set_note,
+    rule_texts,
+)
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import METRICS, Gate, Metric, Rule
 from ragnb.weights import weighted_means
@@ -59,12 +67,16 @@ def test_bars_are_the_published_ones():
 def test_every_example_fires_its_rule_at_the_severity_of_its_bars(rule):
     warning, critical = BARS[rule.name]
     value = rule.example[rule.metric]
-    is_critical = critical is not None and (value > critical if rule.metric in LOWER else value < critical)
+    is_critical = critical is not None and (
+        value > critical if rule.metric in LOWER else value < critical
+    )
     expected = {rule.name: "critical" if is_critical else "warning"}
     if rule.name == "citations_off":
         expected["citation_hit_rate"] = "warning"
     assert fired(frame_of(rule.example)) == expected
-    (row,) = [r for r in diagnose(frame_of(rule.example)).to_dict("records") if r["rule"] == rule.name]
+    (row,) = [
+        r for r in diagnose(frame_of(rule.example)).to_dict("records") if r["rule"] == rule.name
+    ]
     assert row["threshold"] == (critical if is_critical else warning)
     assert row["causes"]
     assert row["actions"]
@@ -116,7 +128,9 @@ def test_the_other_condition_keeps_a_slack_in_its_favour():
     scores = frame_of({"citation_hit_rate": 0.6, "answer_precision": 0.8 - 5e-10})
     assert "citations_off" in fired(scores)
     both = Rule("faithfulness", 0.7, name="b", also=Gate("b", "over_refusal", "<=", 0.1))
-    assert fired(frame_of({"faithfulness": 0.6, "over_refusal": 0.1 + 5e-10}), rules=[both]) == {"b": "warning"}
+    assert fired(frame_of({"faithfulness": 0.6, "over_refusal": 0.1 + 5e-10}), rules=[both]) == {
+        "b": "warning"
+    }
     assert fired(frame_of({"faithfulness": 0.6, "over_refusal": 0.11}), rules=[both]) == {}
 
 
@@ -130,7 +144,9 @@ def test_every_rule_speaks_both_languages_with_the_same_settings(rule, lang):
     other_causes, other_actions = rule_texts(rule, "en")
     assert len(causes) == len(other_causes) >= 1
     assert [a["setting"] for a in actions] == [a["setting"] for a in other_actions]
-    han = [bool(re.search("[\u4e00-\u9fff]", text)) for text in causes + [a["text"] for a in actions]]
+    han = [
+        bool(re.search("[\u4e00-\u9fff]", text)) for text in causes + [a["text"] for a in actions]
+    ]
     assert set(han) == {lang == "zh"}
 
 
@@ -184,10 +200,14 @@ weight = st.sampled_from([0.0, 0.3, 1.0, 2.5])
 
 @st.composite
 def cases(draw):
-    rows = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(NAMES, score)), min_size=1, max_size=12))
+    rows = draw(
+        st.lists(st.fixed_dictionaries(dict.fromkeys(NAMES, score)), min_size=1, max_size=12)
+    )
     scores = pd.DataFrame(rows).assign(
         sample_id=[f"s{i}" for i in range(len(rows))],
-        doc_name=draw(st.lists(st.sampled_from(["甲.pdf", "b", None]), min_size=len(rows), max_size=len(rows))),
+        doc_name=draw(
+            st.lists(st.sampled_from(["甲.pdf", "b", None]), min_size=len(rows), max_size=len(rows))
+        ),
     )
     occurring = sorted(set(scores["doc_name"].dropna()))
     docs = draw(st.fixed_dictionaries(dict.fromkeys(occurring, weight)))
@@ -222,14 +242,18 @@ def test_value_severity_cost_and_worst_are_those_of_a_loop(case):
         scored = [r for r in rows if not math.isnan(r[name])]
         v = sum(r["v"] for r in scored)
         value = sum(r["v"] * r[name] for r in scored) / v if v > 0 else math.nan
-        past = [(value - bar if name in LOWER else bar - value) > 1e-9 for bar in (critical, warning)]
+        past = [
+            (value - bar if name in LOWER else bar - value) > 1e-9 for bar in (critical, warning)
+        ]
         if not any(past):
             continue
         expected[name] = "critical" if past[0] else "warning"
         row = found.loc[name]
         assert row["value"] == pytest.approx(value, abs=1e-12)
         assert row["n"] == len(scored)
-        after = total_of([{**r, name: lifted(r[name], warning, name in LOWER)} for r in rows], weights, orient)
+        after = total_of(
+            [{**r, name: lifted(r[name], warning, name in LOWER)} for r in rows], weights, orient
+        )
         rise = after - total_of(rows, weights, orient) if name in weights else math.nan
         assert row["cost"] == pytest.approx(rise, abs=1e-12, nan_ok=True)
         order = sorted(scored, key=lambda r: -r[name] if name in LOWER else r[name])
@@ -291,7 +315,9 @@ def test_a_rate_has_no_cost_until_a_weight_names_it():
     scores = frame_of({"over_refusal": 0.75, "faithfulness": 1.0})
     assert math.isnan(diagnose(scores).loc[0, "cost"])
     assert math.isnan(diagnose(scores, metrics=["over_refusal", "faithfulness"]).loc[0, "cost"])
-    assert diagnose(scores, metric_weights={"over_refusal": 3.0}).loc[0, "cost"] == pytest.approx(0.375)
+    assert diagnose(scores, metric_weights={"over_refusal": 3.0}).loc[0, "cost"] == pytest.approx(
+        0.375
+    )
 
 
 def test_metrics_that_do_not_add_up_leave_the_cost_missing_unless_rescaled():
@@ -306,7 +332,9 @@ def test_metrics_that_do_not_add_up_leave_the_cost_missing_unless_rescaled():
 
 
 def test_a_rule_with_one_bar_uses_it_for_the_cost():
-    only = diagnose(frame_of({"faithfulness": 0.4}), rules=[Rule("faithfulness", None, 0.5)]).iloc[0]
+    only = diagnose(frame_of({"faithfulness": 0.4}), rules=[Rule("faithfulness", None, 0.5)]).iloc[
+        0
+    ]
     assert (only["severity"], only["threshold"]) == ("critical", 0.5)
     assert only["cost"] == pytest.approx(0.1)
     assert fired(frame_of({"faithfulness": 0.6}), rules=[Rule("faithfulness", None, 0.5)]) == {}
@@ -323,7 +351,9 @@ def test_a_column_says_whether_document_weights_change_the_means():
 
 
 def test_document_and_cluster_columns_can_have_other_names():
-    scores = pd.DataFrame({"faithfulness": [0.2, 0.4, 0.4], "file": ["a", "b", "b"], "talk": ["x", "x", "x"]})
+    scores = pd.DataFrame(
+        {"faithfulness": [0.2, 0.4, 0.4], "file": ["a", "b", "b"], "talk": ["x", "x", "x"]}
+    )
     by_file = diagnose(scores, doc="file", doc_weights={"a": 1.0, "b": 0.0}).iloc[0]
     assert by_file["value"] == pytest.approx(0.2)
     assert diagnose(scores, doc="file").loc[0, "n_clusters"] == 2
@@ -333,7 +363,9 @@ def test_document_and_cluster_columns_can_have_other_names():
 
 
 def test_a_metric_without_rule_or_score_gives_no_diagnosis():
-    found = diagnose(frame_of({"compliance": 0.0, "claim_containment": 0.0, "faithfulness": math.nan}))
+    found = diagnose(
+        frame_of({"compliance": 0.0, "claim_containment": 0.0, "faithfulness": math.nan})
+    )
     assert found.empty
     assert list(found.columns[:3]) == ["metric", "severity", "value"]
     assert diagnose(pd.DataFrame({"faithfulness": pd.Series([], dtype=float)})).empty
@@ -355,7 +387,9 @@ def test_worst_samples_are_as_many_as_asked_and_never_missing_ones(top):
 
 
 def test_worst_samples_carry_the_case_and_say_none_where_it_is_empty():
-    scores = pd.DataFrame({"sample_id": [11, 12], "question": ["报销期限？", None], "system": ["s", "s"]})
+    scores = pd.DataFrame(
+        {"sample_id": [11, 12], "question": ["报销期限？", None], "system": ["s", "s"]}
+    )
     scores = scores.assign(noise_sensitivity=[0.9, 0.4], faithfulness=1.0)
     worst = diagnose(scores).loc[0, "worst"]
     empty = {"answer": None, "ground_truth_answer": None, "system": "s"}
@@ -386,7 +420,9 @@ def test_bars_for_another_scale_are_left_out_with_a_warning():
     with pytest.warns(RagnbWarning, match="'faithfulness' on 1..5"):
         assert fired(scores, metrics=[Metric("faithfulness", 1, 5)]) == {}
     own = [Rule("faithfulness", 3.0, 2.0)]
-    assert fired(scores, metrics=[Metric("faithfulness", 1, 5)], rules=own) == {"faithfulness": "critical"}
+    assert fired(scores, metrics=[Metric("faithfulness", 1, 5)], rules=own) == {
+        "faithfulness": "critical"
+    }
 
 
 def test_direction_comes_from_the_metric():
@@ -404,9 +440,16 @@ def test_a_critical_bar_on_the_good_side_is_refused():
 # Failure modes
 
 MODE_NAMES = [
-    "faithfulness", "answer_relevancy", "context_recall", "context_precision", "context_relevance",
-    "noise_sensitivity", "answer_correctness", "factual_correctness", "semantic_similarity",
-]  # fmt: skip
+    "faithfulness",
+    "answer_relevancy",
+    "context_recall",
+    "context_precision",
+    "context_relevance",
+    "noise_sensitivity",
+    "answer_correctness",
+    "factual_correctness",
+    "semantic_similarity",
+]
 
 
 def mode_of(row) -> str:
@@ -417,7 +460,9 @@ def mode_of(row) -> str:
         bar = BARS[name][0]
         return value > bar + 1e-9 if name in LOWER else value < bar - 1e-9
 
-    if math.isnan(row.get("faithfulness", math.nan)) or math.isnan(row.get("answer_relevancy", math.nan)):
+    if math.isnan(row.get("faithfulness", math.nan)) or math.isnan(
+        row.get("answer_relevancy", math.nan)
+    ):
         return "not_enough_scores"
     if bad("context_recall"):
         return "retrieval_miss"
@@ -467,14 +512,22 @@ def test_summary_counts_the_modes_and_costs_what_lifting_its_samples_brings(scor
         mode = line["failure_mode"]
         limits = {n: BARS[n][0] for n in names}
         after = [
-            r | {n: lifted(r[n], at, n in LOWER) for n, at in limits.items() if mode_of(r) == mode} for r in rows
+            r | {n: lifted(r[n], at, n in LOWER) for n, at in limits.items() if mode_of(r) == mode}
+            for r in rows
         ]
         rise = total_of(after, weights, orient) - before
         assert line["cost"] == pytest.approx(rise, abs=1e-12, nan_ok=True)
         assert line["n"] == sum(mode_of(r) == mode for r in rows)
         flags["flag"] = [float(mode_of(r) == mode) for r in rows]
-        mean = weighted_means(flags, metrics=[Metric("flag", kind="binary")], doc_weights=docs).iloc[0]
-        for ours, theirs in [("share", "value"), ("low", "low"), ("high", "high"), ("n_clusters", "n_clusters")]:
+        mean = weighted_means(
+            flags, metrics=[Metric("flag", kind="binary")], doc_weights=docs
+        ).iloc[0]
+        for ours, theirs in [
+            ("share", "value"),
+            ("low", "low"),
+            ("high", "high"),
+            ("n_clusters", "n_clusters"),
+        ]:
             assert line[ours] == pytest.approx(mean[theirs], abs=1e-12, nan_ok=True)
     assert table["n"].sum() == len(scores)
     assert table["share"].sum() == pytest.approx(1.0)
@@ -488,7 +541,9 @@ def test_costs_of_the_modes_add_up_to_lifting_everything():
     everywhere = sum(diagnose(scores, rules=[rule], **weighed)["cost"].sum() for rule in rules)
     rows = [{**r, "v": 1.0} for r in scores.to_dict("records")]
     weights = {n: 2.0 if n == "faithfulness" else 1.0 for n in MODE_NAMES}
-    after = [{n: lifted(r[n], BARS[n][0], n in LOWER) for n in MODE_NAMES} | {"v": 1.0} for r in rows]
+    after = [
+        {n: lifted(r[n], BARS[n][0], n in LOWER) for n in MODE_NAMES} | {"v": 1.0} for r in rows
+    ]
     whole = total_of(after, weights, True) - total_of(rows, weights, True)
     summed = failure_summary(scores, **weighed)["cost"].sum()
     assert summed == pytest.approx(whole)
@@ -502,7 +557,9 @@ def test_costliest_is_the_bad_mode_that_costs_most():
     cost = table.set_index("failure_mode")["cost"]
     assert cost["unsupported_answer"] > cost["off_the_point"] > cost["fine"] > 0
     assert table.loc[table["costliest"], "failure_mode"].tolist() == ["unsupported_answer"]
-    assert not failure_summary(frame_of({"faithfulness": 1.0, "answer_relevancy": 1.0}))["costliest"].any()
+    assert not failure_summary(frame_of({"faithfulness": 1.0, "answer_relevancy": 1.0}))[
+        "costliest"
+    ].any()
 
 
 def test_summary_without_a_total_has_shares_and_no_cost():
@@ -516,13 +573,19 @@ def test_summary_without_a_total_has_shares_and_no_cost():
 
 
 def test_summary_takes_other_columns_and_levels():
-    scores = pd.DataFrame({"faithfulness": [0.1, 1, 1, 0.1], "file": list("aabc"), "talk": list("xxyz")})
+    scores = pd.DataFrame(
+        {"faithfulness": [0.1, 1, 1, 0.1], "file": list("aabc"), "talk": list("xxyz")}
+    )
     scores["answer_relevancy"] = 1.0
     how = {"doc": "file", "cluster": "talk"}
-    wide, narrow = (failure_summary(scores, level=x, **how).set_index("failure_mode") for x in (0.99, 0.5))
+    wide, narrow = (
+        failure_summary(scores, level=x, **how).set_index("failure_mode") for x in (0.99, 0.5)
+    )
     assert wide.at["fine", "n_clusters"] == 3
     assert wide.at["fine", "low"] < narrow.at["fine", "low"] < narrow.at["fine", "share"] == 0.5
-    weighted = failure_summary(scores, doc="file", doc_weights={"a": 1.0, "c": 0.0}).set_index("failure_mode")
+    weighted = failure_summary(scores, doc="file", doc_weights={"a": 1.0, "c": 0.0}).set_index(
+        "failure_mode"
+    )
     assert weighted.at["fine", "share"] == pytest.approx(2 / 3)
     with pytest.raises(RagnbError, match="chat"):
         failure_summary(scores, cluster="chat")
@@ -561,7 +624,9 @@ def test_every_mode_and_severity_has_a_word(lang):
 
 def least_set(scores, **options):
     means = weighted_means(scores)
-    return least_set_note(means, [METRICS[name] for name in means["metric"] if name in METRICS], **options)
+    return least_set_note(
+        means, [METRICS[name] for name in means["metric"] if name in METRICS], **options
+    )
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
@@ -584,7 +649,10 @@ def test_a_row_drawn_with_one_chance_in_three_gains_as_three_rows_do():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((60, 2)), columns=["faithfulness", "context_recall"])
     frame.loc[::7, "context_recall"] = np.nan
-    frame["doc_name"], times = [["e\u0301", *"abcdf"][i % 6] for i in range(60)], rng.integers(1, 4, 60)
+    frame["doc_name"], times = (
+        [["e\u0301", *"abcdf"][i % 6] for i in range(60)],
+        rng.integers(1, 4, 60),
+    )
     whole = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
     drawn = frame.assign(inclusion_probability=1 / times)
     found = diagnose(drawn, doc_weights={"\u00e9": 3})

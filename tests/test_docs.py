@@ -27,7 +27,9 @@ from ragnb.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted(page for page in ROOT.glob("docs/*/guides/*.md") if page.stem != "index")
 GUIDES += [ROOT / "docs" / "en" / f"{name}.md" for name in ("migrating", "statistics")]
-FENCE = re.compile(r"(?:<!-- (?P<note>[^>]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.M)
+FENCE = re.compile(
+    r"(?:<!-- (?P<note>[^>]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.M
+)
 
 
 @dataclass
@@ -39,7 +41,11 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    return [Block(m["note"] or "", m["kind"], m["text"]) for m in FENCE.finditer(text) if m["kind"] != "{toctree}"]
+    return [
+        Block(m["note"] or "", m["kind"], m["text"])
+        for m in FENCE.finditer(text)
+        if m["kind"] != "{toctree}"
+    ]
 
 
 def command(line: str) -> tuple[int, str]:

@@ -72,9 +72,12 @@ def test_the_tails_of_few_lopsided_labels_are_pearsons_type_iii(n, turn):
 DRAWS = {
     "rows": lambda rng, of, n: rng.permutation(len(of)) < n,
     "rows within clusters": lambda rng, of, n: (
-        np.isin(of, rng.permutation(of.max() + 1)[: 2 * (of.max() + 1) // 3]) & (rng.random(len(of)) < 0.4)
+        np.isin(of, rng.permutation(of.max() + 1)[: 2 * (of.max() + 1) // 3])
+        & (rng.random(len(of)) < 0.4)
     ),
-    "whole clusters": lambda rng, of, n: np.isin(of, rng.permutation(of.max() + 1)[: (of.max() + 1) // 4]),
+    "whole clusters": lambda rng, of, n: np.isin(
+        of, rng.permutation(of.max() + 1)[: (of.max() + 1) // 4]
+    ),
 }
 
 
@@ -85,7 +88,11 @@ def test_random_draws_are_flagged_no_more_often_than_the_level(design, kind):
     for _ in range(draws):
         of = np.repeat(np.arange(30), rng.integers(4, 20, 30))
         z = 0.5 * rng.normal(size=30)[of] + 0.85 * rng.normal(size=len(of))
-        score = (z < 1.5).astype(float) if kind != "five points" else np.clip(np.round(3.6 + 1.1 * z), 1, 5)
+        score = (
+            (z < 1.5).astype(float)
+            if kind != "five points"
+            else np.clip(np.round(3.6 + 1.1 * z), 1, 5)
+        )
         mine = DRAWS[design](rng, of, 50)
         flagged += stats.draw_test(score[mine], score[~mine], of[mine], of[~mine]).p <= 0.01
     assert flagged / draws <= 0.01 + 2 * (0.01 * 0.99 / draws) ** 0.5
@@ -116,7 +123,11 @@ def test_a_draw_towards_low_scores_is_told_everywhere():
     means = f"{row['judge_labelled']:.2f} on the labelled rows and {row['judge_rest']:.2f} on the others"
     assert means in card.reasons[2]
     assert card.notes["code"].tolist().count("not_random") == 1
-    for shown in (card.to_markdown(), card._repr_html_(), corrected_mean(table, scale=(1, 5))["note"].item()):
+    for shown in (
+        card.to_markdown(),
+        card._repr_html_(),
+        corrected_mean(table, scale=(1, 5))["note"].item(),
+    ):
         assert words in shown
     apart = calibrate(table[mine], judged=table[~mine].drop(columns="human"), scale=(1, 5))
     assert apart.verdicts["draw_z"].item() == pytest.approx(row["draw_z"])
@@ -131,7 +142,9 @@ def test_several_rows_share_the_level_and_name_those_that_differ():
     shared = dict(zip(("drawn", "picked"), stats.holm(own), strict=True))
     found = card.verdicts.set_index("dimension")["draw_p"].to_dict()
     assert found == pytest.approx(shared, rel=1e-6, abs=0)
-    assert card.reasons[2].startswith("The labels do not look like a random sample: this judge on picked")
+    assert card.reasons[2].startswith(
+        "The labels do not look like a random sample: this judge on picked"
+    )
     told = card.notes[card.notes["code"] == "not_random"]
     assert told["about"].tolist() == ["this judge on picked"]
     assert "random sample" not in " ".join(card.only(dimension="drawn").reasons)
@@ -184,7 +197,9 @@ def hajek(values, weights, clusters):
 
 @pytest.mark.parametrize("clustered", [True, False])
 def test_every_mean_of_agreement_is_hajeks(clustered):
-    table = labelled(answers(n=600), toward_low(answers(n=600))).assign(**{CHANCE: toward_low(answers(n=600))})
+    table = labelled(answers(n=600), toward_low(answers(n=600))).assign(
+        **{CHANCE: toward_low(answers(n=600))}
+    )
     table = table if clustered else table.drop(columns="cluster")
     row = wide(agreement(table, scale=(1, 5))).iloc[0]
     mine = table.dropna()
@@ -192,10 +207,15 @@ def test_every_mean_of_agreement_is_hajeks(clustered):
     of = mine["cluster"] if clustered else mine["item_id"]
     constant = (row["constant_score"] - mine["human"]).abs() <= 1
     want = {
-        "within": gap.abs() <= 1, "bias": gap, "mae": gap.abs(), "exact": gap == 0, "mean_judge": mine["judge"],
-        "mean_human": mine["human"], "constant": constant,
+        "within": gap.abs() <= 1,
+        "bias": gap,
+        "mae": gap.abs(),
+        "exact": gap == 0,
+        "mean_judge": mine["judge"],
+        "mean_human": mine["human"],
+        "constant": constant,
         "over_constant": (gap.abs() <= 1).astype(float) - constant,
-    }  # fmt: skip
+    }
     for name, values in want.items():
         assert row[name] == pytest.approx(hajek(values, w, of)[0]), name
     se = hajek(gap, w, of)[1]
@@ -208,13 +228,21 @@ def test_every_mean_of_agreement_is_hajeks(clustered):
 
 def test_a_weight_of_two_is_the_share_of_two_rows():
     table = answers(n=80)
-    twice = pd.concat([table, table[table.index % 2 == 0].assign(item_id=lambda f: f["item_id"] + "b")])
-    one = calibrate(table.assign(**{CHANCE: np.where(table.index % 2 == 0, 0.1, 0.2)}), scale=(1, 5))
+    twice = pd.concat(
+        [table, table[table.index % 2 == 0].assign(item_id=lambda f: f["item_id"] + "b")]
+    )
+    one = calibrate(
+        table.assign(**{CHANCE: np.where(table.index % 2 == 0, 0.1, 0.2)}), scale=(1, 5)
+    )
     two = calibrate(twice, scale=(1, 5))
     first, second = (card.table.set_index("measure")["value"] for card in (one, two))
     for name in ("within", "bias", "mae", "floor", "constant", "kendall", "qwk", "slope"):
         assert first[name] == pytest.approx(second[name]), name
-    frames = {"bands": ["share", "bias"], "inflation": ["value"], "reliability": ["human", "isotonic"]}
+    frames = {
+        "bands": ["share", "bias"],
+        "inflation": ["value"],
+        "reliability": ["human", "isotonic"],
+    }
     for frame, columns in frames.items():
         left, right = (getattr(card, frame)[columns].to_numpy(dtype=float) for card in (one, two))
         np.testing.assert_allclose(left, right)
@@ -227,10 +255,20 @@ def test_a_weight_of_two_is_the_share_of_two_rows():
 def test_equal_chances_change_no_number():
     table = labelled(answers(n=400), 0.4)
     same = table.assign(**{CHANCE: 0.123})
-    pd.testing.assert_frame_equal(agreement(table, scale=(1, 5)), agreement(same, scale=(1, 5)), check_exact=True)
+    pd.testing.assert_frame_equal(
+        agreement(table, scale=(1, 5)), agreement(same, scale=(1, 5)), check_exact=True
+    )
     pd.testing.assert_frame_equal(corrected_mean(table), corrected_mean(same), check_exact=True)
     one, two = (calibrate(part, scale=(1, 5)) for part in (table, same))
-    for name in ("verdicts", "bands", "inflation", "recalibration", "labels_needed", "reliability", "corrected"):
+    for name in (
+        "verdicts",
+        "bands",
+        "inflation",
+        "recalibration",
+        "labels_needed",
+        "reliability",
+        "corrected",
+    ):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_exact=True)
     assert one.footer["data_sha256"] == two.footer["data_sha256"]
 
@@ -243,7 +281,9 @@ def test_engines_weigh_as_pandas_does(engine, clustered):
     table = table if clustered else table.drop(columns="cluster")
     one, two = (calibrate(part, scale=(1, 5)) for part in (table, engine(table)))
     for name in ("table", "verdicts", "bands", "recalibration", "reliability", "corrected"):
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_dtype=False, rtol=1e-9)
+        pd.testing.assert_frame_equal(
+            getattr(one, name), getattr(two, name), check_dtype=False, rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5, -0.1, np.nan])
@@ -300,8 +340,16 @@ def test_with_recorded_chances_the_corrected_mean_covers_under_a_draw_towards_lo
     rng, draws = np.random.default_rng(6), 500
     hits = np.zeros(2)
     for _ in range(draws):
-        of = np.arange(500) if clusters is None else np.repeat(np.arange(clusters), rng.integers(10, 60, clusters))
-        y = 3.4 + np.sqrt(0.15) * rng.normal(size=len(of))[of] + np.sqrt(0.85) * rng.normal(size=len(of))
+        of = (
+            np.arange(500)
+            if clusters is None
+            else np.repeat(np.arange(clusters), rng.integers(10, 60, clusters))
+        )
+        y = (
+            3.4
+            + np.sqrt(0.15) * rng.normal(size=len(of))[of]
+            + np.sqrt(0.85) * rng.normal(size=len(of))
+        )
         f = y + 0.5 + 0.7 * rng.normal(size=len(of)) + 0.3 * (y < 3)
         chance = np.clip(np.exp(-0.8 * (f - 3)) / 6, 0.02, 1)
         mine = rng.random(len(of)) < chance
@@ -341,17 +389,21 @@ def test_drawn_labels_carry_their_chance_through_sheet_and_key(tmp_path):
 
 
 RATED = {
-    "rn.calibrate": rn.calibrate, "rn.agreement": rn.agreement, "rn.corrected_mean": rn.corrected_mean,
+    "rn.calibrate": rn.calibrate,
+    "rn.agreement": rn.agreement,
+    "rn.corrected_mean": rn.corrected_mean,
     "check_golden": calibration.check_golden,
     "unrated": lambda path: calibration.unrated(answers(), path),
     "judged": lambda path: rn.corrected_mean(answers(), judged=path),
     "judged of a card": lambda path: rn.calibrate(answers(), judged=path),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RATED)
 def test_a_path_in_place_of_ratings_names_their_reader(name):
-    with pytest.raises(RagnbError, match=r"not a data frame; read the file first: rn.read_ratings\('r.csv'\)"):
+    with pytest.raises(
+        RagnbError, match=r"not a data frame; read the file first: rn.read_ratings\('r.csv'\)"
+    ):
         RATED[name]("r.csv")
     with pytest.raises(RagnbError, match="list is not a data frame.*rn.read_ratings"):
         RATED[name]([1])
@@ -365,9 +417,16 @@ def test_ratings_in_place_of_scores_name_what_takes_them(function):
 
 @pytest.mark.parametrize(
     "function",
-    [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, calibration.draw_labels,
-     calibration.read_judged, calibration.check_golden],
-)  # fmt: skip
+    [
+        rn.agreement,
+        rn.calibrate,
+        rn.corrected_mean,
+        rn.read_ratings,
+        calibration.draw_labels,
+        calibration.read_judged,
+        calibration.check_golden,
+    ],
+)
 def test_the_frame_comes_first_and_all_else_by_keyword(function):
     first, *rest = inspect.signature(function).parameters.values()
     assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD

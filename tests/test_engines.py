@@ -63,16 +63,23 @@ def many(n=3000):
     rng = np.random.default_rng(7)
     docs = [None, "甲.pdf", "双源CT成像技术.pdf", "re\u0301sume\u0301", "r\u00e9sum\u00e9", "b"]
     gap = {0: None, 1: NAN}
-    scores = [[gap.get(int(rng.integers(0, 12)), float(rng.random())) for _ in range(n)] for _ in range(2)]
-    status = [["failed", "not_applicable", "missing", None][int(rng.integers(0, 4))] for _ in range(n)]
+    scores = [
+        [gap.get(int(rng.integers(0, 12)), float(rng.random())) for _ in range(n)] for _ in range(2)
+    ]
+    status = [
+        ["failed", "not_applicable", "missing", None][int(rng.integers(0, 4))] for _ in range(n)
+    ]
     return {
         "sample_id": list(range(n)),
         "faithfulness": scores[0],
         "faithfulness__status": [
-            "ok" if x is not None and x == x else word for x, word in zip(scores[0], status, strict=True)
+            "ok" if x is not None and x == x else word
+            for x, word in zip(scores[0], status, strict=True)
         ],
         "noise_sensitivity": scores[1],
-        "context_recall": pa.array([Decimal(int(x)) / 4 for x in rng.integers(0, 5, n)], pa.decimal128(5, 2)),
+        "context_recall": pa.array(
+            [Decimal(int(x)) / 4 for x in rng.integers(0, 5, n)], pa.decimal128(5, 2)
+        ),
         "over_refusal": pa.array([[True, False, None][int(x)] for x in rng.integers(0, 3, n)]),
         "doc_name": [docs[int(x)] for x in rng.integers(0, len(docs), n)],
         "team": [[None, 1, 2][int(x)] for x in rng.integers(0, 3, n)],
@@ -92,13 +99,19 @@ CASES = {
     "many": (many(), {}),
     "groups": (many(), {"by": "team"}),
     "clusters": (many(), {"cluster": "talk"}),
-    "empty names beside gaps": (many() | {"team": [["", None, "a"][i % 3] for i in range(3000)]}, {"by": "team"}),
+    "empty names beside gaps": (
+        many() | {"team": [["", None, "a"][i % 3] for i in range(3000)]},
+        {"by": "team"},
+    ),
     "documents": (many(), {"by": "doc_name", "doc_weights": {"b": 0.0, "甲.pdf": 2.0}}),
     "groups that are clusters": (many(), {"by": "talk", "cluster": "talk"}),
-    "weights": (many(), {
-        "metric_weights": {"faithfulness": 0.0, "noise_sensitivity": 2.5, "over_refusal": 1},
-        "doc_weights": {"r\u00e9sum\u00e9": 3, "双源CT成像技术.pdf": 0, "b": 0.25},
-    }),
+    "weights": (
+        many(),
+        {
+            "metric_weights": {"faithfulness": 0.0, "noise_sensitivity": 2.5, "over_refusal": 1},
+            "doc_weights": {"r\u00e9sum\u00e9": 3, "双源CT成像技术.pdf": 0, "b": 0.25},
+        },
+    ),
     "no orientation": (many(), {"orient": False}),
     "rows are clusters": ({k: v for k, v in many().items() if k != "doc_name"}, {}),
     "whole numbers as documents": (many(), {"doc": "team", "doc_weights": {"1": 2.0}}),
@@ -109,17 +122,30 @@ CASES = {
     "one document": ({"faithfulness": [0.25, NAN, 1.0], "doc_name": ["甲"] * 3}, {}),
     "no document is named": ({"faithfulness": [0.25, None, 1.0], "doc_name": pa.nulls(3)}, {}),
     "one row": ({"faithfulness": [0.25], "noise_sensitivity": [NAN], "doc_name": ["甲"]}, {}),
-    "one row, no document": ({"faithfulness": [0.25], "doc_name": pa.array([None], pa.string())}, {}),
+    "one row, no document": (
+        {"faithfulness": [0.25], "doc_name": pa.array([None], pa.string())},
+        {},
+    ),
     "all missing": (
-        {"faithfulness": pa.nulls(3), "noise_sensitivity": [0.5, NAN, None], "doc_name": list("aab")},
+        {
+            "faithfulness": pa.nulls(3),
+            "noise_sensitivity": [0.5, NAN, None],
+            "doc_name": list("aab"),
+        },
         {},
     ),
     "empty": (empty(), {}),
     "empty groups": (empty(), {"by": "doc_name"}),
-    "integers": ({"faithfulness": [1, 0, None], "compliance": [True, None, False], "doc_name": list("aab")}, {}),
+    "integers": (
+        {"faithfulness": [1, 0, None], "compliance": [True, None, False], "doc_name": list("aab")},
+        {},
+    ),
     "not a status word": ({"faithfulness": [0.5], "faithfulness__status": pa.nulls(1)}, {}),
     "categories": (
-        {"faithfulness": [0.5, 0.75, 1.0], "doc_name": pa.array(["b", "甲", None]).dictionary_encode()},
+        {
+            "faithfulness": [0.5, 0.75, 1.0],
+            "doc_name": pa.array(["b", "甲", None]).dictionary_encode(),
+        },
         {"doc_weights": {"甲": 2}},
     ),
 }
@@ -149,14 +175,24 @@ def loop_score(row, metrics, weights, orient):
 
 
 def loop_means(
-    rows, metrics, *, metric_weights=None, doc_weights=None, by=None, doc="doc_name", cluster=None, orient=True
+    rows,
+    metrics,
+    *,
+    metric_weights=None,
+    doc_weights=None,
+    by=None,
+    doc="doc_name",
+    cluster=None,
+    orient=True,
 ):
     """Value, n, clusters and standard error of every metric and the total, by deleting one cluster at a time."""
     groups = {None: rows}
     if by is not None:
         called = named if by == doc else str
         names = sorted({called(r[by]) for r in rows if r[by] is not None})
-        groups = {name: [r for r in rows if r[by] is not None and called(r[by]) == name] for name in names}
+        groups = {
+            name: [r for r in rows if r[by] is not None and called(r[by]) == name] for name in names
+        }
         if any(r[by] is None for r in rows):
             groups[None] = [r for r in rows if r[by] is None]
     found = []
@@ -164,7 +200,11 @@ def loop_means(
         for metric in [*metrics, None]:
             scored = []
             for i, row in enumerate(members):
-                x = row[metric.name] if metric else loop_score(row, metrics, metric_weights or {}, orient)
+                x = (
+                    row[metric.name]
+                    if metric
+                    else loop_score(row, metrics, metric_weights or {}, orient)
+                )
                 if x is None or x != x:
                     continue
                 d = row.get(doc)
@@ -207,7 +247,9 @@ def test_means_are_those_of_a_loop_and_of_pandas(engine, case):
     np.testing.assert_allclose(got["se"], [row["se"] for row in want], rtol=1e-9, atol=1e-12)
     if "by" in options:
         groups = got[options["by"]]
-        assert [None if pd.isna(name) else name for name in groups] == [row["group"] for row in want]
+        assert [None if pd.isna(name) else name for name in groups] == [
+            row["group"] for row in want
+        ]
     ours = rn.weighted_means(on("pandas", columns), **options)
     pd.testing.assert_frame_equal(got, ours, rtol=1e-12, atol=1e-12)
 
@@ -215,7 +257,9 @@ def test_means_are_those_of_a_loop_and_of_pandas(engine, case):
 @pytest.mark.parametrize("case", [c for c, (columns, _) in CASES.items() if "sample_id" in columns])
 def test_rows_are_weighed_as_a_loop_weighs_them(engine, case):
     columns, options = CASES[case]
-    options = {k: v for k, v in options.items() if k in ("metric_weights", "doc_weights", "orient", "doc")}
+    options = {
+        k: v for k, v in options.items() if k in ("metric_weights", "doc_weights", "orient", "doc")
+    }
     frame = on(engine, columns)
     got = rn.weigh(frame, **options)
     assert type(got) is type(frame)
@@ -224,14 +268,18 @@ def test_rows_are_weighed_as_a_loop_weighs_them(engine, case):
     weights, docs = options.get("metric_weights", {}), options.get("doc_weights", {})
     for mine, row in zip(rows_of(got), rows, strict=True):
         score = loop_score(row, metrics, weights, options.get("orient", True))
-        assert mine["weighted_score"] == (None if score is None else pytest.approx(score, rel=1e-12))
+        assert mine["weighted_score"] == (
+            None if score is None else pytest.approx(score, rel=1e-12)
+        )
         name = row.get(options.get("doc", "doc_name"))
         weight = 1.0 if name is None else docs.get(named(name), 1.0)
         assert mine["sample_weight"] == weight
 
 
 def test_weighing_keeps_columns_and_the_kind_of_frame(native):
-    frame = on(native, {"weighted_score": [9.0, 9.0], "faithfulness": [0.5, None], "doc_name": ["a", "b"]})
+    frame = on(
+        native, {"weighted_score": [9.0, 9.0], "faithfulness": [0.5, None], "doc_name": ["a", "b"]}
+    )
     whole = rn.weigh(frame, doc_weights={"a": 2})
     assert rows_of(whole) == [
         {"weighted_score": 0.5, "faithfulness": 0.5, "doc_name": "a", "sample_weight": 2.0},
@@ -243,11 +291,17 @@ def test_weighing_keeps_columns_and_the_kind_of_frame(native):
 
 
 def test_rescaled_ranges_add_up_alike(engine):
-    columns = {"accuracy": [10, 1, None], "faithfulness": [0.0, 0.5, 0.25], "noise_sensitivity": [0.5, NAN, 0.0]}
+    columns = {
+        "accuracy": [10, 1, None],
+        "faithfulness": [0.0, 0.5, 0.25],
+        "noise_sensitivity": [0.5, NAN, 0.0],
+    }
     frame, pandas = on(engine, columns), on("pandas", columns)
     got = [row["weighted_score"] for row in rows_of(rn.weigh(frame, rescale=True))]
     assert got == pytest.approx([(0.5 * 1 + 0 + 0.5) / 2.5, 0.5 / 1.5, (0.25 + 1) / 2])
-    pd.testing.assert_frame_equal(rn.weighted_means(frame, rescale=True), rn.weighted_means(pandas, rescale=True))
+    pd.testing.assert_frame_equal(
+        rn.weighted_means(frame, rescale=True), rn.weighted_means(pandas, rescale=True)
+    )
     for call in (rn.weigh, rn.weighted_score, rn.weighted_means):
         with pytest.raises(RagnbError, match="different ranges"):
             call(frame)
@@ -272,7 +326,9 @@ def test_cost_is_the_rise_of_the_total_of_lifted_rows(engine):
     found = rn.diagnose(on(engine, columns), **options).set_index("metric")
     before = rn.weighted_means(on("pandas", columns), **options)["value"].iloc[-1]
     lifted = [x if x is None or x != x else max(x, 0.7) for x in columns["faithfulness"]]
-    after = rn.weighted_means(on("pandas", columns | {"faithfulness": lifted}), **options)["value"].iloc[-1]
+    after = rn.weighted_means(on("pandas", columns | {"faithfulness": lifted}), **options)[
+        "value"
+    ].iloc[-1]
     assert found.loc["faithfulness", "cost"] == pytest.approx(after - before, abs=1e-9)
 
 
@@ -298,7 +354,9 @@ def test_no_rule_fires_on_an_empty_frame(engine):
     assert rn.diagnose(on(engine, empty())).empty
 
 
-@pytest.mark.parametrize("options", [{}, {"by": "talk"}, {"doc_weights": {"b": 5}, "cluster": "talk"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "talk"}, {"doc_weights": {"b": 5}, "cluster": "talk"}]
+)
 def test_refusal_rates_are_those_of_pandas(engine, options):
     columns = {name: column for name, column in many().items() if name != "faithfulness"}
     got = rn.refusal_metrics(on(engine, columns), **options)
@@ -333,7 +391,10 @@ def test_only_cells_leave_the_engine(native):
 def test_moments_of_two_engines_add_up_to_those_of_all_rows():
     table = pa.table(many())
     for options in ({}, {"by": "team", "cluster": "talk"}):
-        parts = [rn.moments(on(e, table.slice(i * 1000, 1000)), **options) for i, e in enumerate([*NATIVE][:3])]
+        parts = [
+            rn.moments(on(e, table.slice(i * 1000, 1000)), **options)
+            for i, e in enumerate([*NATIVE][:3])
+        ]
         got = parts[0].merge(parts[1]).merge(parts[2]).means()
         want = rn.moments(on("pandas", table), **options).means()
         pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
@@ -341,7 +402,9 @@ def test_moments_of_two_engines_add_up_to_those_of_all_rows():
 
 @pytest.mark.parametrize("options", [{}, HEAVY, {"cluster": "talk"}])
 def test_failure_modes_are_those_of_pandas(native, options):
-    columns = many() | {"answer_relevancy": [None if i % 7 == 0 else i % 10 / 10 for i in range(3000)]}
+    columns = many() | {
+        "answer_relevancy": [None if i % 7 == 0 else i % 10 / 10 for i in range(3000)]
+    }
     frame, pandas = on(native, columns), on("pandas", columns)
     got = rn.failure_modes(frame)
     assert type(got) is type(frame)
@@ -355,7 +418,9 @@ def test_failure_modes_are_those_of_pandas(native, options):
 
 def test_modes_without_a_needed_metric_and_without_rows(engine):
     few = on(engine, {"faithfulness": [0.1, None], "doc_name": ["a", "b"]})
-    assert [row["failure_mode"] for row in rows_of(rn.failure_modes(few))] == ["not_enough_scores"] * 2
+    assert [row["failure_mode"] for row in rows_of(rn.failure_modes(few))] == [
+        "not_enough_scores"
+    ] * 2
     assert failure_summary(few)["n"].tolist() == [2, 0, 0, 0, 0, 0, 0]
     assert failure_summary(on(engine, empty()))["n"].sum() == 0
 
@@ -366,7 +431,9 @@ def test_histograms_are_counted_as_a_loop_counts_them(engine):
     got = histogram(on(engine, columns), bins=7)
     rows = plain_rows(columns)
     for metric, part in got.groupby("metric"):
-        values = [float(r[metric]) for r in rows if r[metric] is not None and r[metric] == r[metric]]
+        values = [
+            float(r[metric]) for r in rows if r[metric] is not None and r[metric] == r[metric]
+        ]
         ends = part["bin_low"].tolist()
         want = [0] * 7
         for x in values:
@@ -385,13 +452,22 @@ def test_outcomes_are_counted_where_the_rows_are(engine):
 
 
 def test_labelled_traces_are_of_the_callers_kind(engine):
-    columns = {"question": ["问", "y", "z"], "answer": ["Yes. citations: [a]", None, "not in context"]}
-    gold = pd.DataFrame({"question": ["问", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
+    columns = {
+        "question": ["问", "y", "z"],
+        "answer": ["Yes. citations: [a]", None, "not in context"],
+    }
+    gold = pd.DataFrame(
+        {"question": ["问", "y"], "answerable": [True, False], "gold_ids": [["a"], []]}
+    )
     frame = on(engine, columns)
     got = rn.label_traces(frame, gold=gold)
     assert type(got) is type(frame)
     rows = rows_of(got)
-    assert sorted((row["question"], row["label"]) for row in rows) == [("y", None), ("z", None), ("问", "OK")]
+    assert sorted((row["question"], row["label"]) for row in rows) == [
+        ("y", None),
+        ("z", None),
+        ("问", "OK"),
+    ]
     assert outcome_counts(got)["n"].sum() == 1
 
 
@@ -399,7 +475,10 @@ WRONG = {
     "out of range": ({"faithfulness": [0.5, 1.5]}, r"1\.5 lies outside 0\.\.1; declare its scale"),
     "infinite": ({"faithfulness": [0.5, math.inf]}, "inf lies outside"),
     "text": ({"faithfulness": ["0.5", None]}, "'0.5' is text"),
-    "not a status": ({"faithfulness": [0.5], "faithfulness__status": ["error"]}, "'error' is not a status"),
+    "not a status": (
+        {"faithfulness": [0.5], "faithfulness__status": ["error"]},
+        "'error' is not a status",
+    ),
     "failed number": (
         {"faithfulness": [None, 0.5], "faithfulness__status": ["failed", "failed"]},
         "0.5 has status 'failed'",
@@ -426,7 +505,9 @@ def test_what_is_wrong_is_refused_in_the_same_words(engine, case):
 def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
     frame = on(native, {"faithfulness": [0.5], "doc_name": ["a"]})
     for call in (rn.weighted_means, rn.weigh, rn.diagnose):
-        with pytest.raises(RagnbError, match=r"column='doc_nam' is not known; did you mean 'doc_name'"):
+        with pytest.raises(
+            RagnbError, match=r"column='doc_nam' is not known; did you mean 'doc_name'"
+        ):
             call(frame, doc="doc_nam")
         with pytest.raises(RagnbError, match="is not a data frame"):
             call([1.0])
@@ -494,12 +575,17 @@ def test_a_query_of_many_batches_gives_the_numbers_of_one(monkeypatch, native, r
     own = [*rn.METRICS, rn.Metric("latency", 0, math.inf, role="rate")]
     options = {"metrics": [m for m in own if not isinstance(m, str) or m in columns]}
     want = {call: call(on("pandas", columns), **options) for call in (rn.diagnose, failure_summary)}
-    means = {by: rn.weighted_means(on("pandas", columns), by=by, **options) for by in (None, "team", "doc_name")}
+    means = {
+        by: rn.weighted_means(on("pandas", columns), by=by, **options)
+        for by in (None, "team", "doc_name")
+    }
     bins = histogram(on("pandas", columns))
     monkeypatch.setattr("ragnb.weights.batches.ROWS", rows)
     frame = on(native, columns)
     for by, table in means.items():
-        pd.testing.assert_frame_equal(rn.weighted_means(frame, by=by, **options), table, rtol=1e-10, atol=1e-10)
+        pd.testing.assert_frame_equal(
+            rn.weighted_means(frame, by=by, **options), table, rtol=1e-10, atol=1e-10
+        )
     for call, table in want.items():
         pd.testing.assert_frame_equal(call(frame, **options), table, rtol=1e-10, atol=1e-10)
     pd.testing.assert_frame_equal(histogram(frame), bins)
@@ -515,23 +601,40 @@ TOOLS = {
     "llm_context_precision_with_reference": [0.5, 0.5, 0.25, 0.5],
     "文档": ["甲.pdf", "甲.pdf", "乙.pdf", "乙.pdf"],
 }
-COLUMNS = ["question", "answer", "ground_truth_answer", "faithfulness", "faithfulness__status", "context_recall",
-           "context_precision", "doc_name"]  # fmt: skip
+COLUMNS = [
+    "question",
+    "answer",
+    "ground_truth_answer",
+    "faithfulness",
+    "faithfulness__status",
+    "context_recall",
+    "context_precision",
+    "doc_name",
+]
 OURS = dict(zip(COLUMNS, TOOLS.values(), strict=True))
 
 
 def test_a_frame_with_tools_names_gives_what_the_same_frame_gives_under_ours(engine):
     theirs, ours = on(engine, TOOLS), on("pandas", OURS)
-    named = [(None, None), (["Faithfulness", "context_recall"], ["faithfulness", "context_recall"]),
-             ("上下文召回率", ["context_recall"])]  # fmt: skip
-    for average in (rn.weighted_means, lambda frame, **how: rn.moments(frame, **how).means(), histogram):
+    named = [
+        (None, None),
+        (["Faithfulness", "context_recall"], ["faithfulness", "context_recall"]),
+        ("上下文召回率", ["context_recall"]),
+    ]
+    for average in (
+        rn.weighted_means,
+        lambda frame, **how: rn.moments(frame, **how).means(),
+        histogram,
+    ):
         for theirs_, ours_ in named:
             got, want = average(theirs, metrics=theirs_), average(ours, metrics=ours_)
             pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
     assert rn.weighted_means(theirs)["n_clusters"].tolist() == [2] * 4
     found, want = (rn.diagnose(frame) for frame in (theirs, ours))
     for both in zip(want["worst"], found["worst"], strict=True):
-        first, second = ({(r["question"], r["answer"], r["ground_truth_answer"]) for r in rows} for rows in both)
+        first, second = (
+            {(r["question"], r["answer"], r["ground_truth_answer"]) for r in rows} for rows in both
+        )
         assert first == second
     assert failure_summary(theirs)["n"].tolist() == failure_summary(ours)["n"].tolist()
 
@@ -550,32 +653,53 @@ def test_rows_come_back_under_the_names_and_on_the_index_that_the_caller_gave(en
         if "weighted_score" in new:
             for name in new:
                 key = {row["user_input"]: row[name] for row in rows}
-                np.testing.assert_allclose([key[q] for q in TOOLS["user_input"]], want[name], rtol=1e-12)
-    labelled = rn.label_traces(theirs, gold=on(engine, {"问题": ["q1"], "可回答": [True], "gold_ids": [["x"]]}))
+                np.testing.assert_allclose(
+                    [key[q] for q in TOOLS["user_input"]], want[name], rtol=1e-12
+                )
+    labelled = rn.label_traces(
+        theirs, gold=on(engine, {"问题": ["q1"], "可回答": [True], "gold_ids": [["x"]]})
+    )
     assert list(rows_of(labelled)[0])[: len(TOOLS)] == list(TOOLS)
     assert {row["user_input"]: row["label"] for row in rows_of(labelled)}["q1"] == "ANS_NO_HIT"
-    assert rn.refusal_metrics(labelled, metrics="citation_hit_rate", doc="文档")["n"].tolist() == [1]
+    assert rn.refusal_metrics(labelled, metrics="citation_hit_rate", doc="文档")["n"].tolist() == [
+        1
+    ]
 
 
 def test_a_column_that_the_caller_names_and_one_under_our_name_stay_what_they_are(engine):
     columns = {name: cells for name, cells in TOOLS.items() if not name.startswith("Faithfulness")}
-    columns |= {"source": ["x", "y", "z", "w"], "groundedness": [0.1] * 4, "faithfulness": [0.5] * 4}
+    columns |= {
+        "source": ["x", "y", "z", "w"],
+        "groundedness": [0.1] * 4,
+        "faithfulness": [0.5] * 4,
+    }
     frame = on(engine, columns)
     found = rn.weighted_means(frame, doc="source", by="文档", metrics="faithfulness")
     assert found.columns[0] == "文档"
     assert found["value"].tolist() == [0.5] * 4
     assert found["n_clusters"].tolist() == [2] * 4
-    with pytest.raises(RagnbError, match="'文档' and 'source' both mean 'doc_name'; rename the intended"):
+    with pytest.raises(
+        RagnbError, match="'文档' and 'source' both mean 'doc_name'; rename the intended"
+    ):
         rn.weighted_means(frame)
 
 
 @pytest.mark.parametrize("name", ["model", "run", "app_name", "configuration", "store", "模型"])
-def test_the_one_column_that_tells_systems_apart_is_the_system_where_the_caller_asks_for_it(engine, name):
+def test_the_one_column_that_tells_systems_apart_is_the_system_where_the_caller_asks_for_it(
+    engine, name
+):
     cells = {"faithfulness": [0.1, 0.2, 0.3, 0.4], "doc_name": list("aabb")}
     want = rn.weighted_means(on(engine, {**cells, "system": list("xyxy")}), by="system")
-    pd.testing.assert_frame_equal(rn.weighted_means(on(engine, {**cells, name: list("xyxy")}), by="system"), want)
-    twice = on(engine, {**cells, name: list("xyxy"), "store" if name == "model" else "model": list("xyxy")})
-    for frame in (twice, on(engine, {**cells, "run": [1, 2, 1, 2]})):  # which of two, and a count of runs
+    pd.testing.assert_frame_equal(
+        rn.weighted_means(on(engine, {**cells, name: list("xyxy")}), by="system"), want
+    )
+    twice = on(
+        engine, {**cells, name: list("xyxy"), "store" if name == "model" else "model": list("xyxy")}
+    )
+    for frame in (
+        twice,
+        on(engine, {**cells, "run": [1, 2, 1, 2]}),
+    ):  # which of two, and a count of runs
         with pytest.raises(RagnbError, match="'system'"):
             rn.weighted_means(frame, by="system")
 
@@ -587,23 +711,33 @@ def test_document_weights_that_leave_nothing_are_refused_in_every_eager_engine(e
     with pytest.raises(RagnbError, match="doc_weights: all weights are 0"):
         rn.weigh(frame, doc_weights={"a": 0})
     left = on(engine, {"faithfulness": [0.5, 0.25], "doc_name": ["a", None]})
-    assert sorted(row["sample_weight"] for row in rows_of(rn.weigh(left, doc_weights={"a": 0}))) == [0, 1]
+    assert sorted(
+        row["sample_weight"] for row in rows_of(rn.weigh(left, doc_weights={"a": 0}))
+    ) == [0, 1]
 
 
 def test_metric_weights_take_the_header_of_the_frame(engine):
     cells = {"context_recall": [0.5, 0.4, 0.3], "doc_name": list("abb")}
     theirs, ours = ({**cells, name: [0.1, 0.2, 0.9]} for name in ("Groundedness", "faithfulness"))
-    for call in (rn.weighted_means, rn.diagnose, lambda frame, **how: rn.moments(frame).bootstrap(**how)):
+    for call in (
+        rn.weighted_means,
+        rn.diagnose,
+        lambda frame, **how: rn.moments(frame).bootstrap(**how),
+    ):
         found = call(on(engine, theirs), metric_weights={"Groundedness": 3})
         want = call(on(engine, ours), metric_weights={"faithfulness": 3})
         key = found.columns[0]
         pd.testing.assert_frame_equal(
-            found.sort_values(key, ignore_index=True), want.sort_values(key, ignore_index=True), check_dtype=False
+            found.sort_values(key, ignore_index=True),
+            want.sort_values(key, ignore_index=True),
+            check_dtype=False,
         )
     with pytest.raises(RagnbError, match="the name appears twice"):
         rn.weighted_means(on(engine, theirs), metric_weights={"Groundedness": 3, "faithfulness": 3})
     own = [rn.Metric("Groundedness", 0, 10)]
-    mine = rn.weighted_means(on(engine, theirs), metrics=own, metric_weights={"Groundedness": 3}, rescale=True)
+    mine = rn.weighted_means(
+        on(engine, theirs), metrics=own, metric_weights={"Groundedness": 3}, rescale=True
+    )
     assert mine["metric"].tolist()[-2:] == ["Groundedness", "weighted_score"]
 
 
@@ -611,12 +745,19 @@ def test_a_frame_without_a_known_metric_is_refused_with_a_line_that_works(engine
     columns = {"user_input": ["a", "b"], "latency": [0.2, 0.3], "gpt_groundedness": [2.0, 5.0]}
     frame = on(engine, columns)
     calls = [
-        rn.weighted_means, rn.moments, rn.weigh, rn.weighted_score, rn.diagnose, rn.failure_modes, failure_summary,
+        rn.weighted_means,
+        rn.moments,
+        rn.weigh,
+        rn.weighted_score,
+        rn.diagnose,
+        rn.failure_modes,
+        failure_summary,
         histogram,
-    ]  # fmt: skip
+    ]
     for call in calls:
         with pytest.raises(
-            RagnbError, match=r"numeric: gpt_groundedness, latency\).*rn\.Metric\('gpt_groundedness', "
+            RagnbError,
+            match=r"numeric: gpt_groundedness, latency\).*rn\.Metric\('gpt_groundedness', ",
         ):
             call(frame)
     if engine in LAZY:
@@ -630,10 +771,15 @@ def test_a_frame_without_a_known_metric_is_refused_with_a_line_that_works(engine
 
 
 def test_named_levels_of_an_index_are_columns_and_stay_an_index():
-    plain = pd.DataFrame({"Faithfulness": [0.1, 0.9, 0.3, 0.5], "document": list("aabb"), "id": list("wxyz")})
+    plain = pd.DataFrame(
+        {"Faithfulness": [0.1, 0.9, 0.3, 0.5], "document": list("aabb"), "id": list("wxyz")}
+    )
     for levels in (["document"], ["document", "id"]):
         frame = plain.set_index(levels)
-        for call in (rn.weighted_means, lambda frame: rn.read_scores(frame)[["faithfulness", "doc_name"]]):
+        for call in (
+            rn.weighted_means,
+            lambda frame: rn.read_scores(frame)[["faithfulness", "doc_name"]],
+        ):
             pd.testing.assert_frame_equal(call(frame), call(plain))
         weighed = rn.weigh(frame, doc_weights={"a": 3.0})
         assert weighed.index.equals(frame.index)
@@ -650,23 +796,56 @@ def test_named_levels_of_an_index_are_columns_and_stay_an_index():
 
 @pytest.mark.parametrize(
     ("frame", "words"),
-    [(pd.DataFrame([[0.5]], columns=pd.MultiIndex.from_tuples([("m", "recall")])), "2 levels.*get_level_values"),
-     (pd.DataFrame([[0.5, 1]], columns=["faithfulness"] * 2), "'faithfulness' appears twice"),
-     (pa.table([pa.array([0.5])] * 2, names=["faithfulness"] * 2), "'faithfulness' appears twice"),
-     (pd.DataFrame({"faithfulness": pd.to_timedelta([0], unit="s")}), "timedelta64.* not a score"),
-     (pd.DataFrame({"faithfulness": [pd.Timedelta(0), None]}, dtype=object), "Timedelta.* not a score"),
-     (pd.DataFrame({"faithfulness": pd.to_datetime(["2026-01-01"])}), "datetime64.* not a score"),
-     (pd.DataFrame({"faithfulness": [0.5 + 0j]}), "complex128.* not a score"),
-     (pd.DataFrame({"faithfulness": [None, 0.5j]}, dtype=object), "row 1: 0.5j is of type complex"),
-     (pd.DataFrame({"faithfulness": [0.5, [0.5]]}, index=["a", "b"]), r"row 'b': \[0.5\] is of type list"),
-     (pd.DataFrame({"faithfulness": [{"score": 0.5}]}), "of type dict"),
-     (pl.DataFrame({"faithfulness": [[0.5]]}), r"\[0.5\] is of type list"),
-     (pl.LazyFrame({"faithfulness": [[0.5]]}), "of type list|holds what is no score"),
-     (pl.DataFrame({"faithfulness": [dt.timedelta(0)]}), "of type timedelta"),
-     (pd.DataFrame({"Faithfulness": [0.5], "groundedness": [0.5]}), "'Faithfulness' and 'groundedness' both")],
-)  # fmt: skip
+    [
+        (
+            pd.DataFrame([[0.5]], columns=pd.MultiIndex.from_tuples([("m", "recall")])),
+            "2 levels.*get_level_values",
+        ),
+        (pd.DataFrame([[0.5, 1]], columns=["faithfulness"] * 2), "'faithfulness' appears twice"),
+        (
+            pa.table([pa.array([0.5])] * 2, names=["faithfulness"] * 2),
+            "'faithfulness' appears twice",
+        ),
+        (
+            pd.DataFrame({"faithfulness": pd.to_timedelta([0], unit="s")}),
+            "timedelta64.* not a score",
+        ),
+        (
+            pd.DataFrame({"faithfulness": [pd.Timedelta(0), None]}, dtype=object),
+            "Timedelta.* not a score",
+        ),
+        (
+            pd.DataFrame({"faithfulness": pd.to_datetime(["2026-01-01"])}),
+            "datetime64.* not a score",
+        ),
+        (pd.DataFrame({"faithfulness": [0.5 + 0j]}), "complex128.* not a score"),
+        (
+            pd.DataFrame({"faithfulness": [None, 0.5j]}, dtype=object),
+            "row 1: 0.5j is of type complex",
+        ),
+        (
+            pd.DataFrame({"faithfulness": [0.5, [0.5]]}, index=["a", "b"]),
+            r"row 'b': \[0.5\] is of type list",
+        ),
+        (pd.DataFrame({"faithfulness": [{"score": 0.5}]}), "of type dict"),
+        (pl.DataFrame({"faithfulness": [[0.5]]}), r"\[0.5\] is of type list"),
+        (pl.LazyFrame({"faithfulness": [[0.5]]}), "of type list|holds what is no score"),
+        (pl.DataFrame({"faithfulness": [dt.timedelta(0)]}), "of type timedelta"),
+        (
+            pd.DataFrame({"Faithfulness": [0.5], "groundedness": [0.5]}),
+            "'Faithfulness' and 'groundedness' both",
+        ),
+    ],
+)
 def test_what_is_no_column_of_scores_is_refused_in_words(frame, words):
-    for call in (rn.weighted_means, rn.moments, rn.weighted_score, rn.weigh, rn.diagnose, rn.failure_modes):
+    for call in (
+        rn.weighted_means,
+        rn.moments,
+        rn.weighted_score,
+        rn.weigh,
+        rn.diagnose,
+        rn.failure_modes,
+    ):
         with pytest.raises((RagnbError, nw.exceptions.NarwhalsError), match=words):
             nw.from_native(call(frame)).collect()  # a query is refused when it runs
 
@@ -675,21 +854,38 @@ def test_what_is_no_column_of_scores_is_refused_in_words(frame, words):
     "thing", ["scores.csv", Path("s.csv"), None, [{"faithfulness": 1}], {"faithfulness": [1]}, 5]
 )
 def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
-    for call in (rn.weighted_means, rn.moments, rn.weighted_score, rn.weigh, rn.diagnose, rn.failure_modes):
-        with pytest.raises(RagnbError, match=r"is not a data frame; .*(rn\.read_scores|pd\.DataFrame)"):
+    for call in (
+        rn.weighted_means,
+        rn.moments,
+        rn.weighted_score,
+        rn.weigh,
+        rn.diagnose,
+        rn.failure_modes,
+    ):
+        with pytest.raises(
+            RagnbError, match=r"is not a data frame; .*(rn\.read_scores|pd\.DataFrame)"
+        ):
             call(thing)
     for call in (rn.label_traces, rn.refusal_metrics):
-        with pytest.raises(RagnbError, match=r"is not a data frame; .*(rn\.read_traces|pd\.DataFrame)"):
+        with pytest.raises(
+            RagnbError, match=r"is not a data frame; .*(rn\.read_traces|pd\.DataFrame)"
+        ):
             call(thing)
-    with pytest.raises(RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"):
+    with pytest.raises(
+        RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"
+    ):
         rn.check_gates(thing)
-    with pytest.raises(RagnbError, match=r"neither a frame of cases nor a list of EvalCase; rn\.read_cases\("):
+    with pytest.raises(
+        RagnbError, match=r"neither a frame of cases nor a list of EvalCase; rn\.read_cases\("
+    ):
         rn.applicable_metrics(thing)
 
 
 def test_scores_in_the_place_of_means_are_refused_with_the_call_that_averages_them():
     scores = pd.DataFrame({"compliance": [1.0] * 200, "value": 1.0})
-    with pytest.raises(RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"):
+    with pytest.raises(
+        RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"
+    ):
         rn.check_gates(scores)
     assert rn.check_gates(rn.weighted_means(scores))["outcome"].tolist()[-1] == "pass"
 
@@ -698,6 +894,8 @@ def test_cases_of_any_engine_say_which_metrics_apply(engine):
     cases = on(engine, {"question": ["q"], "answer": ["a"]})
     table = rn.applicable_metrics(cases)
     assert table.loc[table["applies"], "metric"].tolist() == ["answer_relevancy"]
+
+
 def test_a_score_a_hair_beyond_an_end_is_that_end_on_every_engine_and_said_so(engine):
     columns = {
         "faithfulness": [0.5, 1 + 9e-7, -9e-7, None],
@@ -707,7 +905,10 @@ def test_a_score_a_hair_beyond_an_end_is_that_end_on_every_engine_and_said_so(en
     frame = on(engine, columns)
     with pytest.warns(RagnbWarning, match="within 1e-06 of an end") as told:
         means = rn.weighted_means(frame).set_index("metric")["value"]
-    assert {str(warning.message).split("'")[1] for warning in told} == {"faithfulness", "semantic_similarity"}
+    assert {str(warning.message).split("'")[1] for warning in told} == {
+        "faithfulness",
+        "semantic_similarity",
+    }
     assert means["faithfulness"] == pytest.approx(0.5, abs=1e-12)
     assert means["semantic_similarity"] == pytest.approx(0.0625, abs=1e-12)
     assert means["weighted_score"] == pytest.approx((0.75 + 0.375 - 0.5 + 0.5) / 4, abs=1e-12)

@@ -29,18 +29,30 @@ def test_a_translation_holds_every_value_once_and_no_english_sentence(english):
 
 
 MESSAGES = [
-    (str(unknown("metric", "faithfullness", ["faithfulness", "b"])),
-     "metric='faithfullness' 无法识别；是否想写 'faithfulness'？（现有：faithfulness, b）"),
-    (f"{place('s.yaml', 3, 'level')}is required", "s.yaml，第 3 行，键 'level'：必须填写，但没有给出"),
-    (f"{place('a.csv', 2)}column 'x': found 'y', expected a number or an empty cell",
-     "a.csv，第 2 行：列 'x'：读到 'y'，应为数字或空单元格"),
-    (f"where.lang: no such column; {did_you_mean('lang', [])}", "where.lang：没有这一列；（现有：无）"),
+    (
+        str(unknown("metric", "faithfullness", ["faithfulness", "b"])),
+        "metric='faithfullness' 无法识别；是否想写 'faithfulness'？（现有：faithfulness, b）",
+    ),
+    (
+        f"{place('s.yaml', 3, 'level')}is required",
+        "s.yaml，第 3 行，键 'level'：必须填写，但没有给出",
+    ),
+    (
+        f"{place('a.csv', 2)}column 'x': found 'y', expected a number or an empty cell",
+        "a.csv，第 2 行：列 'x'：读到 'y'，应为数字或空单元格",
+    ),
+    (
+        f"where.lang: no such column; {did_you_mean('lang', [])}",
+        "where.lang：没有这一列；（现有：无）",
+    ),
     (f"the items lack {listing('abc', most=2)}", "样本缺少 a, b 等，另有 1 个"),
-    ("a.yaml: its cases have no scores yet; run ragnb evaluate a.yaml or ragnb judge a.yaml first. ",
-     "a.yaml：用例还没有得分；请先运行 ragnb evaluate a.yaml 或 ragnb judge a.yaml。"),
+    (
+        "a.yaml: its cases have no scores yet; run ragnb evaluate a.yaml or ragnb judge a.yaml first. ",
+        "a.yaml：用例还没有得分；请先运行 ragnb evaluate a.yaml 或 ragnb judge a.yaml。",
+    ),
     ("3 of 40 cells are saved in the store in memory", "40 个单元格中有 3 个已保存在 内存中的存储"),
     ("mine: of no template", "mine: of no template"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("english", "chinese"), MESSAGES)
@@ -72,14 +84,29 @@ COMMANDS = [
     (["check", "zh.yaml"], "level"),
     (["report", "zh.yaml"], "必须小于 1"),
     (["check", "--lang", "zh", "--levle", "2"], "没有这个选项"),
-    (["check", "own.csv", "--lang", "zh", "-p", "metric_weigths={a: 1}"], "是否想写 'metric_weights'"),
+    (
+        ["check", "own.csv", "--lang", "zh", "-p", "metric_weigths={a: 1}"],
+        "是否想写 'metric_weights'",
+    ),
     (["judge", "cases.yaml", "--lang", "zh"], "没有指定评判模型"),
-    (["calibrate", "--lang", "zh", "ratings.csv", "--missing", "outside"], "--missing outside 需要知道量程"),
+    (
+        ["calibrate", "--lang", "zh", "ratings.csv", "--missing", "outside"],
+        "--missing outside 需要知道量程",
+    ),
     (["runs", "none.sqlite", "--lang", "zh"], "没有这个存储文件"),
-    (["check", "two.csv", "--lang", "zh"], "列 'faithfulness' 和 'groundedness' 都表示 'faithfulness'；有的记录"),
-    (["check", "gbk.csv", "--lang", "zh"], "可能是 GBK：请用 -p encoding=gb18030 (YAML: encoding: gb18030)"),
+    (
+        ["check", "two.csv", "--lang", "zh"],
+        "列 'faithfulness' 和 'groundedness' 都表示 'faithfulness'；有的记录",
+    ),
+    (
+        ["check", "gbk.csv", "--lang", "zh"],
+        "可能是 GBK：请用 -p encoding=gb18030 (YAML: encoding: gb18030)",
+    ),
     (["check", "latin.csv", "--lang", "zh"], "例如 -p encoding=cp1252"),
-    (["check", "cut.json", "--lang", "zh"], "如果文件不完整，请重新写出；如果每行一条记录，请以 .jsonl 命名\n"),
+    (
+        ["check", "cut.json", "--lang", "zh"],
+        "如果文件不完整，请重新写出；如果每行一条记录，请以 .jsonl 命名\n",
+    ),
 ]
 
 
@@ -116,7 +143,14 @@ def test_a_note_says_in_chinese_what_readers_leave_unclear(run, tmp_path):
 def test_notes_of_a_chinese_command_are_chinese(run, tmp_path):
     rows = "".join(f"{n},{n % 5 + 1},0,c{n % 9}\n" for n in range(40))
     (tmp_path / "judged.csv").write_text("item_id,accuracy,clarity,cluster\n" + rows)
-    words = ["calibrate", "--sample", "60", tmp_path / "judged.csv", "--out", tmp_path / "labels.csv"]
+    words = [
+        "calibrate",
+        "--sample",
+        "60",
+        tmp_path / "judged.csv",
+        "--out",
+        tmp_path / "labels.csv",
+    ]
     err = run(*words, "--dimension", "accuracy", "--lang", "zh")[2]
     assert err == "ragnb: 提示: n=60，但只有 40 个评判过的回答；将全部抽取\n"
 

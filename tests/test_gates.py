@@ -26,11 +26,15 @@ from ragnb.weights import weighted_means
 
 
 def row(value, low, high, n=100, metric="compliance"):
-    return pd.DataFrame({"metric": [metric], "value": [value], "low": [low], "high": [high], "n": [n]})
+    return pd.DataFrame(
+        {"metric": [metric], "value": [value], "low": [low], "high": [high], "n": [n]}
+    )
 
 
 def decide(value, low, high, op=">=", at=0.8, **options):
-    return check_gates(row(value, low, high), gates=[Gate("G", "compliance", op, at)], **options).iloc[0]
+    return check_gates(
+        row(value, low, high), gates=[Gate("G", "compliance", op, at)], **options
+    ).iloc[0]
 
 
 def wilson(p, k):
@@ -49,22 +53,27 @@ def junit(gates):
 # Outcomes
 
 
-@pytest.mark.parametrize(("value", "low", "high", "op", "outcome", "blocks"), [
-    (0.9, 0.85, 0.95, ">=", "pass", False),
-    (0.9, 0.80, 0.95, ">=", "pass", False),
-    (0.9, 0.75, 0.95, ">=", "undecided", False),
-    (0.7, 0.60, 0.85, ">=", "undecided", True),
-    (0.7, 0.60, 0.80, ">=", "undecided", True),
-    (0.7, 0.60, 0.75, ">=", "fail", True),
-    (0.7, 0.60, 0.75, "<=", "pass", False),
-    (0.7, 0.60, 0.80, "<=", "pass", False),
-    (0.9, 0.75, 0.95, "<=", "undecided", True),
-    (0.9, 0.85, 0.95, "<=", "fail", True),
-    (0.9, math.nan, math.nan, ">=", "undecided", False),
-    (0.7, math.nan, math.nan, ">=", "undecided", True),
-    (math.nan, math.nan, math.nan, ">=", "no_data", True),
-])
-def test_outcome_reads_the_interval_and_blocks_reads_the_value(value, low, high, op, outcome, blocks):
+@pytest.mark.parametrize(
+    ("value", "low", "high", "op", "outcome", "blocks"),
+    [
+        (0.9, 0.85, 0.95, ">=", "pass", False),
+        (0.9, 0.80, 0.95, ">=", "pass", False),
+        (0.9, 0.75, 0.95, ">=", "undecided", False),
+        (0.7, 0.60, 0.85, ">=", "undecided", True),
+        (0.7, 0.60, 0.80, ">=", "undecided", True),
+        (0.7, 0.60, 0.75, ">=", "fail", True),
+        (0.7, 0.60, 0.75, "<=", "pass", False),
+        (0.7, 0.60, 0.80, "<=", "pass", False),
+        (0.9, 0.75, 0.95, "<=", "undecided", True),
+        (0.9, 0.85, 0.95, "<=", "fail", True),
+        (0.9, math.nan, math.nan, ">=", "undecided", False),
+        (0.7, math.nan, math.nan, ">=", "undecided", True),
+        (math.nan, math.nan, math.nan, ">=", "no_data", True),
+    ],
+)
+def test_outcome_reads_the_interval_and_blocks_reads_the_value(
+    value, low, high, op, outcome, blocks
+):
     found = decide(value, low, high, op)
     assert (found["outcome"], found["blocks"]) == (outcome, blocks)
 
@@ -86,10 +95,16 @@ def test_nothing_to_measure_blocks_or_is_skipped_as_told():
         check_gates(means, gates=gate, no_data="pass")
 
 
-@given(st.lists(st.booleans(), min_size=2, max_size=60), st.floats(0.05, 0.95), st.sampled_from([">=", "<="]))
+@given(
+    st.lists(st.booleans(), min_size=2, max_size=60),
+    st.floats(0.05, 0.95),
+    st.sampled_from([">=", "<="]),
+)
 def test_pass_and_fail_never_contradict_blocks(flags, at, op):
     means = weighted_means(pd.DataFrame({"faithfulness": np.array(flags, dtype=float)}))
-    found = check_gates(means, gates=[Gate("G", "faithfulness", op, at), Gate("T", "weighted_score", op, at)])
+    found = check_gates(
+        means, gates=[Gate("G", "faithfulness", op, at), Gate("T", "weighted_score", op, at)]
+    )
     for gate in found.itertuples():
         assert gate.blocks == (gate.value < at - 1e-9 if op == ">=" else gate.value > at + 1e-9)
         assert gate.outcome != "pass" or not gate.blocks
@@ -118,7 +133,9 @@ def designed(value, n, metric="compliance", *, se=None, width=1, span=(0, 1)):
 def decided_share(p, at, half, sd, df):
     """How often a mean that wanders by sd from p lies beyond at by half its interval, to either side."""
     ways = (p - at, at - p)
-    return sum(scipy.stats.t.cdf((way - half) / sd, df) if sd else float(way > half) for way in ways)
+    return sum(
+        scipy.stats.t.cdf((way - half) / sd, df) if sd else float(way > half) for way in ways
+    )
 
 
 def first_that_decides(p, at, n, size, df, level=0.95, *, se=None):
@@ -127,7 +144,10 @@ def first_that_decides(p, at, n, size, df, level=0.95, *, se=None):
     for k in range(1, 30 * n + 1):
         r = (n + k) / n
         error = se if size is None else math.sqrt(at * (1 - at) / size)
-        half, sd = scipy.stats.t.ppf(0.5 + level / 2, df * r) * error / math.sqrt(r), se * math.sqrt(k / (n + k))
+        half, sd = (
+            scipy.stats.t.ppf(0.5 + level / 2, df * r) * error / math.sqrt(r),
+            se * math.sqrt(k / (n + k)),
+        )
         if decided_share(p, at, half, sd, df) >= 0.8:
             return k
     return None
@@ -150,12 +170,20 @@ def test_a_value_near_the_threshold_is_too_close_for_more_questions():
     assert "More questions needed: too close to the limit" in junit(near)
 
 
-@pytest.mark.parametrize("means", [
-    row(0.8, 0.7, 0.9), row(0.9, math.nan, math.nan), row(math.nan, math.nan, math.nan),
-    designed(0.8 + 2e-9, 10**4),
-], ids=["the value is the bar", "no interval", "no value", "a bar that no size reaches"])  # fmt: skip
+@pytest.mark.parametrize(
+    "means",
+    [
+        row(0.8, 0.7, 0.9),
+        row(0.9, math.nan, math.nan),
+        row(math.nan, math.nan, math.nan),
+        designed(0.8 + 2e-9, 10**4),
+    ],
+    ids=["the value is the bar", "no interval", "no value", "a bar that no size reaches"],
+)
 def test_more_needed_is_missing_where_it_is_no_advice(means):
-    assert pd.isna(check_gates(means, gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"])
+    assert pd.isna(
+        check_gates(means, gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
+    )
 
 
 def test_more_needed_rescales_a_ten_point_scale():
@@ -176,7 +204,11 @@ def test_more_needed_is_missing_where_the_means_do_not_tell_the_design_of_their_
     means = designed(0.85, 20)
     gates = [Gate("G", "compliance", ">=", 0.7)]
     assert check_gates(means, gates=gates).loc[0, "more_needed"] > 0
-    for other in (means.drop(columns="se"), means.assign(df=math.nan), means.assign(low=0.66, high=0.95)):
+    for other in (
+        means.drop(columns="se"),
+        means.assign(df=math.nan),
+        means.assign(low=0.66, high=0.95),
+    ):
         assert check_gates(other, gates=gates).loc[0, "outcome"] == "undecided"
         assert pd.isna(check_gates(other, gates=gates).loc[0, "more_needed"])
 
@@ -229,16 +261,27 @@ def test_more_needed_goes_by_the_estimators_own_interval(rows, at, op, level):
 def test_groups_and_means_that_were_stored_are_planned_with_what_they_tell(tmp_path):
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"over_refusal": rng.integers(0, 2, 80).astype(float)})
-    frame = frame.assign(doc_name=rng.integers(0, 7, 80).astype(str), lang=rng.choice(["en", "zh"], 80))
+    frame = frame.assign(
+        doc_name=rng.integers(0, 7, 80).astype(str), lang=rng.choice(["en", "zh"], 80)
+    )
     gate = [Gate("G", "over_refusal", "<=", 0.6)]
-    alone = check_gates(weighted_means(frame[frame["lang"] == "zh"]), gates=gate).loc[0, "more_needed"]
+    alone = check_gates(weighted_means(frame[frame["lang"] == "zh"]), gates=gate).loc[
+        0, "more_needed"
+    ]
     assert alone > 0
     for means in (weighted_means(frame, by="lang"), refusal_metrics(frame, by="lang")):
         assert check_gates(means[means["lang"] == "zh"], gates=gate).loc[0, "more_needed"] == alone
     means = weighted_means(frame[frame["lang"] == "zh"])
     means.to_csv(tmp_path / "means.csv")
-    assert check_gates(pd.read_csv(tmp_path / "means.csv"), gates=gate).loc[0, "more_needed"] == alone
-    sorted_ = weighted_means(frame, by="lang").query("lang == 'zh'").sort_values("n").reset_index(drop=True)
+    assert (
+        check_gates(pd.read_csv(tmp_path / "means.csv"), gates=gate).loc[0, "more_needed"] == alone
+    )
+    sorted_ = (
+        weighted_means(frame, by="lang")
+        .query("lang == 'zh'")
+        .sort_values("n")
+        .reset_index(drop=True)
+    )
     assert check_gates(sorted_, gates=gate).loc[0, "more_needed"] == alone
 
 
@@ -267,10 +310,17 @@ def test_a_flip_is_missing_where_another_policy_decides_or_nothing_tells_the_noi
     assert math.isnan(check_gates(means.drop(columns="se"), gates=gate).loc[0, "p_flip"])
 
 
-@pytest.mark.parametrize(("policy", "value", "blocks"), [
-    ("value", 0.84, False), ("value", 0.76, True), ("block", 0.84, True), ("block", 0.76, True),
-    ("pass", 0.84, False), ("pass", 0.76, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "value", "blocks"),
+    [
+        ("value", 0.84, False),
+        ("value", 0.76, True),
+        ("block", 0.84, True),
+        ("block", 0.76, True),
+        ("pass", 0.84, False),
+        ("pass", 0.76, False),
+    ],
+)
 def test_an_inconclusive_gate_blocks_by_its_policy(policy, value, blocks):
     gate = Gate("G", "compliance", ">=", 0.8, undecided=policy)
     found = check_gates(designed(value, 84), gates=[gate])
@@ -280,7 +330,9 @@ def test_an_inconclusive_gate_blocks_by_its_policy(policy, value, blocks):
     for clear, word in ((0.99, "pass"), (0.5, "fail")):
         row = check_gates(designed(clear, 84), gates=[gate]).iloc[0]
         assert (row["outcome"], row["blocks"]) == (word, word == "fail")
-    assert not check_gates(designed(0.76, 84), gates=[replace(gate, advisory=True)]).loc[0, "blocks"]
+    assert not check_gates(designed(0.76, 84), gates=[replace(gate, advisory=True)]).loc[
+        0, "blocks"
+    ]
 
 
 def documents(n=20, m=30, scores=0.95, seed=0):
@@ -301,19 +353,26 @@ def test_the_second_low_end_is_what_documents_that_fail_unseen_leave():
     assert scaled["low_if"] == pytest.approx(1 + 9 * row["low_if"])
 
 
-@pytest.mark.parametrize("frame", [
-    documents(n=60),  # so many documents that few could have failed unseen
-    documents(m=2),  # so few questions each that a document is hardly one
-    documents().assign(faithfulness=lambda x: x["faithfulness"] * (x["doc_name"] != "d3")),  # one did fail
-    documents().drop(columns="doc_name"),
-])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        documents(n=60),  # so many documents that few could have failed unseen
+        documents(m=2),  # so few questions each that a document is hardly one
+        documents().assign(
+            faithfulness=lambda x: x["faithfulness"] * (x["doc_name"] != "d3")
+        ),  # one did fail
+        documents().drop(columns="doc_name"),
+    ],
+)
 def test_there_is_no_second_low_end_where_it_says_nothing(frame):
     assert weighted_means(frame)[["low_if", "share_unseen"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(("worst", "failed"), [(0.51, False), (0.49, True)])
 def test_a_document_below_half_of_the_mean_has_failed(worst, failed):
-    rest = (1 - worst / 20) * 20 / 19  # so that the mean of all is that of the others but for a factor
+    rest = (
+        (1 - worst / 20) * 20 / 19
+    )  # so that the mean of all is that of the others but for a factor
     scores = [0.8 * (worst if name == "d3" else rest) for name in documents()["doc_name"]]
     row = weighted_means(documents().assign(faithfulness=scores)).iloc[0]
     assert row["value"] == pytest.approx(0.8)
@@ -323,8 +382,15 @@ def test_a_document_below_half_of_the_mean_has_failed(worst, failed):
 def test_documents_that_may_fail_count_only_where_they_are_told_to():
     means = weighted_means(documents())
     low, low_if = means.loc[0, ["low", "low_if"]]
-    gates = [Gate(name, "faithfulness", ">=", at) for name, at in
-             (("under", low_if - 1e-6), ("at", low_if), ("over", low_if + 1e-6), ("low", low))]  # fmt: skip
+    gates = [
+        Gate(name, "faithfulness", ">=", at)
+        for name, at in (
+            ("under", low_if - 1e-6),
+            ("at", low_if),
+            ("over", low_if + 1e-6),
+            ("low", low),
+        )
+    ]
     assert check_gates(means, gates=gates)["outcome"].tolist() == ["pass"] * 4
     strict = check_gates(means, gates=gates, documents_may_fail=True)
     assert strict["outcome"].tolist() == ["pass", "pass", "undecided", "undecided"]
@@ -332,13 +398,17 @@ def test_documents_that_may_fail_count_only_where_they_are_told_to():
     assert not strict["blocks"].any()
     notes = rn.assess(documents(), gates=gates).notes
     assert notes.loc[notes["code"] == "documents_may_fail", "about"].tolist() == ["over", "low"]
-    wrong_way = check_gates(means, gates=[Gate("G", "faithfulness", "<=", 0.99)], documents_may_fail=True)
+    wrong_way = check_gates(
+        means, gates=[Gate("G", "faithfulness", "<=", 0.99)], documents_may_fail=True
+    )
     assert wrong_way.loc[0, "outcome"] == "pass"
 
 
 def test_a_policy_and_documents_that_may_fail_are_settings_of_a_scenario():
     at = weighted_means(documents()).loc[0, "low"]
-    shared = {"gates": [{"name": "F", "metric": "faithfulness", "op": ">=", "threshold": float(at)}]}
+    shared = {
+        "gates": [{"name": "F", "metric": "faithfulness", "op": ">=", "threshold": float(at)}]
+    }
     assert not rn.assess(documents(), **shared).blocked
     strict = rn.assess(documents(), **shared, documents_may_fail=True, undecided="block")
     assert strict.blocked
@@ -385,10 +455,14 @@ def test_groups_are_refused_and_an_unknown_metric_is_named():
 
 
 def several():
-    means = pd.concat([
-        row(0.9, 0.85, 0.95, metric="answer_precision"), designed(0.1, 30, "under_refusal"),
-        row(0.2, 0.1, 0.3, metric="over_refusal"), row(0.8, math.nan, math.nan, metric="citation_hit_rate"),
-    ])  # fmt: skip
+    means = pd.concat(
+        [
+            row(0.9, 0.85, 0.95, metric="answer_precision"),
+            designed(0.1, 30, "under_refusal"),
+            row(0.2, 0.1, 0.3, metric="over_refusal"),
+            row(0.8, math.nan, math.nan, metric="citation_hit_rate"),
+        ]
+    )
     return check_gates(means, gates=DEFAULT_GATES, no_data="skip")
 
 
@@ -399,8 +473,12 @@ def test_json_is_plain_and_the_same_every_time():
     assert body["blocked"] is True
     rows = {gate["gate"]: gate for gate in body["gates"]}
     assert [rows[g]["outcome"] for g in ("G1", "G2", "G3", "G4", "G5")] == [
-        "pass", "undecided", "undecided", "undecided", "no_data",
-    ]  # fmt: skip
+        "pass",
+        "undecided",
+        "undecided",
+        "undecided",
+        "no_data",
+    ]
     assert rows["G4"]["low"] is None
     assert rows["G5"]["value"] is None
     assert rows["G1"]["more_needed"] == 0
@@ -422,10 +500,19 @@ def test_json_numbers_have_twelve_digits():
 def test_junit_counts_failures_and_skips():
     suite = ET.fromstring(junit(several()).encode("utf-8"))
     assert {k: suite.get(k) for k in ("tests", "failures", "skipped", "errors")} == {
-        "tests": "5", "failures": "1", "skipped": "3", "errors": "0",
-    }  # fmt: skip
+        "tests": "5",
+        "failures": "1",
+        "skipped": "3",
+        "errors": "0",
+    }
     cases = suite.findall("testcase")
-    assert [case.find("failure") is not None for case in cases] == [False, True, False, False, False]
+    assert [case.find("failure") is not None for case in cases] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert cases[1].find("failure").get("type") == "undecided"
     for kind in ("failure", "skipped"):
         told = [case.find(kind) for case in cases if case.find(kind) is not None]
@@ -436,7 +523,9 @@ def test_junit_counts_failures_and_skips():
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_junit_holds_any_name(name, suite_name):
     found = check_gates(row(0.1, 0.0, 0.2), gates=[Gate(name, "compliance", ">=", 0.9)])
-    text = replace(LOG, scenario=LOG.scenario.model_copy(update={"name": suite_name}), gates=found).to_junit()
+    text = replace(
+        LOG, scenario=LOG.scenario.model_copy(update={"name": suite_name}), gates=found
+    ).to_junit()
     case = ET.fromstring(text.encode("utf-8")).find("testcase")
     assert case.get("name").endswith(": compliance >= 0.9")
 
@@ -463,20 +552,33 @@ def test_a_brace_in_a_gates_name_stays_a_brace():
 
 @pytest.mark.parametrize(
     "gates",
-    [{"faithfulness": 0.7}, ["faithfulness >= 0.7"], [("faithfulness", ">=", 0.7)], None, 3, "x >= 0.7"],
+    [
+        {"faithfulness": 0.7},
+        ["faithfulness >= 0.7"],
+        [("faithfulness", ">=", 0.7)],
+        None,
+        3,
+        "x >= 0.7",
+    ],
 )
 def test_what_is_no_gate_is_refused_with_how_to_write_one(gates):
-    with pytest.raises(RagnbError, match=r"is no gate; write gates=\[rn\.Gate\('G', 'faithfulness', '>='"):
+    with pytest.raises(
+        RagnbError, match=r"is no gate; write gates=\[rn\.Gate\('G', 'faithfulness', '>='"
+    ):
         check_gates(row(0.5, 0.4, 0.6), gates=gates)
 
 
 def test_a_frame_without_columns_holds_no_means():
-    with pytest.raises(RagnbError, match=r"gates compare means, not scores: need the columns metric, value"):
+    with pytest.raises(
+        RagnbError, match=r"gates compare means, not scores: need the columns metric, value"
+    ):
         check_gates(pd.DataFrame())
 
 
 def test_a_gate_may_call_a_metric_as_a_tool_does():
-    found = check_gates(row(0.9, 0.8, 0.95, metric="faithfulness"), gates=[Gate("G", "Groundedness", ">=", 0.7)])
+    found = check_gates(
+        row(0.9, 0.8, 0.95, metric="faithfulness"), gates=[Gate("G", "Groundedness", ">=", 0.7)]
+    )
     assert found[["metric", "outcome"]].values.tolist() == [["faithfulness", "pass"]]
 
 
@@ -485,18 +587,28 @@ def test_a_gate_may_call_a_metric_as_a_tool_does():
 
 def compared(low, high, better="higher", value=None):
     value = (low + high) / 2 if value is None else value
-    row = {"candidate": "new", "metric": "recall", "value": value, "low": low, "high": high, "n_common": 90}
+    row = {
+        "candidate": "new",
+        "metric": "recall",
+        "value": value,
+        "low": low,
+        "high": high,
+        "n_common": 90,
+    }
     return pd.DataFrame([row | {"better": better, "range_low": 0.0, "range_high": 1.0}])
 
 
-@pytest.mark.parametrize(("low", "high", "better", "outcome", "blocks"), [
-    (-0.02, 0.03, "higher", "pass", False),
-    (-0.0200001, 0.03, "higher", "undecided", False),
-    (-0.05, -0.0200001, "higher", "fail", True),
-    (-0.05, -0.02, "higher", "undecided", True),
-    (-0.03, 0.02, "lower", "pass", False),
-    (0.0200001, 0.05, "lower", "fail", True),
-])
+@pytest.mark.parametrize(
+    ("low", "high", "better", "outcome", "blocks"),
+    [
+        (-0.02, 0.03, "higher", "pass", False),
+        (-0.0200001, 0.03, "higher", "undecided", False),
+        (-0.05, -0.0200001, "higher", "fail", True),
+        (-0.05, -0.02, "higher", "undecided", True),
+        (-0.03, 0.02, "lower", "pass", False),
+        (0.0200001, 0.05, "lower", "fail", True),
+    ],
+)
 def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, blocks):
     gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
     row = check_differences(compared(low, high, better), gates=[gate]).iloc[0]
@@ -505,8 +617,12 @@ def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, bloc
 
 @pytest.mark.parametrize("names", [["new"], ["new", "newer"], ["new", "newer", "newest"]])
 def test_each_of_several_candidates_has_a_difference_gate_of_its_own(names):
-    table = pd.concat([compared(-0.01, 0.03).assign(candidate=name) for name in names], ignore_index=True)
-    found = check_differences(table, gates=[Gate("recall", "recall", not_worse_than="baseline", by=0.02)])
+    table = pd.concat(
+        [compared(-0.01, 0.03).assign(candidate=name) for name in names], ignore_index=True
+    )
+    found = check_differences(
+        table, gates=[Gate("recall", "recall", not_worse_than="baseline", by=0.02)]
+    )
     assert found["system"].tolist() == (names if len(names) > 1 else [None])
 
 
@@ -527,19 +643,24 @@ def test_a_difference_tells_its_flip_and_the_questions_it_still_needs():
 
 def test_a_gate_without_a_baseline_has_no_data_and_blocks():
     gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
-    assert check_differences(None, gates=[gate])[["outcome", "blocks"]].to_numpy().tolist() == [["no_data", True]]
+    assert check_differences(None, gates=[gate])[["outcome", "blocks"]].to_numpy().tolist() == [
+        ["no_data", True]
+    ]
     with pytest.raises(RagnbError, match="ragnb compare NEW BASE --gate"):
         check_gates(pd.DataFrame({"metric": []}), gates=[gate])
 
 
-@pytest.mark.parametrize(("settings", "words"), [
-    ({"op": ">="}, "is required"),
-    ({"threshold": 0.5}, "is required"),
-    ({}, "is required"),
-    ({"op": ">=", "threshold": 1, "by": 0.1}, "requires not_worse_than"),
-    ({"op": ">=", "threshold": 1, "not_worse_than": "baseline"}, "leave it out"),
-    ({"op": ">=", "threshold": 1, "undecided": "maybe"}, "'value', 'block' or 'pass'"),
-])
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"op": ">="}, "is required"),
+        ({"threshold": 0.5}, "is required"),
+        ({}, "is required"),
+        ({"op": ">=", "threshold": 1, "by": 0.1}, "requires not_worse_than"),
+        ({"op": ">=", "threshold": 1, "not_worse_than": "baseline"}, "leave it out"),
+        ({"op": ">=", "threshold": 1, "undecided": "maybe"}, "'value', 'block' or 'pass'"),
+    ],
+)
 def test_a_gate_asks_for_a_threshold_or_for_a_baseline_and_for_a_known_policy(settings, words):
     with pytest.raises(ValueError, match=words):
         Gate("recall", "recall", **settings)
@@ -547,13 +668,17 @@ def test_a_gate_asks_for_a_threshold_or_for_a_baseline_and_for_a_known_policy(se
 
 def test_a_run_is_held_against_its_baseline(tmp_path):
     rng = np.random.default_rng(0)
-    base = pd.DataFrame({"sample_id": range(60), "context_recall": rng.random(60), "faithfulness": rng.random(60)})
+    base = pd.DataFrame(
+        {"sample_id": range(60), "context_recall": rng.random(60), "faithfulness": rng.random(60)}
+    )
     new = base.assign(faithfulness=base["faithfulness"] * 0.7)
     new["context_recall"] = (base["context_recall"] + rng.normal(0, 0.01, 60)).clip(0, 1)
     base.to_csv(tmp_path / "base.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
-    gates = [{"name": name, "metric": name, "not_worse_than": "baseline", "by": 0.02}
-             for name in ("context_recall", "faithfulness")]  # fmt: skip
+    gates = [
+        {"name": name, "metric": name, "not_worse_than": "baseline", "by": 0.02}
+        for name in ("context_recall", "faithfulness")
+    ]
     sheet = rn.assess(tmp_path / "new.csv", baseline=tmp_path / "base.csv", gates=gates)
     found = sheet.gates.set_index("gate")
     assert found.loc[["context_recall", "faithfulness"], "outcome"].tolist() == ["pass", "fail"]
@@ -568,4 +693,7 @@ def test_a_gate_on_an_absent_metric_knows_whether_that_is_a_rate():
     means = rn.weighted_means(pd.DataFrame({"clarity": [7.0, 8.0, 9.0]}))
     gates = [Gate("a", "under_refusal", "<=", 0.05), Gate("b", "faithfulness", ">=", 0.5)]
     found = rn.check_gates(means, gates=gates)
-    assert found[["outcome", "role"]].to_numpy().tolist() == [["no_data", "rate"], ["no_data", "quality"]]
+    assert found[["outcome", "role"]].to_numpy().tolist() == [
+        ["no_data", "rate"],
+        ["no_data", "quality"],
+    ]

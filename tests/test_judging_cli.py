@@ -67,14 +67,29 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
 
     def judged(cases, *more):
         path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
-        words = ["judge", str(scenario), "--store", store, "--out", str(tmp_path / "out.csv"), "--no-probes"]
+        words = [
+            "judge",
+            str(scenario),
+            "--store",
+            store,
+            "--out",
+            str(tmp_path / "out.csv"),
+            "--no-probes",
+        ]
         assert main([*words, *more]) == 0
         with Store(store) as opened:
             return opened.runs()["run"].iloc[-1]
 
     before = judged([CASES[0] | {"system": "bad"}])
-    rest = CASES[0] | {"system": "good", "retrieved_contexts": None}  # judged without passages: another prompt
-    cases = [CASES[0] | {"system": "bad", "answer": "Ten years, 4711."}, CASES[0] | {"system": "good"}, rest]
+    rest = CASES[0] | {
+        "system": "good",
+        "retrieved_contexts": None,
+    }  # judged without passages: another prompt
+    cases = [
+        CASES[0] | {"system": "bad", "answer": "Ten years, 4711."},
+        CASES[0] | {"system": "good"},
+        rest,
+    ]
     both = judged(cases)
     capsys.readouterr()
     for words in ((before, both), (both, before)):
@@ -91,10 +106,17 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
     assert re.search(r"accuracy +9\.500 +2\.000 +−7\.500 +○ inconclusive ", capsys.readouterr().out)
 
 
-def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenario, llm_server, capsys, tmp_path):
+def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(
+    scenario, llm_server, capsys, tmp_path
+):
     def judged(*systems):
-        path, words = tmp_path / "cases.jsonl", ["judge", str(scenario), "--store", str(tmp_path / "a.sqlite")]
-        cases = [{**CASES[0], "sample_id": f"q{n}", "system": name} for n, name in enumerate(systems)]
+        path, words = (
+            tmp_path / "cases.jsonl",
+            ["judge", str(scenario), "--store", str(tmp_path / "a.sqlite")],
+        )
+        cases = [
+            {**CASES[0], "sample_id": f"q{n}", "system": name} for n, name in enumerate(systems)
+        ]
         path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
         assert main([*words, "--out", str(tmp_path / "out.csv"), "--no-probes"]) == 0
         with Store(tmp_path / "a.sqlite") as opened:
@@ -111,7 +133,15 @@ def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenari
 def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, capsys):
     store = str(tmp_path / "a.sqlite")
     for n in ("2", "3"):
-        words = ["judge", str(scenario), "--store", store, "--out", str(tmp_path / "out.csv"), "--no-probes"]
+        words = [
+            "judge",
+            str(scenario),
+            "--store",
+            store,
+            "--out",
+            str(tmp_path / "out.csv"),
+            "--no-probes",
+        ]
         assert main([*words, "--repeats", n]) == 0
     with Store(store) as opened:
         ids = opened.runs()["run"].tolist()
@@ -119,11 +149,16 @@ def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, ca
 
 
 def test_an_arena_compares_every_pair_of_systems(scenario, tmp_path, capsys):
-    asked = [CASES[0] | {"sample_id": f"q{i}", "question": f"How long is warranty {i}?"} for i in range(12)]
+    asked = [
+        CASES[0] | {"sample_id": f"q{i}", "question": f"How long is warranty {i}?"}
+        for i in range(12)
+    ]
     good = [case | {"system": "good"} for case in asked]
     bad = [case | {"answer": "Ten years, 4711.", "system": "bad"} for case in good]
     same = [case | {"system": "twin"} for case in good]
-    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, good + bad + same)), encoding="utf-8")
+    (tmp_path / "cases.jsonl").write_text(
+        "\n".join(map(json.dumps, good + bad + same)), encoding="utf-8"
+    )
     assert main(["judge", str(scenario), "--no-probes", "--arena"]) == 0
     told = capsys.readouterr().out
     assert "Rank 1–2: good" in told
@@ -178,10 +213,14 @@ def test_answers_below_the_threshold_are_retried_once_and_the_kept_ones_are_a_ta
     assert kept["accuracy"].to_dict() == {"a": 9.5, "b": 9.5}
     assert kept["accuracy__before"].astype(float).to_dict() == {"a": 9.5, "b": 2.0}
     assert kept["answer"].tolist() == SOURCE * 2
-    assert (tmp_path / "reports/mine/judged.csv").read_bytes() == judged, "scores are those of the first answers"
+    assert (tmp_path / "reports/mine/judged.csv").read_bytes() == judged, (
+        "scores are those of the first answers"
+    )
 
 
-def test_a_budget_ends_the_loop_with_1_and_the_same_command_resumes_it(loop, llm_server, capsys, tmp_path):
+def test_a_budget_ends_the_loop_with_1_and_the_same_command_resumes_it(
+    loop, llm_server, capsys, tmp_path
+):
     assert main([*loop, "--max-calls", "8"]) == 1
     assert "The loop was interrupted" in capsys.readouterr().out
     assert main(loop) == 0
@@ -191,8 +230,13 @@ def test_a_budget_ends_the_loop_with_1_and_the_same_command_resumes_it(loop, llm
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is of Unix")
-def test_a_killed_loop_resumes_to_the_same_table_and_pays_nothing_twice(scenario, llm_server, tmp_path):
-    cases = [CASES[n % 2] | {"sample_id": f"q{n}", "question": f"How long is warranty {n}?"} for n in range(16)]
+def test_a_killed_loop_resumes_to_the_same_table_and_pays_nothing_twice(
+    scenario, llm_server, tmp_path
+):
+    cases = [
+        CASES[n % 2] | {"sample_id": f"q{n}", "question": f"How long is warranty {n}?"}
+        for n in range(16)
+    ]
     (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
     profile = f"  answer: {{base_url: '{llm_server.base_url}', model: rag}}\n"
     scenario.write_text(scenario.read_text(encoding="utf-8") + profile, encoding="utf-8")
@@ -211,7 +255,9 @@ def test_a_killed_loop_resumes_to_the_same_table_and_pays_nothing_twice(scenario
     for _ in range(2):
         command = [sys.executable, "-m", "ragnb", *words, str(tmp_path / "killed/judged.csv")]
         before = len(llm_server.log)
-        with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        with subprocess.Popen(
+            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as run:
             while len(llm_server.log) == before and run.poll() is None:
                 time.sleep(0.01)
             time.sleep(rng.uniform(0, 1))
@@ -230,13 +276,18 @@ def test_the_endpoint_of_the_answer_profile_is_asked_where_no_function_is_given(
     text = scenario.read_text(encoding="utf-8")
     profile = f"  answer: {{base_url: '{llm_server.base_url}', model: rag}}\n"
     scenario.write_text(text + profile, encoding="utf-8")
-    llm_server.script = lambda request: examiner(request) if request.body["model"] == "small" else SOURCE[0]
+    llm_server.script = lambda request: (
+        examiner(request) if request.body["model"] == "small" else SOURCE[0]
+    )
     words = ["judge", str(scenario), "--improve", "1", "--lang", "en"]
     assert main([*words, "--max-calls", "8"]) == 1, "one budget for both models"
     assert [request.body["model"] for request in llm_server.log] == ["small"] * 8
     for _ in range(2):
         assert main(words) == 0
-        assert [request.body["model"] for request in llm_server.log] == ["small"] * 8 + ["rag", "small"]
+        assert [request.body["model"] for request in llm_server.log] == ["small"] * 8 + [
+            "rag",
+            "small",
+        ]
     assert "tokens: 30." in capsys.readouterr().out
 
 
@@ -246,7 +297,10 @@ def test_the_endpoint_of_the_answer_profile_is_asked_where_no_function_is_given(
         (["--improve", "2"], "the retry loop takes --improve N and the system"),
         (["--system", "our_rag:retry"], "the retry loop takes --improve N and the system"),
         (["--improve", "2", "--system", "our_rag:retri"], "did you mean 'retry'"),
-        (["--improve", "2", "--system", "our_rag:retry", "--stop-when-decided"], "leave out --stop-when-decided"),
+        (
+            ["--improve", "2", "--system", "our_rag:retry", "--stop-when-decided"],
+            "leave out --stop-when-decided",
+        ),
     ],
 )
 def test_a_loop_that_cannot_run_is_refused_before_anything_is_sent(
@@ -270,5 +324,7 @@ def test_answers_of_two_systems_are_not_retried_by_one(loop, llm_server, capsys,
 def test_a_system_that_fails_is_an_exit_code_of_the_loop(scenario, capsys, tmp_path):
     system = "def retry(*told):\n    raise TimeoutError('gone')\n"
     (tmp_path / "our_failing_rag.py").write_text(system, encoding="utf-8")
-    assert main(["judge", str(scenario), "--improve", "2", "--system", "our_failing_rag:retry"]) == 1
+    assert (
+        main(["judge", str(scenario), "--improve", "2", "--system", "our_failing_rag:retry"]) == 1
+    )
     assert "1 retries got no answer" in capsys.readouterr().out

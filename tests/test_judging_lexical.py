@@ -13,7 +13,9 @@ from ragnb.errors import RagnbError
 from ragnb.judging import support_lexical
 
 ROUGE = RougeScorer(["rougeL"], use_stemmer=False)
-WORDS = st.lists(st.sampled_from(["the", "pump", "24", "months", "not", "covers", "a", "lamp"]), min_size=1)
+WORDS = st.lists(
+    st.sampled_from(["the", "pump", "24", "months", "not", "covers", "a", "lamp"]), min_size=1
+)
 ENGLISH = WORDS.map(" ".join)
 TEXT = st.text(st.sampled_from("ab 1.。！\n差旅报销é-不ｅ"), max_size=40)
 CONTEXTS = st.lists(TEXT, max_size=4)
@@ -23,7 +25,9 @@ def longest_common(left, right):
     table = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for i, a in enumerate(left):
         for j, b in enumerate(right):
-            table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+            table[i + 1][j + 1] = (
+                table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+            )
     return table[-1][-1]
 
 
@@ -51,7 +55,9 @@ def by_hand(answer, contexts):
             continue
         known = sum(any(token in p for p in passages) for token in sentence) / len(sentence)
         pairs = [sentence[i : i + 2] for i in range(len(sentence) - 1)]
-        near = [any(pair == p[i : i + 2] for p in passages for i in range(len(p) - 1)) for pair in pairs]
+        near = [
+            any(pair == p[i : i + 2] for p in passages for i in range(len(p) - 1)) for pair in pairs
+        ]
         common = max(longest_common(sentence, p) for p in passages) / len(sentence)
         parts = [known, common] + ([sum(near) / len(near)] if near else [])
         scores.append(sum(parts) / len(parts))
@@ -61,12 +67,21 @@ def by_hand(answer, contexts):
 @pytest.mark.parametrize(
     ("answer", "contexts"),
     [
-        ("The warranty is 24 months.", ["The standard warranty is 24 months.", "Lamps are excluded."]),
+        (
+            "The warranty is 24 months.",
+            ["The standard warranty is 24 months.", "Lamps are excluded."],
+        ),
         ("Lamps are covered. Pay 3.5 euros; now!", ["Filters are covered", "pay 3 euros now"]),
         ("Yes.", ["yes, it is"]),
-        ("一线城市每晚不超过450元。", ["国内住宿标准为：一线城市每晚不超过450元，其他城市每晚不超过320元。"]),
+        (
+            "一线城市每晚不超过450元。",
+            ["国内住宿标准为：一线城市每晚不超过450元，其他城市每晚不超过320元。"],
+        ),
         ("年假为10天，可以结转。是！", ["每年享有10天年假", "最多可以结转5天"]),
-        ("LX-118台式显微CT的最大功率是八瓦", ["LX-118台式显微CT的最高管电压为90千伏，最大功率为8瓦。"]),
+        (
+            "LX-118台式显微CT的最大功率是八瓦",
+            ["LX-118台式显微CT的最高管电压为90千伏，最大功率为8瓦。"],
+        ),
     ],
 )
 def test_score_is_the_plain_loops(answer, contexts):
@@ -78,7 +93,9 @@ def test_score_is_the_plain_loops(answer, contexts):
     st.lists(st.text("ab 1差旅报", max_size=30), max_size=3),
 )
 def test_score_is_the_plain_loops_on_random_text(answer, contexts):
-    assert support_lexical(answer, contexts) == pytest.approx(by_hand(answer, contexts), abs=1e-12, nan_ok=True)
+    assert support_lexical(answer, contexts) == pytest.approx(
+        by_hand(answer, contexts), abs=1e-12, nan_ok=True
+    )
 
 
 @given(ENGLISH, st.lists(ENGLISH, min_size=1, max_size=3))
@@ -90,7 +107,9 @@ def test_rouge_l_part_is_rouge_scores(answer, contexts):
     pairs = list(pairwise(said))
     others = [known] + ([sum(pair in seen for pair in pairs) / len(pairs)] if pairs else [])
     rouge = support_lexical(answer, contexts) * (len(others) + 1) - sum(others)
-    assert rouge == pytest.approx(max(ROUGE.score(c, answer)["rougeL"].precision for c in contexts), abs=1e-9)
+    assert rouge == pytest.approx(
+        max(ROUGE.score(c, answer)["rougeL"].precision for c in contexts), abs=1e-9
+    )
 
 
 @given(TEXT, CONTEXTS)
@@ -154,7 +173,10 @@ def test_negation_is_a_blind_spot():
 
 def test_completeness_and_relevance_are_blind_spots():
     """Completeness and relevance are not seen: half an answer and one off the point both score 1."""
-    contexts = ["Express delivery takes one day and costs 48 euros.", "Lab coats are washed every Friday."]
+    contexts = [
+        "Express delivery takes one day and costs 48 euros.",
+        "Lab coats are washed every Friday.",
+    ]
     assert support_lexical("Lab coats are washed every Friday.", contexts) == 1
     assert support_lexical("costs 48 euros", contexts) == 1
 

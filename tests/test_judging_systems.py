@@ -20,7 +20,11 @@ fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarn
 SOURCE = ["The pump has a warranty of 730 days. Filters are excluded from the warranty."]
 RIGHT, WRONG = "The pump has a warranty of 730 days.", "Ten years, by decree 4711 of 1999."
 QUESTIONS = [
-    {"sample_id": str(n), "question": f"How long is the warranty of the pump, case {n}?", "doc_name": f"d{n % 3}"}
+    {
+        "sample_id": str(n),
+        "question": f"How long is the warranty of the pump, case {n}?",
+        "doc_name": f"d{n % 3}",
+    }
     for n in range(6)
 ]
 
@@ -36,7 +40,10 @@ def server(llm_server):
 
 
 def cases(answers):
-    return [q | {"answer": a, "retrieved_contexts": SOURCE} for q, a in zip(QUESTIONS, answers, strict=True)]
+    return [
+        q | {"answer": a, "retrieved_contexts": SOURCE}
+        for q, a in zip(QUESTIONS, answers, strict=True)
+    ]
 
 
 # The arena
@@ -129,21 +136,32 @@ def test_the_gain_is_a_clustered_mean_of_differences_with_its_cost(server):
     found = improve([RIGHT, WRONG] * 3, lambda *told: RIGHT, server)
     by_hand = clustered_mean(np.array([0, 7.5] * 3), [q["doc_name"] for q in QUESTIONS])
     row = found.gain.iloc[0]
-    assert (row["value"], row["low"], row["high"]) == pytest.approx((by_hand.value, by_hand.low, by_hand.high))
+    assert (row["value"], row["low"], row["high"]) == pytest.approx(
+        (by_hand.value, by_hand.low, by_hand.high)
+    )
     assert (row["n"], row["n_clusters"], row["n_tried"]) == (6, 3, 3)
     assert row["after"] - row["before"] == pytest.approx(row["value"])
     assert found.cost == {"answers": 3, "calls": 3, "tokens": 45}
     notes = found.notes.set_index("code")["text"]
     assert "The same judge scored the answers and guided the retries" in notes["same_judge"]
-    assert notes["cost"] == "Cost: 3 additional answers by the system and 3 judge calls; tokens: 45."
+    assert (
+        notes["cost"] == "Cost: 3 additional answers by the system and 3 judge calls; tokens: 45."
+    )
 
 
 def test_the_interval_is_by_the_column_and_level_that_are_named(server):
-    given = [case | {"chapter": name} for case, name in zip(cases([RIGHT, WRONG] * 3), "aabbcd", strict=True)]
-    found = rn.improve(given, system=lambda *told: RIGHT, client=client_of(server), doc="chapter", level=0.8)
+    given = [
+        case | {"chapter": name}
+        for case, name in zip(cases([RIGHT, WRONG] * 3), "aabbcd", strict=True)
+    ]
+    found = rn.improve(
+        given, system=lambda *told: RIGHT, client=client_of(server), doc="chapter", level=0.8
+    )
     by_hand = clustered_mean(np.array([0, 7.5] * 3), [*"aabbcd"], level=0.8)
     row = found.gain.iloc[0]
-    assert (row["low"], row["high"], row["n_clusters"]) == pytest.approx((by_hand.low, by_hand.high, 4))
+    assert (row["low"], row["high"], row["n_clusters"]) == pytest.approx(
+        (by_hand.low, by_hand.high, 4)
+    )
 
 
 def test_a_case_without_an_id_among_others_is_judged_and_retried(server):
@@ -179,7 +197,9 @@ def test_a_failed_judgement_is_made_again_and_never_counted_as_low(server):
 
     server.script = script
     asked = []
-    found = improve([RIGHT] * 6, lambda q, *told: asked.append(q) or RIGHT, server, tries=1, probes=False)
+    found = improve(
+        [RIGHT] * 6, lambda q, *told: asked.append(q) or RIGHT, server, tries=1, probes=False
+    )
     first = found.attempts[found.attempts["attempt"] == 0].set_index("sample_id")
     assert first["accuracy__status"].tolist() == ["ok", "ok", "failed", "ok", "ok", "ok"]
     assert not asked
@@ -202,7 +222,13 @@ def test_a_system_that_fails_ends_the_loop_and_keeps_what_was(server):
 
 def test_attempts_kept_answers_and_gain_are_those_of_a_loop_by_hand(server):
     """What `improve` returns, from the examiner's rule and the system's replies alone, in an order of its own."""
-    replies = ["No idea at all.", "It is covered by filters.", RIGHT, "Ten years, decree 4711.", "730 days"]
+    replies = [
+        "No idea at all.",
+        "It is covered by filters.",
+        RIGHT,
+        "Ten years, decree 4711.",
+        "730 days",
+    ]
 
     def system(question, answer, suggestion):
         return replies[(len(question) + 3 * len(answer)) % len(replies)]
@@ -225,14 +251,20 @@ def test_attempts_kept_answers_and_gain_are_those_of_a_loop_by_hand(server):
     assert found.kept["accuracy__before"].tolist() == [row[0][3] for row in rows]
     gains = np.array([row[3] - tried[0][3] for row, tried in zip(best, rows, strict=True)])
     by_hand = clustered_mean(gains, [q["doc_name"] for q in QUESTIONS])
-    assert (found.gain["value"][0], found.gain["low"][0]) == pytest.approx((by_hand.value, by_hand.low))
+    assert (found.gain["value"][0], found.gain["low"][0]) == pytest.approx(
+        (by_hand.value, by_hand.low)
+    )
 
 
 def test_the_cost_is_that_of_the_log_and_a_repeated_answer_costs_nothing(server):
     asked = []
     found = improve([WRONG] * 6, lambda *told: asked.append(told) or WRONG, server, attempts=3)
     assert len(found.attempts) == 6 * 4
-    assert (found.cost["answers"], found.cost["calls"]) == (len(asked), len(server.log) - 6 - 6) == (6, 0)
+    assert (
+        (found.cost["answers"], found.cost["calls"])
+        == (len(asked), len(server.log) - 6 - 6)
+        == (6, 0)
+    )
     log = len(server.log)
     found = improve([WRONG] * 6, lambda q, answer, hint: "Ten " + answer, server, attempts=3)
     assert found.cost == {"answers": 18, "calls": len(server.log) - log - 12, "tokens": 15 * 18}
@@ -244,7 +276,10 @@ def test_a_budget_ends_the_loop_and_a_larger_one_resumes_it_without_paying_twice
     def loop(budget):
         judge = client_of(server, max_calls=budget, concurrency=1)
         return rn.improve(
-            cases([WRONG] * 6), system=lambda *told: asked.append(told) or RIGHT, client=judge, store=store
+            cases([WRONG] * 6),
+            system=lambda *told: asked.append(told) or RIGHT,
+            client=judge,
+            store=store,
         )
 
     for budget in (3, 8, 100):
@@ -272,7 +307,9 @@ def test_a_client_is_given_question_answer_and_suggestion_as_one_message(server)
         assert [message["role"] for message in request.body["messages"]] == ["user"]
         assert "请重新回答" in request.prompt
         assert sum(q["question"] in request.prompt for q in QUESTIONS) == 1
-        assert request.prompt.index(WRONG) < request.prompt.index("quote the passage with the figure")
+        assert request.prompt.index(WRONG) < request.prompt.index(
+            "quote the passage with the figure"
+        )
     assert found.cost["tokens"] == 15 * (len(server.log) - 6 - 6)
     assert (found.kept["answer"] == RIGHT).all()
 
@@ -312,12 +349,16 @@ def test_a_loop_is_taken_up_where_it_stopped(server, tmp_path):
 
 
 def test_what_makes_no_sense_in_a_loop_is_refused(server):
-    for bad, said in (({"attempts": 0}, "attempts=0"), ({"threshold": 11}, "not on the scale, 1 to 10")):
+    for bad, said in (
+        ({"attempts": 0}, "attempts=0"),
+        ({"threshold": 11}, "not on the scale, 1 to 10"),
+    ):
         with pytest.raises(RagnbError, match=said):
             improve([RIGHT] * 6, print, server, **bad)
     with pytest.raises(RagnbError, match=r"several systems \(a, b\); keep those of one"):
         rn.improve(
             [case | {"system": name} for case in cases([RIGHT] * 6) for name in "ab"],
-            system=print, client=client_of(server),
-        )  # fmt: skip
+            system=print,
+            client=client_of(server),
+        )
     assert scores({"question": "", "answer": "The sources do not say."})["accuracy"] > 8

@@ -17,35 +17,59 @@ from ragnb.scoring.lexical import support_lexical
 from ragnb.traces import label_traces, read_log
 from ragnb.traces.log import REASONS, WORDS
 
-PASSAGES = ["The warranty covers parts for 24 months.", "Returns are free for 30 days.", "保修期为两年。"]
+PASSAGES = [
+    "The warranty covers parts for 24 months.",
+    "Returns are free for 30 days.",
+    "保修期为两年。",
+]
 REFUSALS = [
-    "I'm sorry, but I cannot answer that.", "The documents do not mention this.",
-    "I could not find this in the sources.", "There is no information on prices in the context.",
-    "The price is not mentioned in the document.", "抱歉，无法回答这个问题。", "资料中没有相关内容",
+    "I'm sorry, but I cannot answer that.",
+    "The documents do not mention this.",
+    "I could not find this in the sources.",
+    "There is no information on prices in the context.",
+    "The price is not mentioned in the document.",
+    "抱歉，无法回答这个问题。",
+    "资料中没有相关内容",
     "文档中未提及退款。",
-]  # fmt: skip
+]
 ANSWERS = [
-    "The warranty covers parts for 24 months.", "The plan does not cover cosmetic treatments.",
-    "Services that are not covered by the plan are listed on page 4.", "I have a list of three steps for you.",
-    "保修期为两年，不包括电池。", "There are no fees.",
-]  # fmt: skip
+    "The warranty covers parts for 24 months.",
+    "The plan does not cover cosmetic treatments.",
+    "Services that are not covered by the plan are listed on page 4.",
+    "I have a list of three steps for you.",
+    "保修期为两年，不包括电池。",
+    "There are no fees.",
+]
 
 
 def log(n=60, seed=0):
     rng = random.Random(seed)
     rows = []
     for i in range(n):
-        answer = rng.choice([*ANSWERS[:3], REFUSALS[0], REFUSALS[6], f"Answer number {i} of 24 months."])
+        answer = rng.choice(
+            [*ANSWERS[:3], REFUSALS[0], REFUSALS[6], f"Answer number {i} of 24 months."]
+        )
         texts = rng.sample(PASSAGES, rng.choice([0, 1, 2]))
-        rows.append({"q": f"question {seed}-{i % (n - 5)}?", "answer": answer, "ok": rng.random() > 0.1,
-                     "chunks": [{"id": f"{rng.choice('ab')}.pdf#p{k}", "text": t} for k, t in enumerate(texts)],
-                     "ts": f"2026-03-0{1 + i % 3}T10:00:00Z", "latency": i / 10})  # fmt: skip
+        rows.append(
+            {
+                "q": f"question {seed}-{i % (n - 5)}?",
+                "answer": answer,
+                "ok": rng.random() > 0.1,
+                "chunks": [
+                    {"id": f"{rng.choice('ab')}.pdf#p{k}", "text": t} for k, t in enumerate(texts)
+                ],
+                "ts": f"2026-03-0{1 + i % 3}T10:00:00Z",
+                "latency": i / 10,
+            }
+        )
     return rows
 
 
 def write(folder, rows, name="log.jsonl"):
     path = folder / name
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     return path
 
 
@@ -68,15 +92,22 @@ def test_rates_are_those_of_a_plain_loop(tmp_path):
     rows = log()
     sheet = rn.assess(write(tmp_path, rows))
     means = sheet.means.set_index("metric")
-    refused = [any(re.search(p, r["answer"], re.IGNORECASE) for p in WORDS["refusals"]) for r in rows]
+    refused = [
+        any(re.search(p, r["answer"], re.IGNORECASE) for p in WORDS["refusals"]) for r in rows
+    ]
     said = {r["answer"]: {o["q"] for o in rows if o["answer"] == r["answer"]} for r in rows}
     repeated = [len(said[r["answer"]]) >= 3 and not no for r, no in zip(rows, refused, strict=True)]
-    support = [support_lexical(r["answer"], [c["text"] for c in r["chunks"]])
-               for r, no in zip(rows, refused, strict=True) if r["chunks"] and not no]  # fmt: skip
+    support = [
+        support_lexical(r["answer"], [c["text"] for c in r["chunks"]])
+        for r, no in zip(rows, refused, strict=True)
+        if r["chunks"] and not no
+    ]
     assert means.loc["refusal_rate", "value"] == 0
     assert means.loc["refusal_rate_proposed", "value"] == pytest.approx(np.mean(refused))
     assert means.loc["repeated_answer", "value"] == pytest.approx(np.mean(repeated))
-    assert means.loc["empty_retrieval", "value"] == pytest.approx(np.mean([not r["chunks"] for r in rows]))
+    assert means.loc["empty_retrieval", "value"] == pytest.approx(
+        np.mean([not r["chunks"] for r in rows])
+    )
     assert means.loc["support_lexical", "value"] == pytest.approx(np.nanmean(support))
     assert means.loc["correct_outcome", "n"] == 0
     assert sheet.verdict.startswith("Log only")
@@ -89,7 +120,11 @@ def test_a_pattern_that_is_pasted_makes_the_proposed_rate_the_rate(tmp_path):
     note = before.notes.set_index("code").loc["refusals_proposed", "text"]
     line = yaml.safe_load(note[note.index("patterns: ") :])
     after = rn.assess(path, **line).means.set_index("metric")["value"]
-    assert after["refusal_rate"] == before.means.set_index("metric").loc["refusal_rate_proposed", "value"] > 0
+    assert (
+        after["refusal_rate"]
+        == before.means.set_index("metric").loc["refusal_rate_proposed", "value"]
+        > 0
+    )
 
 
 @pytest.mark.parametrize("unit", ["iso", "s", "ms"])
@@ -101,15 +136,24 @@ def test_days_are_those_of_pandas(unit):
     daily = read_log(label_traces(rows))[1].daily.set_index("day")
     expected = rows.groupby(times.dt.strftime("%Y-%m-%d"))
     assert daily["n"].to_dict() == expected.size().to_dict()
-    assert daily["latency_median"].to_dict() == pytest.approx(expected["latency"].median().to_dict())
-    assert daily["latency_p95"].to_dict() == pytest.approx(expected["latency"].quantile(0.95).to_dict())
+    assert daily["latency_median"].to_dict() == pytest.approx(
+        expected["latency"].median().to_dict()
+    )
+    assert daily["latency_p95"].to_dict() == pytest.approx(
+        expected["latency"].quantile(0.95).to_dict()
+    )
     assert daily["failed"].to_dict() == pytest.approx((1 - expected["ok"].mean()).to_dict())
 
 
 def test_many_days_are_weeks_and_many_weeks_months():
     for days, form in ((31, r"\d{4}-\d\d-\d\d"), (32, r"\d{4}-W\d\d"), (400, r"\d{4}-\d\d")):
-        rows = pd.DataFrame({"question": [f"q{i}" for i in range(days)], "answer": "a",
-                             "ts": pd.date_range("2026-01-01", periods=days, freq="D").astype(str)})  # fmt: skip
+        rows = pd.DataFrame(
+            {
+                "question": [f"q{i}" for i in range(days)],
+                "answer": "a",
+                "ts": pd.date_range("2026-01-01", periods=days, freq="D").astype(str),
+            }
+        )
         daily = read_log(label_traces(rows))[1].daily
         assert daily["day"].str.fullmatch(form).all()
         assert daily["n"].sum() == days
@@ -138,7 +182,9 @@ def test_the_draw_weighs_back_to_all_rows_without_bias():
         risk = np.where(empty, 0.7, np.where(refused, 0.3, 0.1))
         bad = {q: rng.random() < p for q, p in zip(rows["question"], risk, strict=True)}
         truth = np.mean([bad[q] for q in rows["question"]])
-        asked = rows[["question"]].merge(drawn[["question", "inclusion_probability"]], on="question")
+        asked = rows[["question"]].merge(
+            drawn[["question", "inclusion_probability"]], on="question"
+        )
         scores = asked.assign(wrong=[float(bad[q]) for q in asked["question"]])
         means = rn.weighted_means(scores, metrics=[rn.Metric("wrong", better="lower")])
         errors.append(means.loc[0, "value"] - truth)
@@ -220,20 +266,35 @@ def test_the_lowest_quarter_of_support_and_any_lost_figure_is_a_reason_of_its_ow
     words = [f"w{chr(97 + i)}" for i in range(8)]
     passage = " ".join(words)
     answers = [" ".join([*words[:i], *["other"] * (8 - i)]) for i in range(1, 9)]
-    rows = pd.DataFrame({"question": [f"q{i}" for i in range(8)], "answer": answers,
-                         "retrieved_contexts": [[passage]] * 8})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in range(8)],
+            "answer": answers,
+            "retrieved_contexts": [[passage]] * 8,
+        }
+    )
     made, found = read_log(label_traces(rows))
     low = made["support_lexical"] < made["support_lexical"].quantile(0.25)
     reasons = found.to_label.set_index("question")["reason"]
     assert low.sum() == 2
-    assert {q for q, reason in reasons.items() if reason == "unsupported"} == set(made["question"][low])
+    assert {q for q, reason in reasons.items() if reason == "unsupported"} == set(
+        made["question"][low]
+    )
     rows.loc[7, "answer"] += " 42"
-    assert read_log(label_traces(rows))[1].to_label.set_index("question")["reason"]["q7"] == "unsupported"
+    assert (
+        read_log(label_traces(rows))[1].to_label.set_index("question")["reason"]["q7"]
+        == "unsupported"
+    )
 
 
 def test_of_a_rare_reason_two_questions_are_drawn():
-    rows = pd.DataFrame({"question": [f"q{i}" for i in range(300)], "answer": [f"a{i}" for i in range(300)],
-                         "chunks": [[] if i < 3 else ["a#1"] for i in range(300)]})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in range(300)],
+            "answer": [f"a{i}" for i in range(300)],
+            "chunks": [[] if i < 3 else ["a#1"] for i in range(300)],
+        }
+    )
     drawn = read_log(label_traces(rows))[1].to_label
     rare = drawn[drawn["reason"] == "empty"]
     assert rare["inclusion_probability"].tolist() == [pytest.approx(2 / 3)] * 2

@@ -24,13 +24,52 @@ from ragnb.markup.blocks import Estimate, Histogram, Mark, Section, Stack, Table
 from ragnb.markup.rendering import render_markdown, render_page
 
 PAYLOADS = [
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "</td></tr></table>",
-    "a | b", "a\\|b", "\\", "|", "`code | x`", "```", "[x](javascript:alert(1))", "![x](y)", "$x$", "\\(x\\)",
-    "**b**", "__b__", "_i_", "~~s~~", "&lt;b&gt;", "&amp;", "line\nline", "line\r\nline", "a\rb",
-    "a\u2028b\u2029c", "# h", "- l", "> q", "a\x0bb\x0cc\x85d", "\x00\x1f\x7f", "\ud800", "  spaces  ",
-    "", " ", "\t", "---", "| --- |",
-    "<!-- c -->", "<br>", "]]>", "'", "\u202e", "文档 | 名称", "\\\\|", "\\`", "<a href='javascript:x'>",
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "</td></tr></table>",
+    "a | b",
+    "a\\|b",
+    "\\",
+    "|",
+    "`code | x`",
+    "```",
+    "[x](javascript:alert(1))",
+    "![x](y)",
+    "$x$",
+    "\\(x\\)",
+    "**b**",
+    "__b__",
+    "_i_",
+    "~~s~~",
+    "&lt;b&gt;",
+    "&amp;",
+    "line\nline",
+    "line\r\nline",
+    "a\rb",
+    "a\u2028b\u2029c",
+    "# h",
+    "- l",
+    "> q",
+    "a\x0bb\x0cc\x85d",
+    "\x00\x1f\x7f",
+    "\ud800",
+    "  spaces  ",
+    "",
+    " ",
+    "\t",
+    "---",
+    "| --- |",
+    "<!-- c -->",
+    "<br>",
+    "]]>",
+    "'",
+    "\u202e",
+    "文档 | 名称",
+    "\\\\|",
+    "\\`",
+    "<a href='javascript:x'>",
+]
 TEXT = st.one_of(
     st.sampled_from(PAYLOADS),
     st.lists(st.sampled_from(PAYLOADS), min_size=2, max_size=3).map("".join),
@@ -71,7 +110,11 @@ class Reader(HTMLParser):
 
 def shown(text: str) -> str:
     """What a reader may see of a text: forbidden characters replaced, line ends as a parser reads them."""
-    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", text)
+    return re.sub(
+        "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]",
+        "\ufffd",
+        text,
+    )
 
 
 def svg(text: str) -> ElementTree.Element:
@@ -95,7 +138,17 @@ def table(rows, *heads, caption=""):
 @given(ROWS, TEXT, TEXT)
 def test_any_text_in_any_field_of_a_table_stays_text(rows, caption, label):
     read = Reader(rendering.draw(table(rows, f"x{label}", ">two", caption=f"x{caption}")))
-    assert set(read.tags()) <= {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "span"}
+    assert set(read.tags()) <= {
+        "div",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "span",
+    }
     assert not read.odd
     assert read.tags().count("tr") == 1 + len(rows)
     assert read.cells[0] == shown(f"x{caption}")
@@ -118,7 +171,9 @@ def test_n_records_are_n_rows_of_markdown(rows, label):
 
 
 def markdown(text: str) -> str:
-    return str(mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "math"])(text))
+    return str(
+        mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "math"])(text)
+    )
 
 
 @given(TEXT)
@@ -149,7 +204,13 @@ def test_numbers_are_written_one_way():
 
 @pytest.mark.parametrize("gone", [None, float("nan"), pd.NA, pd.NaT, np.nan])
 def test_missing_is_a_dash_everywhere(gone):
-    assert mk.number(gone) == mk.percent(gone) == mk.count(gone) == mk.with_interval(gone, 0, 1) == mk.MISSING
+    assert (
+        mk.number(gone)
+        == mk.percent(gone)
+        == mk.count(gone)
+        == mk.with_interval(gone, 0, 1)
+        == mk.MISSING
+    )
 
 
 def test_a_table_can_be_heard():
@@ -180,12 +241,26 @@ def test_any_text_in_a_picture_stays_text_and_the_picture_is_xml(one, two):
     made = [
         rendering.draw(drawn(text=one, written=two, thresholds=((two, 0.5),))),
         rendering.draw(Stack((("ok", one, 1), ("miss", two, 2)), 3)),
-        rendering.radar_svg(axes([one, "b", "c"]), {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one),
+        rendering.radar_svg(
+            axes([one, "b", "c"]), {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one
+        ),
         rendering.radar_svg(axes([one]), {two: [0.1]}, label=one),
     ]
     for picture in made:
         root = svg(picture)
-        allowed = {"svg", "line", "text", "circle", "polygon", "polyline", "rect", "title", "path", "g", "tspan"}
+        allowed = {
+            "svg",
+            "line",
+            "text",
+            "circle",
+            "polygon",
+            "polyline",
+            "rect",
+            "title",
+            "path",
+            "g",
+            "tspan",
+        }
         assert {node.tag for node in root.iter()} <= allowed
         assert root.get("role") == "img"
         assert root.get("aria-label") is not None
@@ -194,7 +269,9 @@ def test_any_text_in_a_picture_stays_text_and_the_picture_is_xml(one, two):
 @given(st.floats(0, 10), st.floats(0.1, 10))
 def test_an_estimate_stands_at_its_place_on_the_scale(value, width):
     high = min(value + width, 10.0)
-    root = svg(rendering.draw(drawn(value=value, low=value, high=high, span=(0.0, 10.0)), width=212))
+    root = svg(
+        rendering.draw(drawn(value=value, low=value, high=high, span=(0.0, 10.0)), width=212)
+    )
     (dot,) = root.iter("circle")
     assert float(dot.get("cx", "")) == pytest.approx(6 + 200 * value / 10, abs=0.051)
     (bar,) = [node for node in root.iter("line") if node.get("class") == "ci"]
@@ -204,7 +281,11 @@ def test_an_estimate_stands_at_its_place_on_the_scale(value, width):
 
 @given(st.floats(-5, 5), st.floats(-5, 5))
 def test_what_lies_outside_a_scale_is_drawn_at_its_edge(value, at):
-    root = svg(rendering.draw(drawn(value=value, low=value, high=value, thresholds=(("t", at),)), width=212))
+    root = svg(
+        rendering.draw(
+            drawn(value=value, low=value, high=value, thresholds=(("t", at),)), width=212
+        )
+    )
     places = [float(node.get("cx", "")) for node in root.iter("circle")]
     places += [float(node.get("x1", "")) for node in root.iter("line")]
     assert all(6 <= place <= 206 for place in places)
@@ -240,7 +321,9 @@ def test_stacked_parts_are_as_wide_as_their_counts_and_named(counts):
     assert [bar.find("title").text for bar in bars] == [f"{name}: {n}" for _, name, n in parts if n]
 
 
-@given(st.integers(0, 50), st.lists(st.integers(0, 50), min_size=1, max_size=10), st.integers(0, 50))
+@given(
+    st.integers(0, 50), st.lists(st.integers(0, 50), min_size=1, max_size=10), st.integers(0, 50)
+)
 def test_bars_of_a_histogram_are_as_high_as_their_share(low, between, high):
     n = max(low + sum(between) + high, 1)
     root = svg(rendering.draw(Histogram(low, tuple(between), high, (False,) * len(between))))
@@ -261,7 +344,9 @@ def test_radar_points_lie_on_their_axes_clockwise_from_the_top(values):
     points = rendering.radar_points(values)
     for place, (value, (x, y)) in enumerate(zip(values, points, strict=True)):
         turn = math.pi / 2 - 2 * math.pi * place / len(values)
-        assert complex(x, y) == pytest.approx(value * complex(math.cos(turn), math.sin(turn)), abs=1e-12)
+        assert complex(x, y) == pytest.approx(
+            value * complex(math.cos(turn), math.sin(turn)), abs=1e-12
+        )
 
 
 def test_the_rim_is_the_good_end_of_each_range():
@@ -274,7 +359,9 @@ def test_the_rim_is_the_good_end_of_each_range():
 def test_runs_hold_every_present_axis_once_and_join_neighbours_only(there):
     points = rendering.radar_points([0.5 if here else None for here in there])
     runs = rendering.radar_runs(points)
-    assert sorted(place for run, _ in runs for place in run) == [p for p, here in enumerate(there) if here]
+    assert sorted(place for run, _ in runs for place in run) == [
+        p for p, here in enumerate(there) if here
+    ]
     for run, closed in runs:
         assert closed == all(there)
         assert all((after - before) % len(there) == 1 for before, after in pairwise(run))
@@ -315,7 +402,11 @@ def test_five_systems_differ_in_colour_and_dash_and_a_sixth_is_refused():
 
 
 def test_two_metrics_are_a_line_and_one_is_a_point():
-    root = svg(rendering.radar_svg(axes("ab"), {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100))
+    root = svg(
+        rendering.radar_svg(
+            axes("ab"), {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100
+        )
+    )
     (line,) = root.iter("polygon")
     ends = [tuple(map(float, corner.split(","))) for corner in line.get("points").split()]
     assert ends[0][0] == ends[1][0]
@@ -323,8 +414,11 @@ def test_two_metrics_are_a_line_and_one_is_a_point():
     dots = [node for node in root.iter("circle") if node.get("r") == "3.5"]
     assert len(dots) == 3
     assert {"a", "b (missing: y)"} <= set(texts_of(root))
-    (dot,) = (node for node in svg(rendering.radar_svg(axes("a"), {"x": [1.0]}, label="x")).iter("circle")
-              if node.get("r") == "3.5")  # fmt: skip
+    (dot,) = (
+        node
+        for node in svg(rendering.radar_svg(axes("a"), {"x": [1.0]}, label="x")).iter("circle")
+        if node.get("r") == "3.5"
+    )
     assert dot.get("cx")
 
 
@@ -332,7 +426,10 @@ def test_two_metrics_are_a_line_and_one_is_a_point():
 
 
 def test_a_page_is_whole_and_asks_for_nothing():
-    sections = [Section("where", "Where?", "Here"), Section("gates", "Gates", "None", badge=Mark("good", "fine"))]
+    sections = [
+        Section("where", "Where?", "Here"),
+        Section("gates", "Gates", "None", badge=Mark("good", "fine")),
+    ]
     text = render_page(sections, title="<b>")
     read = Reader(text)
     policy = [attrs["content"] for _, attrs in read.elements if attrs.get("http-equiv")]
@@ -345,7 +442,9 @@ def test_a_page_is_whole_and_asks_for_nothing():
     assert not re.search(r"url\(|@import|https?:", text)
     assert "<title>&lt;b&gt;</title>" in text
     anchors = {attrs.get("id") for _, attrs in read.elements} - {None}
-    assert {attrs["href"] for tag, attrs in read.elements if tag == "a"} <= {f"#{name}" for name in anchors}
+    assert {attrs["href"] for tag, attrs in read.elements if tag == "a"} <= {
+        f"#{name}" for name in anchors
+    }
 
 
 def test_the_language_of_a_page_decides_its_first_fonts():
@@ -353,21 +452,27 @@ def test_the_language_of_a_page_decides_its_first_fonts():
     rule = re.search(r":lang\(zh\)[^{]*\{\s*font-family: ([^;]+);", rendering.style())
     assert rule is not None
     assert rule[1].startswith('"PingFang SC"')
-    assert rendering.fragment("", lang="zh").startswith('<div class="ragnb rg-cellout" lang="zh-CN">')
+    assert rendering.fragment("", lang="zh").startswith(
+        '<div class="ragnb rg-cellout" lang="zh-CN">'
+    )
     with pytest.raises(RagnbError, match="lang"):
         render_page([], title="x", lang="fr")
 
 
 def test_every_rule_of_a_notebook_reaches_only_our_parts():
     sheet = re.sub(r"@[^{]+\{", "", rendering.style(notebook=True))
-    selectors = [one.strip() for rule in re.findall(r"([^{}]+)\{", sheet) for one in rule.split(",")]
+    selectors = [
+        one.strip() for rule in re.findall(r"([^{}]+)\{", sheet) for one in rule.split(",")
+    ]
     selectors = [one.rpartition("}")[2].strip() for one in selectors]
     assert all(".ragnb" in one or ".rg-" in one for one in selectors if one), selectors
 
 
 def luminance(colour: str) -> float:
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 

@@ -71,7 +71,9 @@ FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufff
 def estimate(text: str) -> b.Estimate:
     """The numbers of an estimate are ours; its name and those of its thresholds are not."""
     ours = "0.500", "0.400–0.600"
-    return b.Estimate(*ours, 0.5, 0.4, 0.6, (0.0, 1.0), ((text, 0.7),), (0.7, 1.0), 0.45, "bad", text, "0.5000")
+    return b.Estimate(
+        *ours, 0.5, 0.4, 0.6, (0.0, 1.0), ((text, 0.7),), (0.7, 1.0), 0.45, "bad", text, "0.5000"
+    )
 
 
 def cells(text: str) -> tuple[Any, ...]:
@@ -92,7 +94,17 @@ def cells(text: str) -> tuple[Any, ...]:
 def every_block(text: str) -> list[b.Block]:
     row = cells(text)
     measure = b.Measure(
-        text, text, text, "0.3", 3, 4, text, estimate(text), b.Histogram(1, (2, 3), 4, (True, False)), "", text
+        text,
+        text,
+        text,
+        "0.3",
+        3,
+        4,
+        text,
+        estimate(text),
+        b.Histogram(1, (2, 3), 4, (True, False)),
+        "",
+        text,
     )
     gone = b.Measure("", text, text, "", 3, 4, text, estimate(text), None, text, "")
     sample = b.Sample(
@@ -108,16 +120,27 @@ def every_block(text: str) -> list[b.Block]:
         ("shown", "search", "any", "more", "filters", "passages", "link", "again", "standing"), text
     )
     return [
-        *(b.Text((*row, text), kind) for kind in ("lead", "text", "note", "caution", "list", "changed")),
+        *(
+            b.Text((*row, text), kind)
+            for kind in ("lead", "text", "note", "caution", "list", "changed")
+        ),
         b.Text(((text, text, text),), "terms"),
         b.Table(("head", *(f">{text}" for _ in row[1:])), (row, row), text, "", True),
         b.Table((text, *(text for _ in row[1:])), (row,), "", text),
         b.Table((text, *(f">{text}" for _ in range(5))), (measure, gone), "", text),
         b.Verdict(
-            b.Mark("bad", text), text, text, (b.Mark("good", text),), text, estimate(text), text, row
+            b.Mark("bad", text),
+            text,
+            text,
+            (b.Mark("good", text),),
+            text,
+            estimate(text),
+            text,
+            row,
         ),
         b.Steps(
-            (text,) * 4, (b.Step(text, b.Mark("watch", text), text, b.Link(text, "#m=x"), {text: row}, text),)
+            (text,) * 4,
+            (b.Step(text, b.Mark("watch", text), text, b.Link(text, "#m=x"), {text: row}, text),),
         ),
         b.Bar(text, text, ((text, (("ok", text, 2), ("miss", text, 1))),)),
         b.Picture(Safe("<svg></svg>"), text),
@@ -138,7 +161,10 @@ def section(text: str, *made: b.Block) -> b.Section:
 
 
 PLAIN = {place: section("x", block) for place, block in enumerate(every_block("x"))}
-NAMES = [f"{type(block).__name__}-{getattr(block, 'kind', place)}" for place, block in enumerate(every_block("x"))]
+NAMES = [
+    f"{type(block).__name__}-{getattr(block, 'kind', place)}"
+    for place, block in enumerate(every_block("x"))
+]
 
 
 def structure(page: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -169,7 +195,9 @@ def test_text_in_any_cell_of_any_block_adds_no_markup_to_markdown(place, text):
     made = render_markdown([section(text, every_block(text)[place])], title=text)
     plain = render_markdown([PLAIN[place]], title="x")
     rendered = mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "math"])
-    got, want = ([tag for tag, _ in Reader(str(rendered(one))).tags if tag != "br"] for one in (made, plain))
+    got, want = (
+        [tag for tag, _ in Reader(str(rendered(one))).tags if tag != "br"] for one in (made, plain)
+    )
     assert got == want
     assert not re.search(FORBIDDEN, made)
 
@@ -187,7 +215,10 @@ def test_data_of_the_script_are_what_was_put_in(text):
 @given(text=TEXT)
 def test_text_can_be_read_whole_where_it_stands(text):
     read = Reader(
-        render_page([b.Section("k", "n", "f", "", (b.Text((text,)), b.Table(("h",), ((text,),))))], title="t")
+        render_page(
+            [b.Section("k", "n", "f", "", (b.Text((text,)), b.Table(("h",), ((text,),))))],
+            title="t",
+        )
     )
 
     def shown(words):
@@ -198,7 +229,9 @@ def test_text_can_be_read_whole_where_it_stands(text):
 
 
 def test_only_what_is_safe_is_put_in_as_it_is():
-    ours = render_fragment([b.Section("k", "n", blocks=(b.Text((Safe("<i>ours</i>"), "<i>theirs</i>")),))])
+    ours = render_fragment(
+        [b.Section("k", "n", blocks=(b.Text((Safe("<i>ours</i>"), "<i>theirs</i>")),))]
+    )
     assert ours.count("<i>") == 1
     assert "&lt;i&gt;theirs" in ours
 
@@ -228,8 +261,16 @@ def test_a_passage_is_written_at_its_first_question_and_linked_from_the_others()
 
     say = dict.fromkeys(("passages", "link", "again", "standing"), "w")
     rows = (sample("a", 1, 2), sample("b", 2, 3, 1), sample("c", 3))
-    read = Reader(render_page([b.Section("k", "n", blocks=(b.Samples(("h",), rows, (), {}, say, 3),))], title="t"))
+    read = Reader(
+        render_page(
+            [b.Section("k", "n", blocks=(b.Samples(("h",), rows, (), {}, say, 3),))], title="t"
+        )
+    )
     assert read.passages == ["passage 1", "passage 2", "passage 3"]
     links = [attrs["href"] for tag, attrs in read.tags if attrs.get("class") == "rg-again"]
     assert links == ["#p2", "#p1", "#p3"]
-    assert [attrs["id"] for tag, attrs in read.tags if tag == "li" and "id" in attrs] == ["p1", "p2", "p3"]
+    assert [attrs["id"] for tag, attrs in read.tags if tag == "li" and "id" in attrs] == [
+        "p1",
+        "p2",
+        "p3",
+    ]

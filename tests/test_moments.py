@@ -40,19 +40,27 @@ tables = st.lists(row, max_size=25).flatmap(
     lambda rows: st.integers(1, 4).map(lambda k: rows * k)  # repeats make real cells, not one a row
 )
 weight = st.sampled_from([0.0, 0.25, 1.0, 3.0])
-made = st.fixed_dictionaries({"by": st.sampled_from([None, "system"]), "cluster": st.sampled_from([None, "talk"])})
+made = st.fixed_dictionaries(
+    {"by": st.sampled_from([None, "system"]), "cluster": st.sampled_from([None, "talk"])}
+)
 
 
 def frame_of(rows):
-    frame = pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk", "system"]).astype(dict.fromkeys(NAMES, float))
+    frame = pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk", "system"]).astype(
+        dict.fromkeys(NAMES, float)
+    )
     states = ["ok", "failed", "not_applicable", None]
-    told = [states[i % 4] if math.isnan(x) and i % 4 else None for i, x in enumerate(frame[NAMES[0]])]
+    told = [
+        states[i % 4] if math.isnan(x) and i % 4 else None for i, x in enumerate(frame[NAMES[0]])
+    ]
     return frame.assign(faithfulness__status=pd.Series(told, dtype=object))
 
 
 def close(one, two, tolerance=1e-12):
     pd.testing.assert_frame_equal(one.drop(columns=NUMBERS), two.drop(columns=NUMBERS))
-    np.testing.assert_allclose(one[NUMBERS].to_numpy(float), two[NUMBERS].to_numpy(float), atol=tolerance, rtol=0)
+    np.testing.assert_allclose(
+        one[NUMBERS].to_numpy(float), two[NUMBERS].to_numpy(float), atol=tolerance, rtol=0
+    )
 
 
 def quiet(call, *args, **options):
@@ -63,17 +71,28 @@ def quiet(call, *args, **options):
 
 def by_rows(frame, cluster, metric_weights, doc_weights):
     """Value, se, n, clusters and Kish's n of each column, by leaving out one cluster's rows after the other."""
-    composed = frame["doc_name"].map(lambda d: d.replace("e\u0301", "\u00e9") if isinstance(d, str) else None)
+    composed = frame["doc_name"].map(
+        lambda d: d.replace("e\u0301", "\u00e9") if isinstance(d, str) else None
+    )
     names = composed if cluster is None else frame[cluster]
     own = [name if isinstance(name, str) else i for i, name in enumerate(names)]
-    v = np.array([doc_weights.get(d, 1.0) if isinstance(d, str) else 1.0 for d in composed], dtype=float)
-    columns = frame[NAMES].assign(weighted_score=quiet(rn.weighted_score, frame, metric_weights=metric_weights))
+    v = np.array(
+        [doc_weights.get(d, 1.0) if isinstance(d, str) else 1.0 for d in composed], dtype=float
+    )
+    columns = frame[NAMES].assign(
+        weighted_score=quiet(rn.weighted_score, frame, metric_weights=metric_weights)
+    )
     for name, x in columns.items():
         s = x.notna().to_numpy() & (v > 0)
         scored, weights = x.to_numpy()[s], v[s]
         of = pd.Series(own, dtype=object).to_numpy()[s]
         groups = list(dict.fromkeys(of))
-        out = {"metric": name, "n": int(x.notna().sum()), "n_clusters": len(groups), "value": math.nan}
+        out = {
+            "metric": name,
+            "n": int(x.notna().sum()),
+            "n_clusters": len(groups),
+            "value": math.nan,
+        }
         out |= {"se": math.nan, "n_eff": 0.0}
         if groups:
             theta = np.average(scored, weights=weights)
@@ -87,13 +106,17 @@ def by_rows(frame, cluster, metric_weights, doc_weights):
 
 @settings(deadline=None)
 @given(tables, made, st.tuples(weight, weight), st.tuples(weight, weight), st.integers(0, 100))
-def test_merged_and_stored_parts_are_the_rows_left_out_one_by_one(tmp_path_factory, rows, how, w, v, cut):
+def test_merged_and_stored_parts_are_the_rows_left_out_one_by_one(
+    tmp_path_factory, rows, how, w, v, cut
+):
     frame, at = frame_of(rows), cut % (len(rows) + 1)
     weights = {"faithfulness": w[0], "noise_sensitivity": w[1], "answer_relevancy": 0.5}
     doc_weights = {"甲.pdf": v[0], "r\u00e9.pdf": v[1], "b.pdf": 2.0}
     merged = moments(frame[:at], **how).merge(moments(frame[at:], **how))
     path = tmp_path_factory.mktemp("stored") / "m.parquet"
-    if rows and not any(doc_weights.get(str(d).replace("e\u0301", "\u00e9"), 1.0) for d in frame["doc_name"]):
+    if rows and not any(
+        doc_weights.get(str(d).replace("e\u0301", "\u00e9"), 1.0) for d in frame["doc_name"]
+    ):
         with pytest.raises(RagnbError, match="all weights are 0"):
             quiet(merged.means, doc_weights=doc_weights)
         return
@@ -109,7 +132,11 @@ def test_merged_and_stored_parts_are_the_rows_left_out_one_by_one(tmp_path_facto
     assert len(table) == len(want)
     for (_, got), loop in zip(table.iterrows(), want, strict=True):
         for key, value in loop.items():
-            same = pd.isna(got[key]) if value == "" else got[key] == pytest.approx(value, abs=1e-12, nan_ok=True)
+            same = (
+                pd.isna(got[key])
+                if value == ""
+                else got[key] == pytest.approx(value, abs=1e-12, nan_ok=True)
+            )
             assert same, (key, got, loop)
 
 
@@ -122,7 +149,11 @@ def test_merging_is_reducing_at_once_in_any_order(rows, how, one, two):
     whole = moments(frame, **how)
     for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a).merge(b)):
         close(merged.means(), whole.means())
-        assert (merged.docs, merged.clusters, merged.groups) == (whole.docs, whole.clusters, whole.groups)
+        assert (merged.docs, merged.clusters, merged.groups) == (
+            whole.docs,
+            whole.clusters,
+            whole.groups,
+        )
         assert merged.cells.n.sum() == len(frame)
         if how["by"]:
             close(merged.pooled().means(), moments(frame, cluster=how["cluster"]).means())
@@ -141,7 +172,9 @@ def test_rows_that_are_their_own_clusters_stay_so_when_parts_are_merged():
 def test_many_blocks_merge_into_the_moments_of_all_rows():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.beta(2, 1, (4000, 12)), columns=[f"m{k}" for k in range(12)])
-    frame = frame.mask(rng.random(frame.shape) < 0.1).assign(doc_name=rng.choice([*"abcdefgh", None], 4000))
+    frame = frame.mask(rng.random(frame.shape) < 0.1).assign(
+        doc_name=rng.choice([*"abcdefgh", None], 4000)
+    )
     metrics = [rn.Metric(f"m{k}") for k in range(12)]
     blocks = [moments(frame[i : i + 250], metrics=metrics) for i in range(0, 4000, 250)]
     merged, whole = blocks[0], moments(frame, metrics=metrics)
@@ -153,15 +186,20 @@ def test_many_blocks_merge_into_the_moments_of_all_rows():
     close(merged.means(**weights), whole.means(**weights))
 
 
-@pytest.mark.parametrize(("what", "options"), [
-    ("metrics", {"metrics": "faithfulness"}),
-    ("metrics", {"metrics": [rn.Metric("faithfulness", 0, 2), "context_recall"]}),
-    ("by", {"by": "talk"}),
-    ("doc", {"doc": "talk"}),
-    ("cluster", {"cluster": "talk"}),
-])
+@pytest.mark.parametrize(
+    ("what", "options"),
+    [
+        ("metrics", {"metrics": "faithfulness"}),
+        ("metrics", {"metrics": [rn.Metric("faithfulness", 0, 2), "context_recall"]}),
+        ("by", {"by": "talk"}),
+        ("doc", {"doc": "talk"}),
+        ("cluster", {"cluster": "talk"}),
+    ],
+)
 def test_moments_made_in_another_way_are_not_merged(what, options):
-    frame = pd.DataFrame({"faithfulness": [0.5], "context_recall": [1.0], "doc_name": ["a"], "talk": ["t"]})
+    frame = pd.DataFrame(
+        {"faithfulness": [0.5], "context_recall": [1.0], "doc_name": ["a"], "talk": ["t"]}
+    )
     with pytest.raises(RagnbError, match=f"different {what} cannot be merged"):
         moments(frame).merge(moments(frame, **options))
 
@@ -172,7 +210,10 @@ def test_moments_made_in_another_way_are_not_merged(what, options):
 def same_bits(one, two):
     for name in ("metrics", "by", "doc", "cluster", "groups", "docs", "clusters"):
         assert getattr(one, name) == getattr(two, name), name
-    pairs = [(getattr(one.cells, f.name), getattr(two.cells, f.name)) for f in dataclasses.fields(one.cells)]
+    pairs = [
+        (getattr(one.cells, f.name), getattr(two.cells, f.name))
+        for f in dataclasses.fields(one.cells)
+    ]
     for mine, theirs in [*pairs, (one.counts, two.counts), (one.rows, two.rows)]:
         assert mine.dtype == theirs.dtype
         assert mine.shape == theirs.shape
@@ -211,11 +252,22 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path):
 
 def test_foreign_files_are_refused_in_words(tmp_path):
     path = tmp_path / "m.parquet"
-    for content in (b"", b"PAR1", b"question,score\na,1\n", pickle.dumps({"ragnb": "moments", "version": 1})):
+    for content in (
+        b"",
+        b"PAR1",
+        b"question,score\na,1\n",
+        pickle.dumps({"ragnb": "moments", "version": 1}),
+    ):
         path.write_bytes(content)
-        with pytest.raises(RagnbError, match=r"m\.parquet: the file is damaged or has no moments; write it with"):
+        with pytest.raises(
+            RagnbError, match=r"m\.parquet: the file is damaged or has no moments; write it with"
+        ):
             Moments.from_parquet(path)
-    for column in ({"about": [1.5]}, {"about": ['{"ragnb": "moments", "version": 1}']}, {"score": [1.0]}):
+    for column in (
+        {"about": [1.5]},
+        {"about": ['{"ragnb": "moments", "version": 1}']},
+        {"score": [1.0]},
+    ):
         pl.DataFrame(column).write_parquet(path)
         with pytest.raises(RagnbError, match="damaged or has no moments"):
             Moments.from_parquet(path)
@@ -235,8 +287,12 @@ def test_another_version_is_refused(tmp_path):
     path.write_bytes(newer)
     with pytest.raises(RagnbError, match="damaged"):
         Moments.from_parquet(path)
-    path.write_bytes(newer.replace(sealed, hashlib.sha256(newer.replace(sealed, b"")).hexdigest().encode()))
-    with pytest.raises(RagnbError, match="version 3; this ragnb reads version 2 and before; write it again"):
+    path.write_bytes(
+        newer.replace(sealed, hashlib.sha256(newer.replace(sealed, b"")).hexdigest().encode())
+    )
+    with pytest.raises(
+        RagnbError, match="version 3; this ragnb reads version 2 and before; write it again"
+    ):
         Moments.from_parquet(path)
 
 
@@ -246,13 +302,23 @@ def test_files_of_earlier_versions_are_read_and_merged(version, kind, ends):
     """Version 1 was written by 0.1, version 2 before only cells of several rows kept products."""
     rows = pd.read_csv(EARLIER / "rows.csv")
     rows = rows.drop(columns="doc_name") if kind == "lone" else rows
-    first, second = (Moments.from_parquet(EARLIER / f"v{version}_{kind}{k}.parquet") for k in (0, 1))
+    first, second = (
+        Moments.from_parquet(EARLIER / f"v{version}_{kind}{k}.parquet") for k in (0, 1)
+    )
     numbers = ["value", "low", "high", "se", "df", "n", "n_clusters"]
     today = moments(rows[ends[0] : ends[1]])
-    for found, of in ((first, rows[: ends[0]]), *((first.merge(one), rows[: ends[1]]) for one in (second, today))):
+    for found, of in (
+        (first, rows[: ends[0]]),
+        *((first.merge(one), rows[: ends[1]]) for one in (second, today)),
+    ):
         for weights in (None, {"faithfulness": 2.0, "context_recall": 1.0}):
-            means, expected = found.means(metric_weights=weights), rn.weighted_means(of, metric_weights=weights)
-            np.testing.assert_allclose(means[numbers].astype(float), expected[numbers].astype(float), atol=1e-12)
+            means, expected = (
+                found.means(metric_weights=weights),
+                rn.weighted_means(of, metric_weights=weights),
+            )
+            np.testing.assert_allclose(
+                means[numbers].astype(float), expected[numbers].astype(float), atol=1e-12
+            )
 
 
 def test_any_damage_is_refused(tmp_path):
@@ -260,7 +326,9 @@ def test_any_damage_is_refused(tmp_path):
     whole = moments(frame).to_parquet(tmp_path / "m.parquet").read_bytes()
     path = tmp_path / "damaged.parquet"
     damaged = [whole[:at] for at in range(0, len(whole), 97)]
-    damaged += [whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :] for at in range(0, len(whole), 13)]
+    damaged += [
+        whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :] for at in range(0, len(whole), 13)
+    ]
     for content in damaged:
         path.write_bytes(content)
         with pytest.raises(RagnbError, match="damaged"):
@@ -281,7 +349,10 @@ def clustered(seed, count=50, most=30):
 
 OPTIONS = [
     {},
-    {"metric_weights": {"faithfulness": 3.0}, "doc_weights": {f"文档{d}": 0.5 + d / 25 for d in range(50)}},
+    {
+        "metric_weights": {"faithfulness": 3.0},
+        "doc_weights": {f"文档{d}": 0.5 + d / 25 for d in range(50)},
+    },
     {"orient": False, "level": 0.8},
     {"rescale": True, "metric_weights": {"burden": 1.0}},
 ]
@@ -304,8 +375,12 @@ def test_three_ways_to_the_same_interval(options):
         scipy = scipy_stats.bootstrap(
             (sums["s"].to_numpy(), sums["a"].to_numpy()),
             lambda s, a, axis: s.sum(axis=axis) / a.sum(axis=axis),
-            paired=True, n_resamples=6000, confidence_level=level, method="percentile", rng=7,
-        )  # fmt: skip
+            paired=True,
+            n_resamples=6000,
+            confidence_level=level,
+            method="percentile",
+            rng=7,
+        )
         low, high = wilson.loc[name, ["low", "high"]]
         width = high - low
         ends = cells.loc[name, ["low", "high"]].tolist()
@@ -320,11 +395,17 @@ def test_resampled_means_are_those_of_all_possible_draws():
     draws = np.array(list(itertools.product(range(4), repeat=4)))
     exact = s[draws].sum(axis=1) / a[draws].sum(axis=1)
     one = np.ones(4, dtype=np.int64)
-    got = stats.resampled_means(one, a[:, None], s[:, None], 0 * a[:, None], resamples=40_000, seed=1)[:, 0]
+    got = stats.resampled_means(
+        one, a[:, None], s[:, None], 0 * a[:, None], resamples=40_000, seed=1
+    )[:, 0]
     assert set(np.round(got, 9)) == set(np.round(exact, 9))
     assert got.mean() == pytest.approx(exact.mean(), abs=4 * exact.std() / 200)
     assert got.std() == pytest.approx(exact.std(), rel=0.02)
-    shares = [(np.abs(x - value) < 1e-9).mean() for x in (got, exact) for value in np.unique(np.round(exact, 12))]
+    shares = [
+        (np.abs(x - value) < 1e-9).mean()
+        for x in (got, exact)
+        for value in np.unique(np.round(exact, 12))
+    ]
     assert shares[: len(shares) // 2] == pytest.approx(shares[len(shares) // 2 :], abs=0.01)
 
 
@@ -333,28 +414,41 @@ def test_a_draw_of_nothing_is_no_number():
     got = stats.resampled_means(np.array([1, 1]), half, half / 2, zero, resamples=200, seed=0)[:, 0]
     assert np.isnan(got).mean() == pytest.approx(0.25, abs=0.1)
     assert set(got[~np.isnan(got)]) == {0.5}
-    none = stats.resampled_means(np.empty(0, dtype=int), zero[:0], zero[:0], zero[:0], resamples=3, seed=0)
+    none = stats.resampled_means(
+        np.empty(0, dtype=int), zero[:0], zero[:0], zero[:0], resamples=3, seed=0
+    )
     assert np.isnan(none).all()
 
 
 @pytest.mark.parametrize("docs", ["none", "some"])
 def test_single_rows_in_cells_have_the_interval_of_the_row_bootstrap(docs):
     rng = np.random.default_rng(4)
-    frame = pd.DataFrame({name: rng.beta(4, 1, 400) for name in NAMES}).mask(rng.random((400, 3)) < 0.2)
+    frame = pd.DataFrame({name: rng.beta(4, 1, 400) for name in NAMES}).mask(
+        rng.random((400, 3)) < 0.2
+    )
     if docs == "some":
         frame["doc_name"] = [f"d{i // 20}" if i < 200 else None for i in range(400)]
         frame.loc[:199, NAMES] **= np.repeat(rng.uniform(0.3, 3, 10), 20)[:, None]
     source = moments(frame)
     assert len(source.cells.cross)
-    got = source.bootstrap(metric_weights={"faithfulness": 2}, resamples=6000, seed=1).set_index("metric")
+    got = source.bootstrap(metric_weights={"faithfulness": 2}, resamples=6000, seed=1).set_index(
+        "metric"
+    )
     rows = rn.weigh(frame, metric_weights={"faithfulness": 2})
     row = np.arange(400)
     own = row if docs == "none" else np.where(row < 200, row // 20, row)
     for name in got.index:
-        sums = pd.DataFrame({"a": rows[name].notna(), "s": rows[name]}).groupby(own).sum().to_numpy(float)
+        sums = (
+            pd.DataFrame({"a": rows[name].notna(), "s": rows[name]})
+            .groupby(own)
+            .sum()
+            .to_numpy(float)
+        )
         drawn = sums[rng.integers(0, len(sums), (6000, len(sums)))].sum(axis=1)
         ends = np.quantile(drawn[:, 1] / drawn[:, 0], [0.025, 0.975])
-        assert got.loc[name, ["low", "high"]].tolist() == pytest.approx(ends, abs=0.05 * (ends[1] - ends[0]))
+        assert got.loc[name, ["low", "high"]].tolist() == pytest.approx(
+            ends, abs=0.05 * (ends[1] - ends[0])
+        )
 
 
 def test_the_normal_draws_of_few_single_rows_stay_in_the_range():
@@ -409,7 +503,9 @@ def test_bins_hold_their_lower_end_and_the_last_one_both():
     metrics = ["faithfulness", rn.Metric("burden", 1, 5)]
     got = histogram(tenths, metrics=metrics)
     assert got["n"].tolist() == [1] * 9 + [2] + [3, 0, 2, 0, 0, 2, 0, 2, 0, 2]
-    assert got.loc[got["metric"] == "burden", "bin_low"].tolist() == pytest.approx(np.arange(1, 5, 0.4).tolist())
+    assert got.loc[got["metric"] == "burden", "bin_low"].tolist() == pytest.approx(
+        np.arange(1, 5, 0.4).tolist()
+    )
 
 
 def test_histograms_that_cannot_be_are_refused():
@@ -447,10 +543,14 @@ def test_a_bootstrap_of_scores_all_alike_without_a_range_has_no_interval(low, hi
 def drawn_frame():
     rng = np.random.default_rng(5)
     n = 300
-    frame = pd.DataFrame({
-        "faithfulness": rng.random(n), "answer_relevancy": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
-        "doc_name": rng.choice([*"abcdefghij"], n), "inclusion_probability": rng.choice([0.1, 0.5, 1.0], n),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "faithfulness": rng.random(n),
+            "answer_relevancy": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+            "doc_name": rng.choice([*"abcdefghij"], n),
+            "inclusion_probability": rng.choice([0.1, 0.5, 1.0], n),
+        }
+    )
     frame.loc[::17, "inclusion_probability"] = np.nan
     return frame
 
@@ -460,17 +560,23 @@ def jackknife_by_hand(values, weights, groups):
     kept = ~np.isnan(values) & (weights > 0)
     values, weights, groups = values[kept], weights[kept], groups[kept]
     mean = np.average(values, weights=weights)
-    others = [np.average(values[groups != g], weights=weights[groups != g]) for g in np.unique(groups)]
+    others = [
+        np.average(values[groups != g], weights=weights[groups != g]) for g in np.unique(groups)
+    ]
     return mean, np.sqrt((len(others) - 1) / len(others) * np.sum((np.array(others) - mean) ** 2))
 
 
 @pytest.mark.parametrize("documents", [True, False])
-@pytest.mark.parametrize("engine", [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy()])
+@pytest.mark.parametrize(
+    "engine", [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy()]
+)
 def test_rows_drawn_with_unequal_chances_are_weighed_by_their_inverse(engine, documents):
     frame = drawn_frame()
     groups = frame["doc_name"].to_numpy() if documents else np.arange(len(frame))
     weights = (1 / frame["inclusion_probability"]).fillna(0).to_numpy()
-    means = rn.weighted_means(engine(frame if documents else frame.drop(columns="doc_name"))).set_index("metric")
+    means = rn.weighted_means(
+        engine(frame if documents else frame.drop(columns="doc_name"))
+    ).set_index("metric")
     for name in ("faithfulness", "answer_relevancy"):
         mean, se = jackknife_by_hand(frame[name].to_numpy(), weights, groups)
         assert means.loc[name, "value"] == pytest.approx(mean, abs=1e-12)
@@ -479,7 +585,9 @@ def test_rows_drawn_with_unequal_chances_are_weighed_by_their_inverse(engine, do
 
 def test_weights_of_documents_and_of_draws_multiply():
     frame = drawn_frame()
-    weights = (1 / frame["inclusion_probability"]).fillna(0) * np.where(frame["doc_name"] == "a", 3, 1)
+    weights = (1 / frame["inclusion_probability"]).fillna(0) * np.where(
+        frame["doc_name"] == "a", 3, 1
+    )
     mean = rn.weighted_means(frame, doc_weights={"a": 3}).loc[0, "value"]
     assert mean == pytest.approx(np.average(frame["faithfulness"], weights=weights), abs=1e-12)
 

@@ -33,7 +33,9 @@ from ragnb.texts import load
 from ragnb.weights import notes
 
 # ragas leaves a file of its own open, also with telemetry off.
-pytestmark = pytest.mark.filterwarnings("ignore:.*uuid.json:pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*uuid.json:pytest.PytestUnraisableExceptionWarning"
+)
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REPORT = ROOT / "notebooks" / "report.ipynb"
@@ -41,15 +43,28 @@ COMPARE = ROOT / "notebooks" / "compare.ipynb"
 CALIBRATION = ROOT / "notebooks" / "calibration.ipynb"
 PARAMETERS = {
     CALIBRATION: {
-        "ratings": "str", "judge": "str", "human": "str", "scale": "str", "missing": "float", "tolerance": "float",
-        "target": "float", "lang": "str", "out": "str", "overrides": "dict",
+        "ratings": "str",
+        "judge": "str",
+        "human": "str",
+        "scale": "str",
+        "missing": "float",
+        "tolerance": "float",
+        "target": "float",
+        "lang": "str",
+        "out": "str",
+        "overrides": "dict",
     },
     REPORT: {"scenario": "str", "out": "str", "overrides": "dict"},
     COMPARE: {
-        "new": "str", "baseline": "str", "candidate": "str", "margin": "float", "by": "str", "lang": "str",
+        "new": "str",
+        "baseline": "str",
+        "candidate": "str",
+        "margin": "float",
+        "by": "str",
+        "lang": "str",
         "overrides": "dict",
     },
-}  # fmt: skip
+}
 GALLERY = [path for path in NOTEBOOKS if path not in PARAMETERS]
 SHOWN = ROOT / "notebooks" / "00_quickstart.ipynb"
 COMPARED = "nbval-check-output"
@@ -96,7 +111,12 @@ def test_notebook_reads_as_prose_with_short_cells_and_pictures(path):
         if cell.cell_type == "markdown":
             assert len(cell.source.split()) <= 110, cell.source
         else:
-            assert max(sum(1 + (char > "\u2e80") for char in line) for line in cell.source.splitlines()) <= 100
+            assert (
+                max(
+                    sum(1 + (char > "\u2e80") for char in line) for line in cell.source.splitlines()
+                )
+                <= 100
+            )
     sources = [cell.source for cell in code(path)]
     assert not [source for source in sources if re.search(r"^\s*assert ", source, re.MULTILINE)]
     assert any(re.search(r"\bax = plots\.|\bsns\.", source) for source in sources)
@@ -120,7 +140,9 @@ def test_shown_outputs_hold_no_time_path_address_or_error_stream():
             assert output.get("name") != "stderr", output.text
             data = {k: v for k, v in output.get("data", {}).items() if not k.startswith("image/")}
             text = str(data) + output.get("text", "")
-            assert not re.search(r"0x[0-9a-f]{6,}|\d{4}-\d\d-\d\d[T ]\d\d:|/tmp/|/home/|\.venv", text)
+            assert not re.search(
+                r"0x[0-9a-f]{6,}|\d{4}-\d\d-\d\d[T ]\d\d:|/tmp/|/home/|\.venv", text
+            )
 
 
 def test_nbval_sees_a_shown_number_change(tmp_path):
@@ -131,10 +153,24 @@ def test_nbval_sees_a_shown_number_change(tmp_path):
     for name, number in (("shown", "0.935"), ("changed", "0.936")):
         notebook.cells = nbformat.from_dict(json.loads(json.dumps(cells).replace("0.935", number)))
         nbformat.write(notebook, tmp_path / "notebooks" / f"{name}.ipynb")
-    words = ["-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q", "-rA", "-c", os.devnull, "notebooks"]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    words = [
+        "-m",
+        "pytest",
+        "--nbval-lax",
+        "--nbval-current-env",
+        "-q",
+        "-rA",
+        "-c",
+        os.devnull,
+        "notebooks",
+    ]
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     ends = Counter(re.findall(r"(?m)^([A-Z]+) \S*\b(shown|changed)\.ipynb::", done.stdout))
-    assert ends == {("PASSED", "shown"): 4, ("PASSED", "changed"): 3, ("FAILED", "changed"): 1}, done.stdout
+    assert ends == {("PASSED", "shown"): 4, ("PASSED", "changed"): 3, ("FAILED", "changed"): 1}, (
+        done.stdout
+    )
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
@@ -167,7 +203,11 @@ def papermill_runs(
     path: Path, folder: Path, *, yaml: str = "{}", **parameters: str
 ) -> tuple[int, list[nbformat.NotebookNode], str]:
     """Run a notebook by papermill as a user does, in a folder; return exit code, outputs and what was said."""
-    words = ["-y", yaml, *(word for name, value in parameters.items() for word in ("-p", name, value))]
+    words = [
+        "-y",
+        yaml,
+        *(word for name, value in parameters.items() for word in ("-p", name, value)),
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("PYTHONPATH", str(ROOT))
@@ -187,18 +227,25 @@ def test_an_unknown_parameter_is_refused_before_anything_is_read(path, tmp_path)
 
 QUESTIONS = {"en": "How long is the warranty ({})?", "zh": "差旅费几天内报销（{}）？"}
 DOCUMENTS = {
-    "en": ["warranty.pdf", "travel.pdf", "leave.pdf"], "zh": ["差旅报销制度.pdf", "休假办法.pdf", "保修.pdf"],
-}  # fmt: skip
+    "en": ["warranty.pdf", "travel.pdf", "leave.pdf"],
+    "zh": ["差旅报销制度.pdf", "休假办法.pdf", "保修.pdf"],
+}
 
 
 def one_run(lang: str, shift: float, seed: int, **columns: float) -> pd.DataFrame:
     """Return scores of 24 questions from 3 documents."""
     draw = np.random.default_rng(seed)
     rows = [
-        {"sample_id": f"q{n}", "question": QUESTIONS[lang].format(n), "answer": f"{shift} {n}",
-         "doc_name": DOCUMENTS[lang][n % 3], "faithfulness": 0.5 + shift + draw.normal(0, 0.02), **columns}
+        {
+            "sample_id": f"q{n}",
+            "question": QUESTIONS[lang].format(n),
+            "answer": f"{shift} {n}",
+            "doc_name": DOCUMENTS[lang][n % 3],
+            "faithfulness": 0.5 + shift + draw.normal(0, 0.02),
+            **columns,
+        }
         for n in range(24)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -206,8 +253,12 @@ def one_run(lang: str, shift: float, seed: int, **columns: float) -> pd.DataFram
 def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
     more = {"new": {"context_recall": 0.4}, "base": {"context_recall": 0.6}} if lang == "en" else {}
     for name, shift in (("new", 0.3), ("base", 0.0)):
-        one_run(lang, shift, seed=len(name), **more.get(name, {})).to_csv(tmp_path / f"{name}.csv", index=False)
-    status, outputs, said = papermill_runs(COMPARE, tmp_path, new="new.csv", baseline="base.csv", lang=lang)
+        one_run(lang, shift, seed=len(name), **more.get(name, {})).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    status, outputs, said = papermill_runs(
+        COMPARE, tmp_path, new="new.csv", baseline="base.csv", lang=lang
+    )
     assert status == 0, said
     assert not complaints(outputs)
     data = [out.data for out in outputs if "data" in out]
@@ -234,8 +285,18 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
 
 TITLES = {"en": "Judge trust", "zh": "评判可信度"}
 NAMES = {
-    "en": {"file": "mine.csv", "judge": "gpt", "people": ["Ann", "Bo"], "dimensions": ["tone", "facts"]},
-    "zh": {"file": "标注.csv", "judge": "评判打分", "people": ["小王", "小李"], "dimensions": ["语气", "事实"]},
+    "en": {
+        "file": "mine.csv",
+        "judge": "gpt",
+        "people": ["Ann", "Bo"],
+        "dimensions": ["tone", "facts"],
+    },
+    "zh": {
+        "file": "标注.csv",
+        "judge": "评判打分",
+        "people": ["小王", "小李"],
+        "dimensions": ["语气", "事实"],
+    },
 }
 
 
@@ -253,34 +314,58 @@ def test_calibration_holds_a_judge_against_people_from_an_empty_folder(lang, tmp
     table = pd.DataFrame(rows)
     table.to_csv(tmp_path / names["file"], index=False)
     status, outputs, said = papermill_runs(
-        CALIBRATION, tmp_path, ratings=names["file"], judge=names["judge"], scale="0 10", target="0.7", lang=lang,
-        yaml=f"human: {json.dumps(names['people'], ensure_ascii=False)}", out="结果",
-    )  # fmt: skip
+        CALIBRATION,
+        tmp_path,
+        ratings=names["file"],
+        judge=names["judge"],
+        scale="0 10",
+        target="0.7",
+        lang=lang,
+        yaml=f"human: {json.dumps(names['people'], ensure_ascii=False)}",
+        out="结果",
+    )
     assert status == 0, said
     assert not complaints(outputs)
-    within = ((table[names["judge"]] - table[names["people"][0]]).abs() <= 1).groupby(table["dimension"]).mean()
+    within = (
+        ((table[names["judge"]] - table[names["people"][0]]).abs() <= 1)
+        .groupby(table["dimension"])
+        .mean()
+    )
     saved = json.loads((tmp_path / "结果" / "calibration.json").read_text(encoding="utf-8"))
-    assert {row["dimension"]: row["share"] for row in saved["verdicts"]} == pytest.approx(within.to_dict())
+    assert {row["dimension"]: row["share"] for row in saved["verdicts"]} == pytest.approx(
+        within.to_dict()
+    )
     verdicts = [row["verdict"] for row in sorted(saved["verdicts"], key=lambda row: -row["share"])]
     assert verdicts == ["TRUST", "REJECT"]
     assert (saved["tolerance"], saved["target"], saved["scale"]) == (1, 0.7, [0, 10])
     data = [out.data for out in outputs if "data" in out]
     assert sum("image/png" in one for one in data) == 4 * 2
     shown = "".join(one.get("text/html", "") for one in data)
-    page, text = ((tmp_path / "结果" / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
-    assert all(word in part for part in (shown, page, text) for word in (TITLES[lang], *names["dimensions"]))
+    page, text = (
+        (tmp_path / "结果" / f"report.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "md")
+    )
+    assert all(
+        word in part
+        for part in (shown, page, text)
+        for word in (TITLES[lang], *names["dimensions"])
+    )
 
 
 def test_report_answers_a_table_with_chinese_names_from_an_empty_folder(tmp_path):
     one_run("zh", 0.3, seed=1).to_csv(tmp_path / "评测 结果.csv", index=False)
     settings = "overrides: {lang: zh, doc_weights: {保修.pdf: 3}}"
-    status, outputs, said = papermill_runs(REPORT, tmp_path, scenario="评测 结果.csv", out="报告", yaml=settings)
+    status, outputs, said = papermill_runs(
+        REPORT, tmp_path, scenario="评测 结果.csv", out="报告", yaml=settings
+    )
     assert status == 0, said
     assert not complaints(outputs)
     means = pd.read_csv(tmp_path / "报告" / "means.csv").set_index("metric")["value"]
     scores = one_run("zh", 0.3, seed=1)
     weights = scores["doc_name"].map({"保修.pdf": 3}).fillna(1)
-    assert means["weighted_score"] == pytest.approx(np.average(scores["faithfulness"], weights=weights))
+    assert means["weighted_score"] == pytest.approx(
+        np.average(scores["faithfulness"], weights=weights)
+    )
     shown = next(out.data["text/html"] for out in outputs if "text/html" in out.get("data", {}))
     assert all(name in shown for name in DOCUMENTS["zh"])
 
@@ -288,9 +373,14 @@ def test_report_answers_a_table_with_chinese_names_from_an_empty_folder(tmp_path
 def test_nbval_collects_every_notebook_without_parameters():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "notebooks"],
-        capture_output=True, text=True, cwd=ROOT, check=False,
-    )  # fmt: skip
-    assert {path.name for path in GALLERY} == {path.name for path in NOTEBOOKS if f"/{path.name}:" in done.stdout}
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert {path.name for path in GALLERY} == {
+        path.name for path in NOTEBOOKS if f"/{path.name}:" in done.stdout
+    }
 
 
 # What the prose says
@@ -395,7 +485,9 @@ def test_00_an_unknown_column_is_never_averaged_and_ranges_are_not_mixed_in_sile
     mixed = rn.assess(scores, metrics=[rn.Metric("tone", 1, 5)])
     assert np.isnan(total(mixed.means)["value"])
     assert "no_total" in set(mixed.notes["code"])
-    assert total(rn.assess(scores, metrics=[rn.Metric("tone", 1, 5)], rescale=True).means)["value"] > 0
+    assert (
+        total(rn.assess(scores, metrics=[rn.Metric("tone", 1, 5)], rescale=True).means)["value"] > 0
+    )
 
 
 def test_00_the_strong_system_answers_better_from_less_relevant_passages():
@@ -408,7 +500,9 @@ def test_00_the_strong_system_answers_better_from_less_relevant_passages():
 def test_00_what_is_saved_reads_as_the_same_scores(tmp_path):
     sheet = lesson("00").sheet
     again = rn.read_scores(sheet.save(tmp_path)["scores.csv"])
-    assert rn.weighted_means(again)["value"].tolist() == pytest.approx(sheet.means["value"].tolist())
+    assert rn.weighted_means(again)["value"].tolist() == pytest.approx(
+        sheet.means["value"].tolist()
+    )
 
 
 def test_01_editor_and_assessment_tell_the_same_numbers():
@@ -422,14 +516,20 @@ def test_01_only_proportions_count_and_a_weight_of_zero_takes_a_metric_out():
     named = {"metrics": list(weights)}
     plain = total(rn.weighted_means(scores, metric_weights=weights, **named))["value"]
     tenfold = {name: 10 * weight for name, weight in weights.items()}
-    assert total(rn.weighted_means(scores, metric_weights=tenfold, **named))["value"] == pytest.approx(plain)
+    assert total(rn.weighted_means(scores, metric_weights=tenfold, **named))[
+        "value"
+    ] == pytest.approx(plain)
     two = {name: weight for name, weight in weights.items() if weight}
-    assert total(rn.weighted_means(scores, metrics=list(two), metric_weights=two))["value"] == pytest.approx(plain)
+    assert total(rn.weighted_means(scores, metrics=list(two), metric_weights=two))[
+        "value"
+    ] == pytest.approx(plain)
 
 
 def test_01_the_winner_changes_at_two_and_a_half_and_the_intervals_overlap_everywhere():
     nb = lesson("01")
-    strong, weak = (nb.sweep[nb.sweep["system"] == name].set_index("turned") for name in ("strong", "weak"))
+    strong, weak = (
+        nb.sweep[nb.sweep["system"] == name].set_index("turned") for name in ("strong", "weak")
+    )
     lead = strong["value"] - weak["value"]
     assert (lead[:2] > 0).all()
     assert (lead[3:] < 0).all()
@@ -468,7 +568,9 @@ def test_01_saving_changes_two_lines_and_a_second_time_none():
     added = [line for line in lines if re.match(r"\+\s", line)]
     assert [line.split()[1] for line in removed] == ["answer_correctness:", "warranty-policy.pdf:"]
     assert [line.split() for line in added] == [["+", "answer_correctness:", "0.5"]]
-    assert "changed: ['metric_weights.answer_correctness', 'doc_weights.warranty-policy.pdf']" in lines
+    assert (
+        "changed: ['metric_weights.answer_correctness', 'doc_weights.warranty-policy.pdf']" in lines
+    )
     assert nb.mine.save() == []
     saved = rn.load_scenario(nb.copy)
     assert saved.metric_weights["answer_correctness"] == 0.5
@@ -514,7 +616,9 @@ def test_02_words_change_with_the_language_and_numbers_do_not():
 
 def test_02_the_worst_samples_are_the_lowest_scores():
     nb = lesson("02")
-    assert [row["score"] for row in nb.first["worst"]] == sorted(nb.scores["context_recall"].dropna())[:3]
+    assert [row["score"] for row in nb.first["worst"]] == sorted(
+        nb.scores["context_recall"].dropna()
+    )[:3]
 
 
 def test_02_the_weakest_documents_are_weak_in_every_metric():
@@ -538,8 +642,12 @@ def test_02_failure_modes_part_the_samples_and_their_gains_add_up():
     assert modes["n"].sum() == len(nb.scores)
     assert modes.loc["retrieval_miss", "share"] > 0.5
     limits = {rule.metric: rule.warning for rule in rn.RULES if rule.metric in nb.scores}
-    raised = nb.scores.assign(**{name: nb.scores[name].clip(lower=at) for name, at in limits.items()})
-    raised["noise_sensitivity"] = nb.scores["noise_sensitivity"].clip(upper=limits["noise_sensitivity"])
+    raised = nb.scores.assign(
+        **{name: nb.scores[name].clip(lower=at) for name, at in limits.items()}
+    )
+    raised["noise_sensitivity"] = nb.scores["noise_sensitivity"].clip(
+        upper=limits["noise_sensitivity"]
+    )
     gain = total(rn.weighted_means(raised))["value"] - nb.before
     assert modes["cost"].sum() == pytest.approx(gain)
     unread = rn.failure_modes(nb.scores)["failure_mode"] == "not_enough_scores"
@@ -564,7 +672,9 @@ def test_03_a_wide_pattern_misses_a_refusal_and_takes_an_answer_for_one():
     nb = lesson("03")
     assert nb.read["refused"].tolist() == [True, True, True, False]
     assert nb.wide.tolist() == [True, True, False, True]
-    assert nb.read["answered"].tolist() == nb.read["partial"].tolist() == [False, False, False, True]
+    assert (
+        nb.read["answered"].tolist() == nb.read["partial"].tolist() == [False, False, False, True]
+    )
 
 
 def test_03_five_outcomes_from_two_facts():
@@ -592,13 +702,17 @@ def test_03_a_rate_counts_only_the_questions_where_it_applies():
     assert nb.labelled.loc[unanswerable, "over_refusal"].isna().all()
     assert rates.loc["over_refusal", "n"] + rates.loc["under_refusal", "n"] == len(nb.gold)
     # ± 20 points, as the last cell says of 18 questions
-    assert 0.15 < (rates.loc["under_refusal", "high"] - rates.loc["under_refusal", "low"]) / 2 < 0.25
+    assert (
+        0.15 < (rates.loc["under_refusal", "high"] - rates.loc["under_refusal", "low"]) / 2 < 0.25
+    )
 
 
 def test_03_one_gate_fails_four_are_inconclusive_and_those_on_the_wrong_side_block():
     gates = lesson("03").gates
     assert gates["outcome"].tolist() == ["undecided", "fail", "undecided", "undecided", "undecided"]
-    wrong = (gates["value"] < gates["threshold"]).where(gates["op"] == ">=", gates["value"] > gates["threshold"])
+    wrong = (gates["value"] < gates["threshold"]).where(
+        gates["op"] == ">=", gates["value"] > gates["threshold"]
+    )
     assert gates["blocks"].equals(wrong)
     assert not gates["blocks"].all()
 
@@ -655,8 +769,10 @@ def test_04_all_shares_are_above_the_target_and_one_dimension_earns_trust():
     verdicts = nb.card.verdicts.set_index("dimension")
     assert (verdicts["share"] > 0.8).all()
     assert verdicts["verdict"].to_dict() == {
-        "accuracy": "NOT PROVEN", "clarity": "NOT PROVEN", "completeness": "TRUST",
-    }  # fmt: skip
+        "accuracy": "NOT PROVEN",
+        "clarity": "NOT PROVEN",
+        "completeness": "TRUST",
+    }
 
 
 def test_04_for_clarity_a_constant_answer_beats_the_judge():
@@ -682,7 +798,11 @@ def test_04_the_judge_favours_the_weak_system_by_almost_a_point():
 
 def test_04_clusters_widen_what_the_card_says_and_move_no_share():
     nb = lesson("04")
-    alone = rn.calibrate(nb.ratings, scale=(1, 10), cluster=None).only(dimension="completeness").verdicts.iloc[0]
+    alone = (
+        rn.calibrate(nb.ratings, scale=(1, 10), cluster=None)
+        .only(dimension="completeness")
+        .verdicts.iloc[0]
+    )
     together = nb.card.only(dimension="completeness").verdicts.iloc[0]
     assert (together["n_clusters"], alone["n_clusters"]) == (14, 120)
     assert together["lower"] < alone["lower"]
@@ -702,7 +822,11 @@ def test_04_the_corrected_mean_has_no_bias_and_less_width_than_the_annotators():
 
 
 def test_04_120_labels_were_likely_to_be_enough_and_50_were_not():
-    budget = lesson("04").card.budget.query("dimension == 'completeness'").set_index("labels")["probability"]
+    budget = (
+        lesson("04")
+        .card.budget.query("dimension == 'completeness'")
+        .set_index("labels")["probability"]
+    )
     assert budget[120] > 0.8
     assert budget[budget.index < 55].max() < 0.5
     assert "More labels will not help" in lesson("04").stdout
@@ -720,7 +844,14 @@ def test_04_three_keys_rate_one_answer_and_the_sheet_resumes():
     nb = lesson("04")
     assert rn.read_ratings(nb.file)["human"].tolist() == [8, 9, 7]
     with contextlib.chdir(ROOT / "notebooks"):
-        assert len(nb.RatingSheet("../data/quickstart/cases.jsonl", nb.file, rater="example").model.done) == 1
+        assert (
+            len(
+                nb.RatingSheet(
+                    "../data/quickstart/cases.jsonl", nb.file, rater="example"
+                ).model.done
+            )
+            == 1
+        )
 
 
 def test_04_the_golden_questions_catch_an_invention_with_full_marks():
@@ -829,7 +960,7 @@ def test_06_an_interrupted_run_resumes_without_paying_twice():
     assert 0 < nb.left.calls < nb.need.calls
     assert nb.left.done + nb.left.calls == nb.left.cells
     assert nb.sent == len(nb.calls)
-    second = pd.read_json(nb.log, lines=True).iloc[len(nb.calls):][:nb.sent]
+    second = pd.read_json(nb.log, lines=True).iloc[len(nb.calls) :][: nb.sent]
     assert sorted(second["sample_id"]) == sorted(nb.calls["sample_id"])
     names = ["accuracy", "completeness", "clarity", "weighted_score"]
     assert nb.whole[names].equals(nb.judged[names])
@@ -839,17 +970,24 @@ def test_06_two_of_three_retried_answers_are_right_in_the_end_and_only_they_are_
     nb = lesson("06")
     kept, attempts = nb.better.kept, nb.better.attempts
     assert attempts.groupby("sample_id").size().to_dict() == {
-        "zh-02": 1, "zh-10": 2, "zh-33": 3, "zh-41": 1, "en-04": 3, "en-20": 1,
-    }  # fmt: skip
+        "zh-02": 1,
+        "zh-10": 2,
+        "zh-33": 3,
+        "zh-41": 1,
+        "en-04": 3,
+        "en-20": 1,
+    }
     better = kept[kept["accuracy"] > kept["accuracy__before"]].set_index("sample_id")
     assert better["attempt"].to_dict() == {"zh-10": 1, "en-04": 2}
     assert better["accuracy"].eq(10).all()
     assert kept.set_index("sample_id").loc["zh-33", "accuracy"] == 2
-    third = pd.read_json(nb.log, lines=True).iloc[len(nb.calls) + nb.sent:]
+    third = pd.read_json(nb.log, lines=True).iloc[len(nb.calls) + nb.sent :]
     assert third["system"].value_counts().to_dict() == {"retried": 8, "retry": 5}
     assert (nb.better.cost["answers"], nb.better.cost["calls"]) == (5, 8)
     row = nb.better.gain.iloc[0]
-    assert row["value"] == pytest.approx((kept["accuracy"] - kept["accuracy__before"]).mean()) == 1.5
+    assert (
+        row["value"] == pytest.approx((kept["accuracy"] - kept["accuracy__before"]).mean()) == 1.5
+    )
     assert row["low"] < 0 < row["high"]
 
 
@@ -875,7 +1013,9 @@ def test_07_a_courtesy_in_every_answer_costs_the_weak_system_half_of_its_faithfu
     nb = lesson("07")
     weak = nb.scores[nb.scores["system"] == "weak"]
     assert set(weak["faithfulness"]) == {0.0, 0.5}
-    courtesy = nb.half["answer"].str.contains("Please ask the department in charge|详情请咨询主管部门")
+    courtesy = nb.half["answer"].str.contains(
+        "Please ask the department in charge|详情请咨询主管部门"
+    )
     assert courtesy.all()
     for row in nb.half.to_dict("records"):
         copied = re.split(r"(?<=[.。]) ?(?=Please ask|详情)", row["answer"])[0]
@@ -909,7 +1049,9 @@ def test_07_ragas_itself_gives_the_same_scores_and_pays_for_each_call():
     assert len(logged) - nb.sent == nb.ledger.loc["faithfulness", "one by one"] == 2 * len(nb.cases)
     assert f"ragas sent {len(logged) - nb.sent} calls" in nb.stdout
     assert not {"doc_name", "system"} & set(nb.theirs)
-    (cell,) = [cell for cell in read(ROOT / "notebooks" / "07_ragas.ipynb").cells if cell.id == "export-2"]
+    (cell,) = [
+        cell for cell in read(ROOT / "notebooks" / "07_ragas.ipynb").cells if cell.id == "export-2"
+    ]
     *named, _ = re.findall(r"`([^`]+)`", cell.source)
     cells = {name: "a" if name in ("contexts", "response") else 0.5 for name in named}
     assert not {*named} & {*rn.read_scores([{"question": "q"} | cells])}

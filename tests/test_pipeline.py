@@ -30,15 +30,17 @@ The pump has a warranty of 730 days. It starts on the day of delivery.
 
 Seals are wearing parts. They are replaced free of charge within 90 days. The form is on page 4.
 """
-TRAVEL = "一线城市每晚不超过450元。其他城市每晚不超过320元。\n\n打车费每天上限为120元。凭行程单报销。"
-RAG = '''
+TRAVEL = (
+    "一线城市每晚不超过450元。其他城市每晚不超过320元。\n\n打车费每天上限为120元。凭行程单报销。"
+)
+RAG = """
 from pathlib import Path
 
 def search(question):
     texts = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "docs").iterdir())]
     parts = [part for text in texts for part in text.split("\\n\\n")]
     return sorted(parts, key=lambda part: -len(set(question) & set(part)))[:2]
-'''
+"""
 STAGES = ("generate", "answer", "evaluate", "judge")
 OF_RAGAS = "faithfulness, context_recall, context_precision, noise_sensitivity, factual_correctness"
 
@@ -50,7 +52,11 @@ def folder(tmp_path, monkeypatch, llm_server):
 
 
 def project(
-    path: Path, server: LlmServer, monkeypatch=None, questions: int = 8, metrics: str = "context_relevance"
+    path: Path,
+    server: LlmServer,
+    monkeypatch=None,
+    questions: int = 8,
+    metrics: str = "context_relevance",
 ) -> Path:
     (path / "docs").mkdir(parents=True)
     (path / "docs" / "warranty.md").write_text(WARRANTY, encoding="utf-8")
@@ -60,8 +66,9 @@ def project(
     (path / "x.yaml").write_text(
         f"documents: docs\ngeneration: {{questions: {questions}, personas: [a new colleague]}}\n"
         f"system: {{name: mine, retrieve: 'rag:search'}}\nmetrics: [{metrics}, support_lexical]\n"
-        f"llm_profiles: {{dataset: {profile}, answer: {profile}, judge: {profile}}}\n", encoding="utf-8"
-    )  # fmt: skip
+        f"llm_profiles: {{dataset: {profile}, answer: {profile}, judge: {profile}}}\n",
+        encoding="utf-8",
+    )
     if monkeypatch:
         monkeypatch.chdir(path)
         monkeypatch.delitem(sys.modules, "rag", raising=False)
@@ -85,9 +92,16 @@ def test_one_command_makes_questions_answers_scores_and_a_report(folder, llm_ser
     assert "8 questions to mine" in bill
     assert main(["run", "x.yaml"]) == 0
     said = capsys.readouterr().out
-    order = ("8 questions from 2 passages", "8 of 8 questions: ", "8 questions to mine", "8 of 8 questions ans")
+    order = (
+        "8 questions from 2 passages",
+        "8 of 8 questions: ",
+        "8 questions to mine",
+        "8 of 8 questions ans",
+    )
     assert sorted(map(said.index, order)) == [*map(said.index, order)]
-    made, answered = (lines(Path("reports/x") / name) for name in ("questions.jsonl", "answers.jsonl"))
+    made, answered = (
+        lines(Path("reports/x") / name) for name in ("questions.jsonl", "answers.jsonl")
+    )
     assert [row["sample_id"] for row in made] == [row["sample_id"] for row in answered]
     assert Counter(row["kind"] for row in made) == {"single": 4, "multi": 2, "unanswerable": 2}
     texts = "".join([WARRANTY, TRAVEL])
@@ -102,12 +116,16 @@ def test_one_command_makes_questions_answers_scores_and_a_report(folder, llm_ser
     (page,) = Path("reports/x").glob("2*/report.html")
     assert made[0]["question"] in page.read_text(encoding="utf-8")
     sheet = rn.assess("x.yaml")
-    assert sheet.means.set_index("metric").loc[["context_relevance", "under_refusal"], "n"].tolist() == [6, 2]
+    assert sheet.means.set_index("metric").loc[
+        ["context_relevance", "under_refusal"], "n"
+    ].tolist() == [6, 2]
     assert {"under_refusal", "over_refusal"} <= {*sheet.gates["metric"]}
     assert "compliance" not in {*sheet.gates["metric"]}
 
 
-def test_a_second_run_with_nothing_changed_makes_no_call_and_skips_each_stage(folder, llm_server, capsys):
+def test_a_second_run_with_nothing_changed_makes_no_call_and_skips_each_stage(
+    folder, llm_server, capsys
+):
     assert main(["run", "x.yaml"]) == 0
     paid = len(llm_server.log)
     capsys.readouterr()
@@ -137,13 +155,18 @@ def test_answers_of_an_older_system_are_neither_scored_nor_judged(folder, llm_se
     (folder / "rag.py").write_text(RAG.replace("[:2]", "[0:1]"), encoding="utf-8")
     for stage in ("evaluate", "judge"):
         assert main([stage, "x.yaml"]) == 2
-        assert "other inputs (changed: code); run ragnb answer or ragnb run first" in capsys.readouterr().err
+        assert (
+            "other inputs (changed: code); run ragnb answer or ragnb run first"
+            in capsys.readouterr().err
+        )
     assert ([table.read_bytes() for table in tables], len(llm_server.log)) == (before, paid)
     sys.modules.pop("rag")
     assert main(["answer", "x.yaml"]) == 0
     assert main(["judge", "x.yaml"]) == 0
     assert {len(row["retrieved_contexts"]) for row in lines(tables[2])} == {1}
-    (folder / "docs" / "new.md").write_text("# Returns\n\nParts can be returned.\n", encoding="utf-8")
+    (folder / "docs" / "new.md").write_text(
+        "# Returns\n\nParts can be returned.\n", encoding="utf-8"
+    )
     assert main(["answer", "x.yaml"]) == 2
     assert "run ragnb generate or ragnb run first" in capsys.readouterr().err
 
@@ -174,7 +197,10 @@ def test_a_review_drops_and_edits_questions_and_nothing_is_generated_again(folde
     assert len(made) == 7
     assert made[0]["question"] == "保修期多长？"
     assert made[0]["generation_params"]["reviewed"] == "edit"
-    assert pd.read_csv(path, dtype=str, keep_default_na=False)["decision"].tolist()[:2] == ["drop", "edit"]
+    assert pd.read_csv(path, dtype=str, keep_default_na=False)["decision"].tolist()[:2] == [
+        "drop",
+        "edit",
+    ]
 
 
 # The question set
@@ -186,27 +212,39 @@ def author(llm_server):
     return Profile(base_url=llm_server.base_url, model="small")
 
 
-DOCUMENTS = pd.DataFrame({
-    "source": ["a", "a", "b"],
-    "content": ["One is red. Two is blue.", "Three is green.", "Four is old. Five is new. Six is dear."],
-})  # fmt: skip
+DOCUMENTS = pd.DataFrame(
+    {
+        "source": ["a", "a", "b"],
+        "content": [
+            "One is red. Two is blue.",
+            "Three is green.",
+            "Four is old. Five is new. Six is dear.",
+        ],
+    }
+)
 
 
 def test_quotes_that_are_in_no_passage_are_dropped_counted_and_replaced(author, llm_server):
     def invents(request):
         text = model(request)
         if '"evidence"' in request.prompt and request.number == 0:
-            return json.dumps(json.loads(text) | {"evidence": ["One is red. Two is  blue", "Nine is lost."]})
+            return json.dumps(
+                json.loads(text) | {"evidence": ["One is red. Two is  blue", "Nine is lost."]}
+            )
         return text
 
     llm_server.script = invents
     made = rn.generate_cases(DOCUMENTS, llm=author, n=3, unanswerable=0, multi_passage=0)
     assert made.attrs["dropped"] == {"not_verbatim": 1}
     assert len(made) == 3
-    assert "Nine is lost." not in {quote for one in made["generation_params"] for quote in one["evidence"]}
+    assert "Nine is lost." not in {
+        quote for one in made["generation_params"] for quote in one["evidence"]
+    }
 
 
-def test_evidence_for_two_passages_comes_from_both_and_unanswerable_ones_are_checked(author, llm_server):
+def test_evidence_for_two_passages_comes_from_both_and_unanswerable_ones_are_checked(
+    author, llm_server
+):
     def halves(request):
         if '"answered"' in request.prompt:
             return json.dumps({"answered": True})
@@ -222,7 +260,9 @@ def test_evidence_for_two_passages_comes_from_both_and_unanswerable_ones_are_che
 def test_the_same_question_is_taken_once(author, llm_server):
     def repeats(request):
         text = model(request)
-        return json.dumps(json.loads(text) | {"question": "Was gilt?" if request.number % 2 else "was gilt"})
+        return json.dumps(
+            json.loads(text) | {"question": "Was gilt?" if request.number % 2 else "was gilt"}
+        )
 
     llm_server.script = repeats
     made = rn.generate_cases(DOCUMENTS, llm=author, n=3, unanswerable=0, multi_passage=0)
@@ -231,7 +271,9 @@ def test_the_same_question_is_taken_once(author, llm_server):
 
 
 def test_documents_take_turns_and_the_plan_is_the_same_each_time(author, llm_server):
-    one, other = (rn.generate_cases(DOCUMENTS, llm=author, n=6, seed=3).drop(columns=[]) for _ in range(2))
+    one, other = (
+        rn.generate_cases(DOCUMENTS, llm=author, n=6, seed=3).drop(columns=[]) for _ in range(2)
+    )
     assert one.equals(other)
     assert one["doc_name"].value_counts().to_dict() == {"a": 3, "b": 3}
     estimate = generation_cost(DOCUMENTS, llm=author, n=6, seed=3)
@@ -239,7 +281,9 @@ def test_documents_take_turns_and_the_plan_is_the_same_each_time(author, llm_ser
 
 
 def test_chinese_questions_are_asked_for_in_chinese(author, llm_server):
-    made = rn.generate_cases([{"文档": "规定", "正文": TRAVEL}], llm=author, n=1, unanswerable=0, lang="zh")
+    made = rn.generate_cases(
+        [{"文档": "规定", "正文": TRAVEL}], llm=author, n=1, unanswerable=0, lang="zh"
+    )
     assert "你为一个检索文档的问答系统编写测试题" in llm_server.log[0].prompt
     assert made["doc_name"].tolist() == ["规定"]
 
@@ -262,20 +306,26 @@ def test_documents_that_are_none_are_refused_with_the_next_step(tmp_path, author
     assert passages_of(tmp_path, encoding="gb18030")["text"].tolist() == ["保修"]
     with pytest.raises(RagnbError, match="no column of texts"):
         passages_of(pd.DataFrame({"x": ["a"]}))
-    assert passages_of(pd.DataFrame({"x": ["a"]}), columns={"x": "text"})["doc_name"].tolist() == ["documents"]
+    assert passages_of(pd.DataFrame({"x": ["a"]}), columns={"x": "text"})["doc_name"].tolist() == [
+        "documents"
+    ]
 
 
 # Answers
 
 
-def test_an_endpoint_alone_gets_the_question_and_with_passages_is_told_what_to_say_without_an_answer(llm_server):
+def test_an_endpoint_alone_gets_the_question_and_with_passages_is_told_what_to_say_without_an_answer(
+    llm_server,
+):
     llm_server.script = lambda request: "Yes." if "<data-" in request.prompt else request.prompt
     client = rn.Client(Profile(base_url=llm_server.base_url, model="m"))
     ask = rn.scoring.endpoint(client)
     alone = rn.answer_cases([{"question": "Who?"}], generate=ask, clients=(client,))
     assert alone["answer"].tolist() == ["Who?"]
     assert alone["retrieved_contexts"].tolist() == [None]
-    told = rn.answer_cases([{"question": "Who?"}], retrieve=lambda question: [], generate=ask, clients=(client,))
+    told = rn.answer_cases(
+        [{"question": "Who?"}], retrieve=lambda question: [], generate=ask, clients=(client,)
+    )
     assert told["retrieved_contexts"].tolist() == [[]]
     assert REFUSAL in llm_server.log[-1].prompt
 
@@ -293,7 +343,11 @@ def test_a_pipeline_killed_at_random_moments_pays_for_no_reply_twice(tmp_path, l
     words = [sys.executable, "-m", "ragnb", "run", "x.yaml", "--concurrency", "2"]
     words += [word for stage in STAGES for word in ("--stage", stage)]
     home = Path(rn.__file__).parents[1]
-    how = {"env": {**os.environ, "PYTHONPATH": str(home)}, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    how = {
+        "env": {**os.environ, "PYTHONPATH": str(home)},
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+    }
     started = time.monotonic()
     done = subprocess.run(words, cwd=whole, **how, check=True)
     usual, once = time.monotonic() - started, len(llm_server.log)
@@ -306,7 +360,9 @@ def test_a_pipeline_killed_at_random_moments_pays_for_no_reply_twice(tmp_path, l
     while True:
         with subprocess.Popen(words, cwd=torn, **how) as run:
             try:
-                run.communicate(timeout=rng.uniform(0.5, usual * min(1, 6 / most)) if kills < most else 120)
+                run.communicate(
+                    timeout=rng.uniform(0.5, usual * min(1, 6 / most)) if kills < most else 120
+                )
             except subprocess.TimeoutExpired:
                 run.send_signal(signal.SIGKILL)
                 kills += 1

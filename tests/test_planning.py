@@ -61,7 +61,9 @@ def test_a_paired_comparison_is_the_textbook_size_where_documents_do_not_matter(
     assert n == pytest.approx(other, rel=0.01)
 
 
-@pytest.mark.parametrize(("target", "share", "labels"), [(0.8, 0.85, 398), (0.8, 0.9, 94), (0.85, 0.95, 68)])
+@pytest.mark.parametrize(
+    ("target", "share", "labels"), [(0.8, 0.85, 398), (0.8, 0.9, 94), (0.85, 0.95, 68)]
+)
 def test_labels_are_the_exact_binomial_numbers_times_the_design_effect(target, share, labels):
     assert row(kind="calibration", target=target, expected=share, icc=0)["needed"] == labels
     clustered = row(kind="calibration", target=target, expected=share, icc=0.25, per_document=5)
@@ -74,8 +76,11 @@ def test_a_judge_that_always_agrees_needs_as_many_labels_as_chance_would_not_giv
 
 
 def test_what_no_feasible_number_tells_apart_is_missing_with_its_reason():
-    for asked in ({"kind": "gate", "target": 0.8}, {"kind": "comparison", "sd": 0.3, "target": 0.8},
-                  {"kind": "calibration", "target": 0.8}):  # fmt: skip
+    for asked in (
+        {"kind": "gate", "target": 0.8},
+        {"kind": "comparison", "sd": 0.3, "target": 0.8},
+        {"kind": "calibration", "target": 0.8},
+    ):
         found = row(expected=0.8, **asked)
         assert pd.isna(found["needed"])
         assert found["reason"] == "too_close"
@@ -85,7 +90,9 @@ def scores(n=60, documents=12, seed=0):
     rng = np.random.default_rng(seed)
     doc = [f"文档{i % documents}" for i in range(n)]
     x = np.clip(rng.normal(0.8, 0.2, n), 0, 1)
-    return pd.DataFrame({"sample_id": [f"q{i}" for i in range(n)], "doc_name": doc, "faithfulness": x})
+    return pd.DataFrame(
+        {"sample_id": [f"q{i}" for i in range(n)], "doc_name": doc, "faithfulness": x}
+    )
 
 
 def test_a_pilot_of_a_gate_is_planned_as_its_gates_are():
@@ -105,7 +112,9 @@ def test_a_pilot_of_a_comparison_is_planned_by_its_pairs():
     pair = rn.compare(both, baseline="old").iloc[0]
     found = rn.plan(both, kind="comparison", baseline="old").iloc[0]
     assert found["needed"] == pair["questions_needed"]
-    wanted = rn.plan(both, kind="comparison", baseline="old", expected=pair["detectable"] / 2).iloc[0]
+    wanted = rn.plan(both, kind="comparison", baseline="old", expected=pair["detectable"] / 2).iloc[
+        0
+    ]
     assert (wanted["needed"], wanted["more"]) == (4 * 60, 3 * 60)
 
 
@@ -130,7 +139,10 @@ def test_a_pilot_of_a_calibration_is_planned_as_the_card_does():
         ({"kind": "gate", "expected": 1.9, "target": 0.8}, "expected=1.9 must lie between 0 and 1"),
         ({"kind": "gate", "expected": True, "target": 0.8}, "expected=True"),
         ({"kind": "gate", "expected": 0.9, "target": 0.8, "icc": -0.1}, "icc=-0.1"),
-        ({"kind": "gate", "expected": 0.9, "target": 0.8, "baseline": "old"}, "baseline= describes a pilot"),
+        (
+            {"kind": "gate", "expected": 0.9, "target": 0.8, "baseline": "old"},
+            "baseline= describes a pilot",
+        ),
         ({"pilot": scores(), "kind": "gate", "target": 0.8}, "gates=\\[rn.Gate"),
         ({"pilot": scores(), "kind": "gate"}, "no gate uses a metric of the pilot"),
     ],
@@ -141,7 +153,21 @@ def test_what_cannot_be_planned_is_refused_with_the_next_step(asked, words):
 
 
 def test_the_command_says_the_plan_in_words_and_writes_it(tmp_path, capsys):
-    assert main(["plan", "gate", "--target", "0.8", "--expected", "0.9", "--json", str(tmp_path / "p.json")]) == 0
+    assert (
+        main(
+            [
+                "plan",
+                "gate",
+                "--target",
+                "0.8",
+                "--expected",
+                "0.9",
+                "--json",
+                str(tmp_path / "p.json"),
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().out
     needed = row(kind="gate", expected=0.9, target=0.8)["needed"]
     assert said.startswith(f"If the true mean is 0.900, {needed} questions about")

@@ -133,12 +133,16 @@ def test_a_metric_without_an_end_is_named_and_not_drawn(scores):
 
 
 def test_metrics_of_different_ranges_are_each_drawn_on_their_own():
-    means = pd.DataFrame({"metric": ["accuracy", "clarity", "faithfulness"], "value": [10.0, 5.5, 0.5]})
+    means = pd.DataFrame(
+        {"metric": ["accuracy", "clarity", "faithfulness"], "value": [10.0, 5.5, 0.5]}
+    )
     ax = plots.radar(means)
     assert np.hypot(*named(ax, "_one")[0].get_xydata().T)[:3] == pytest.approx([1, 0.5, 0.5])
     assert words(ax) == ["accuracy (1–10)", "clarity (1–10)", "faithfulness (0–1)"]
     dots = plots.intervals(means, bars=[("bar", 1)])
-    assert [line.get_xdata()[0] for line in dots.lines if line.get_marker() == "o"] == pytest.approx([1, 0.5, 0.5])
+    assert [
+        line.get_xdata()[0] for line in dots.lines if line.get_marker() == "o"
+    ] == pytest.approx([1, 0.5, 0.5])
     assert "own range" in dots.get_xlabel()
 
 
@@ -171,8 +175,13 @@ def test_dots_and_intervals_hold_the_frames_numbers(means):
         assert line.get_xdata()[0] == row.value
         assert list(interval.get_xdata()) == [row.low, row.high]
         assert line.get_ydata()[0] == interval.get_ydata()[0] == row.Index
-    assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["noise_sensitivity ↓", "weighted score"]
-    assert words(ax)[0] == markup.with_interval(*means.loc[0, ["value", "low", "high"]]) + "  n = 40"
+    assert [label.get_text() for label in ax.get_yticklabels()][-2:] == [
+        "noise_sensitivity ↓",
+        "weighted score",
+    ]
+    assert (
+        words(ax)[0] == markup.with_interval(*means.loc[0, ["value", "low", "high"]]) + "  n = 40"
+    )
 
 
 def test_the_axis_is_the_whole_range(means):
@@ -193,7 +202,9 @@ def test_common_thresholds_are_named_lines_in_all_rows(means):
 
 
 def test_a_metrics_own_thresholds_stand_in_its_row(means):
-    ax = plots.intervals(means, bars={"context_recall": [("warning", 0.7)], "faithfulness": [("warning", 0.6)]})
+    ax = plots.intervals(
+        means, bars={"context_recall": [("warning", 0.7)], "faithfulness": [("warning", 0.6)]}
+    )
     first, second = named(ax, "warning") + named(ax, "_bar")
     assert first.get_xydata() == pytest.approx(np.array([[0.6, -0.42], [0.6, 0.42]]))
     assert second.get_xydata() == pytest.approx(np.array([[0.7, 1.58], [0.7, 2.42]]))
@@ -201,7 +212,14 @@ def test_a_metrics_own_thresholds_stand_in_its_row(means):
 
 
 def test_a_missing_mean_says_why(means):
-    means.loc[0, ["value", "low", "high", "n", "n_failed", "n_missing"]] = [None, None, None, 0, 3, 37]
+    means.loc[0, ["value", "low", "high", "n", "n_failed", "n_missing"]] = [
+        None,
+        None,
+        None,
+        0,
+        3,
+        37,
+    ]
     assert words(plots.intervals(means))[0] == "— 37 missing, 3 failed"
     assert words(plots.intervals(means, lang="zh"))[0] == "— 缺失 37, 失败 3"
     plain = pd.DataFrame({"metric": ["faithfulness"], "value": [np.nan]})
@@ -209,7 +227,9 @@ def test_a_missing_mean_says_why(means):
 
 
 def test_rates_are_percentages():
-    means = pd.DataFrame({"metric": ["over_refusal"], "value": [0.125], "low": [0.1], "high": [0.2], "n": [8]})
+    means = pd.DataFrame(
+        {"metric": ["over_refusal"], "value": [0.125], "low": [0.1], "high": [0.2], "n": [8]}
+    )
     assert words(plots.intervals(means)) == ["12.5 % [10.0, 20.0]  n = 8"]
 
 
@@ -225,7 +245,11 @@ def test_systems_stand_under_each_other_in_their_colours(by_system):
 
 
 def by_row(ax):
-    rows = [np.asarray(dots.get_offsets()) for dots in ax.collections if isinstance(dots, PathCollection)]
+    rows = [
+        np.asarray(dots.get_offsets())
+        for dots in ax.collections
+        if isinstance(dots, PathCollection)
+    ]
     assert all(np.all(np.round(points[:, 1]) == row) for row, points in enumerate(rows))
     return [sorted(points[:, 0].tolist()) for points in rows]
 
@@ -241,14 +265,20 @@ def boxes(ax):
 def test_dots_and_boxes_hold_the_scores_of_their_row(scores):
     gone = scores.assign(context_recall=scores["context_recall"].where(scores["system"] == "a"))
     ax = plots.distribution(gone, by="system")
-    rows = [gone.loc[gone["system"] == system, name].dropna() for name in NAMES for system in ("a", "b")]
+    rows = [
+        gone.loc[gone["system"] == system, name].dropna() for name in NAMES for system in ("a", "b")
+    ]
     assert by_row(ax) == [sorted(row) for row in rows]
     wanted = [statistics.quantiles(row, n=4, method="inclusive") for row in rows if len(row)]
     assert boxes(ax) == [pytest.approx(tuple(row)) for row in wanted]
     names = [label.get_text().splitlines()[0] for label in ax.get_yticklabels()]
-    assert names == [f"{name} · {system}{' ↓' * (name == NAMES[-1])}" for name in NAMES for system in "ab"]
+    assert names == [
+        f"{name} · {system}{' ↓' * (name == NAMES[-1])}" for name in NAMES for system in "ab"
+    ]
     for row, dots in enumerate(ax.collections[: len(rows)]):
-        assert {to_hex(face).upper() for face in dots.get_facecolor()} == {rendering.SYSTEM_COLOURS[row % 2]}
+        assert {to_hex(face).upper() for face in dots.get_facecolor()} == {
+            rendering.SYSTEM_COLOURS[row % 2]
+        }
 
 
 def test_many_scores_are_thinned_and_their_box_is_not():
@@ -258,21 +288,27 @@ def test_many_scores_are_thinned_and_their_box_is_not():
     assert len(row) == 300
     assert set(row) <= set(values)
     assert (row[0], row[-1]) == (values.min(), values.max())
-    assert boxes(ax) == [pytest.approx(tuple(statistics.quantiles(values, n=4, method="inclusive")))]
+    assert boxes(ax) == [
+        pytest.approx(tuple(statistics.quantiles(values, n=4, method="inclusive")))
+    ]
     assert ax.get_yticklabels()[0].get_text() == "faithfulness\nn = 20,001"
 
 
 def test_gaps_are_counted_by_their_words():
-    frame = pd.DataFrame({
-        "faithfulness": [0.5, None, None, None, None],
-        "faithfulness__status": ["ok", "failed", "not_applicable", None, "missing"],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "faithfulness": [0.5, None, None, None, None],
+            "faithfulness__status": ["ok", "failed", "not_applicable", None, "missing"],
+        }
+    )
     (label,) = plots.distribution(frame).get_yticklabels()
     assert label.get_text() == "faithfulness\nn = 1, 2 missing, 1 failed, 1 not applicable"
 
 
 def test_own_ranges_and_names_select():
-    frame = pd.DataFrame({"accuracy": [1, 10, 5.5], "mine": [0.0, 50.0, 100.0], "t": [1.0, 2.0, 3.0]})
+    frame = pd.DataFrame(
+        {"accuracy": [1, 10, 5.5], "mine": [0.0, 50.0, 100.0], "t": [1.0, 2.0, 3.0]}
+    )
     chosen = ["accuracy", rn.Metric("mine", 0, 100), rn.Metric("t", 0, float("inf"))]
     ax = plots.distribution(frame, metrics=chosen)
     assert by_row(ax) == [[0, 0.5, 1]] * 2
@@ -301,17 +337,24 @@ def test_scores_that_cannot_be_drawn_are_refused(scores):
 
 
 def test_bars_are_as_long_as_their_counts():
-    frame = pd.DataFrame({"label": ["OK", "MISS", "NONE"], "n": [5, 3, 0], "share": [0.625, 0.375, 0.0]})
+    frame = pd.DataFrame(
+        {"label": ["OK", "MISS", "NONE"], "n": [5, 3, 0], "share": [0.625, 0.375, 0.0]}
+    )
     ax = plots.outcomes(frame)
     assert [bar.get_width() for bar in ax.patches] == [5, 3, 0]
     assert words(ax) == ["5 (62.5 %)", "3 (37.5 %)", "0 (0.0 %)"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["OK", "MISS", "NONE"]
-    assert plots.alt_text(ax) == "OK is most frequent: 5 of 8. OK 5 (62.5 %), MISS 3 (37.5 %), NONE 0 (0.0 %)."
+    assert (
+        plots.alt_text(ax)
+        == "OK is most frequent: 5 of 8. OK 5 (62.5 %), MISS 3 (37.5 %), NONE 0 (0.0 %)."
+    )
     assert ax.get_xlim()[0] == 0
 
 
 def test_outcomes_by_another_label_and_by_system():
-    frame = pd.DataFrame({"failure_mode": ["x", "y", "x"], "n": [1, 2, 3], "system": ["a", "a", "b"]})
+    frame = pd.DataFrame(
+        {"failure_mode": ["x", "y", "x"], "n": [1, 2, 3], "system": ["a", "a", "b"]}
+    )
     ax = plots.outcomes(frame, label="failure_mode", by="system")
     assert [round(bar.get_y() + bar.get_height() / 2, 3) for bar in ax.patches] == [-0.2, 0.8, 0.2]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
@@ -327,9 +370,11 @@ def test_outcomes_by_another_label_and_by_system():
 def charts(means, scores, **more):
     counts = pd.DataFrame({"label": ["OK"], "n": [3]})
     return [
-        plots.radar(means, **more), plots.intervals(means, **more),
-        plots.distribution(scores, **more), plots.outcomes(counts, **more),
-    ]  # fmt: skip
+        plots.radar(means, **more),
+        plots.intervals(means, **more),
+        plots.distribution(scores, **more),
+        plots.outcomes(counts, **more),
+    ]
 
 
 def test_every_chart_draws_on_the_axes_it_is_given(means, scores):
@@ -360,11 +405,15 @@ def test_no_chart_changes_the_settings_of_matplotlib_or_the_random_numbers_of_ot
     assert state() == before
 
 
-@pytest.mark.parametrize("name", ["$x$", "$\\frac{", "<b>&\"'</b>", "a\nb", "\x00", "\ud800", "]]>", "{x}", "%s"])
+@pytest.mark.parametrize(
+    "name", ["$x$", "$\\frac{", "<b>&\"'</b>", "a\nb", "\x00", "\ud800", "]]>", "{x}", "%s"]
+)
 def test_names_are_names_and_never_markup_or_mathematics(name):
     rows = [(metric, 0.5, system) for system in (name, "t") for metric in (name, "b", "c")]
     means = pd.DataFrame(rows, columns=["metric", "value", "s"], dtype=object)
-    counts = pd.DataFrame([(name, 1, name), ("b", 2, "t")], columns=["label", "n", "s"], dtype=object)
+    counts = pd.DataFrame(
+        [(name, 1, name), ("b", 2, "t")], columns=["label", "n", "s"], dtype=object
+    )
     scores = pd.DataFrame([(1.0, name)], columns=["faithfulness", "s"], dtype=object)
     made = [
         plots.radar(means, by="s", finding=name),
@@ -381,7 +430,9 @@ def test_names_are_names_and_never_markup_or_mathematics(name):
 
 @pytest.mark.usefixtures("chinese")
 def test_chinese_names_draw_without_a_warning(tmp_path, scores):
-    frame = scores.assign(system=["系统甲", "系统乙"] * 20).rename(columns={"faithfulness": "忠实度"})
+    frame = scores.assign(system=["系统甲", "系统乙"] * 20).rename(
+        columns={"faithfulness": "忠实度"}
+    )
     metrics = [rn.Metric("忠实度"), "context_recall", "answer_relevancy"]
     means = rn.weighted_means(frame, metrics=metrics, by="system")
     counts = pd.DataFrame({"label": ["正确拒答"], "n": [3]})
@@ -416,7 +467,10 @@ def test_without_a_chinese_font_a_png_says_what_to_install(no_font, tmp_path):
 def test_a_font_newer_than_the_list_that_matplotlib_keeps_is_found(monkeypatch, tmp_path):
     from matplotlib.font_manager import fontManager
 
-    known, wanted = [font for font in fontManager.ttflist if font.name == "DejaVu Sans"], plots.cjk_font()
+    known, wanted = (
+        [font for font in fontManager.ttflist if font.name == "DejaVu Sans"],
+        plots.cjk_font(),
+    )
     monkeypatch.setattr(fontManager, "ttflist", known)
     assert wanted not in fontManager.get_font_names()
     canvas._add_new_fonts.cache_clear()
@@ -428,7 +482,9 @@ def test_a_font_newer_than_the_list_that_matplotlib_keeps_is_found(monkeypatch, 
 
 
 def test_without_a_chinese_font_an_svg_or_a_png_of_latin_text_warns_of_nothing(no_font, tmp_path):
-    ax = plots.outcomes(pd.DataFrame({"label": ["正确拒答", "\U0001f4c4 표"], "n": [3, 1]}), lang="zh")
+    ax = plots.outcomes(
+        pd.DataFrame({"label": ["正确拒答", "\U0001f4c4 표"], "n": [3, 1]}), lang="zh"
+    )
     assert "正确拒答" in plots.save(ax, tmp_path / "x.svg").read_text(encoding="utf-8")
     assert "正确拒答" in plots.svg(ax)
     plots.save(plots.outcomes(pd.DataFrame({"label": ["OK"], "n": [3]})), tmp_path / "x.png")
@@ -465,7 +521,10 @@ def test_svg_stands_in_a_page_and_fetches_nothing(means, scores):
 
 def test_svg_holds_text_as_text_and_follows_the_colour_of_the_page(means):
     picture = plots.svg(plots.intervals(means))
-    shown = [text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+    shown = [
+        text.text
+        for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert {"faithfulness", "weighted score"} <= set(shown)
     assert rendering.INK not in picture
     assert "#000000" not in picture
@@ -499,7 +558,9 @@ def test_svg_says_what_all_its_axes_show(means):
 def test_files_are_svg_with_text_or_png_on_white(tmp_path, means):
     ax = plots.intervals(means)
     written = plots.save(ax, tmp_path / "new" / "means.svg")
-    shown = [node.text for node in ElementTree.parse(written).iter("{http://www.w3.org/2000/svg}text")]
+    shown = [
+        node.text for node in ElementTree.parse(written).iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert "faithfulness" in shown
     picture = plt.imread(plots.save(ax, str(tmp_path / "means.PNG")))
     assert picture[0, 0].tolist() == [1, 1, 1, 1]
@@ -514,7 +575,9 @@ def test_the_title_names_the_ends_as_seen_from_the_good_end():
     names = ["faithfulness", "noise_sensitivity", "context_recall"]
     means = pd.DataFrame({"metric": names, "value": [0.6, 0.7, 0.9]})
     title = markup.one_line(plots.radar(means).get_title(loc="left"))
-    assert title == "Weakest: noise_sensitivity ↓ 0.700 [—, —]; strongest: context_recall 0.900 [—, —]"
+    assert (
+        title == "Weakest: noise_sensitivity ↓ 0.700 [—, —]; strongest: context_recall 0.900 [—, —]"
+    )
 
 
 def test_several_systems_are_led_by_the_ends_of_their_totals(by_system):
@@ -526,7 +589,9 @@ def test_several_systems_are_led_by_the_ends_of_their_totals(by_system):
 def test_distributions_say_how_many_lie_at_the_bad_end():
     frame = pd.DataFrame({"faithfulness": [0.05, 0.5, 1.0], "noise_sensitivity": [0.95, 1.0, 0.0]})
     seen = plots.alt_text(plots.distribution(frame))
-    assert seen.startswith("noise_sensitivity ↓: 2 of 3 scores are in the worst tenth of the range. ")
+    assert seen.startswith(
+        "noise_sensitivity ↓: 2 of 3 scores are in the worst tenth of the range. "
+    )
     assert "faithfulness n = 3, median 0.500, middle half 0.275 to 0.750; " in seen
     fine = plots.alt_text(plots.distribution(pd.DataFrame({"faithfulness": [0.5, 0.1]})))
     assert fine.startswith("No scores are in the worst tenth of a range. ")
@@ -537,7 +602,9 @@ def test_distributions_say_how_many_lie_at_the_bad_end():
 
 @pytest.mark.parametrize("plot", [plots.radar, plots.intervals])
 def test_weights_are_no_metrics_of_a_chart(plot):
-    means = rn.weighted_means(pd.DataFrame({"faithfulness": [0.1, 0.5], "context_recall": [0.5, 0.6]}))
+    means = rn.weighted_means(
+        pd.DataFrame({"faithfulness": [0.1, 0.5], "context_recall": [0.5, 0.6]})
+    )
     with pytest.raises(RagnbError, match=r"is a mapping.*metric_weights="):
         plot(means, metrics={"faithfulness": 9})
 

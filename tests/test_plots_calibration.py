@@ -15,9 +15,13 @@ from ragnb import markup, plots
 from ragnb.errors import RagnbError
 
 CHARTS = {
-    "counts": plots.judge_human, "reliability": plots.reliability, "bands": plots.band_shares,
-    "inflation": plots.bias_by, "corrected": plots.corrected_means, "budget": plots.label_budget,
-}  # fmt: skip
+    "counts": plots.judge_human,
+    "reliability": plots.reliability,
+    "bands": plots.band_shares,
+    "inflation": plots.bias_by,
+    "corrected": plots.corrected_means,
+    "budget": plots.label_budget,
+}
 EVERY = [plots.bland_altman, *CHARTS.values()]
 
 
@@ -30,41 +34,80 @@ def make_card(judge="gpt", dimension="accuracy", shift=0, lang="en"):
     """A card of made-up ratings: numbers that a test can follow, no estimates."""
     rng = np.random.default_rng(7 + shift)
     human = rng.integers(1, 11, 300)
-    pairs = pd.DataFrame({"judge_score": np.clip(human + rng.integers(-2, 4, 300), 1, 10), "human_score": human})
+    pairs = pd.DataFrame(
+        {"judge_score": np.clip(human + rng.integers(-2, 4, 300), 1, 10), "human_score": human}
+    )
     counts = pairs.value_counts().rename("n").reset_index()
     curve = pairs.groupby("judge_score")["human_score"].agg(["mean", "size"]).reset_index()
     key = {"judge": judge, "dimension": dimension}
     frames = {
         "counts": counts,
-        "table": measures({
-            "mean_judge": (6.5, np.nan, np.nan), "mean_human": (6.0, np.nan, np.nan), "bias": (0.5, 0.3, 0.7),
-            "loa_low": (-2.5, -2.8, -2.2), "loa_high": (3.5, 3.2, 3.8), "slope": (-0.1, -0.2, 0.0),
-        }),
-        "reliability": pd.DataFrame({
-            "judge_score": curve["judge_score"], "human": curve["mean"], "low": curve["mean"] - 0.5,
-            "high": curve["mean"] + 0.5, "isotonic": np.maximum.accumulate(curve["mean"]), "n": curve["size"],
-        }),
-        "bands": pd.DataFrame({
-            "band": ["1–4", "5–7", "8–9", "10"], "start": [1, 5, 8, 10], "share": [0.3, 0.7, 0.95, np.nan],
-            "low": [0.1, 0.6, 0.9, np.nan], "high": [0.5, 0.85, 0.98, np.nan], "n": [40, 90, 160, 0],
-            "verdict": ["REJECT", "NOT PROVEN", "TRUST", "too few"],
-        }),
-        "inflation": pd.DataFrame({
-            "kind": ["overall", "system", "system", "length"], "group": ["", "b", "a", "long"],
-            "value": [0.5, -0.1, 0.9, 0.2], "low": [0.3, -0.4, 0.6, 0.0], "high": [0.7, 0.2, 1.2, 0.4],
-            "n": [300, 150, 150, 80], "inflated": [True, False, True, False],
-        }),
-        "corrected": pd.DataFrame({
-            "system": ["", "", "", "a", "a", "a"], "way": ["judge", "human", "corrected"] * 2,
-            "value": [7.5, 7.0, 7.1, 8.0, np.nan, 7.4], "low": [7.4, 6.4, 6.8, 7.8, np.nan, 7.0],
-            "high": [7.6, 7.6, 7.4, 8.2, np.nan, 7.8], "n": [900, 300, 300, 450, 0, 150], "n_judged": 600,
-        }),
-        "budget": pd.DataFrame({
-            "labels": [20, 100, 300, 1000], "share": 0.85, "low": [0.6, 0.75, 0.8, 0.82],
-            "high": [0.97, 0.92, 0.89, 0.87], "probability": [0.1, 0.4, 0.7, 0.99],
-            "cautious": [0.05, 0.2, 0.5, 0.9], "target": 0.8, "n": 300,
-        }),
-    }  # fmt: skip
+        "table": measures(
+            {
+                "mean_judge": (6.5, np.nan, np.nan),
+                "mean_human": (6.0, np.nan, np.nan),
+                "bias": (0.5, 0.3, 0.7),
+                "loa_low": (-2.5, -2.8, -2.2),
+                "loa_high": (3.5, 3.2, 3.8),
+                "slope": (-0.1, -0.2, 0.0),
+            }
+        ),
+        "reliability": pd.DataFrame(
+            {
+                "judge_score": curve["judge_score"],
+                "human": curve["mean"],
+                "low": curve["mean"] - 0.5,
+                "high": curve["mean"] + 0.5,
+                "isotonic": np.maximum.accumulate(curve["mean"]),
+                "n": curve["size"],
+            }
+        ),
+        "bands": pd.DataFrame(
+            {
+                "band": ["1–4", "5–7", "8–9", "10"],
+                "start": [1, 5, 8, 10],
+                "share": [0.3, 0.7, 0.95, np.nan],
+                "low": [0.1, 0.6, 0.9, np.nan],
+                "high": [0.5, 0.85, 0.98, np.nan],
+                "n": [40, 90, 160, 0],
+                "verdict": ["REJECT", "NOT PROVEN", "TRUST", "too few"],
+            }
+        ),
+        "inflation": pd.DataFrame(
+            {
+                "kind": ["overall", "system", "system", "length"],
+                "group": ["", "b", "a", "long"],
+                "value": [0.5, -0.1, 0.9, 0.2],
+                "low": [0.3, -0.4, 0.6, 0.0],
+                "high": [0.7, 0.2, 1.2, 0.4],
+                "n": [300, 150, 150, 80],
+                "inflated": [True, False, True, False],
+            }
+        ),
+        "corrected": pd.DataFrame(
+            {
+                "system": ["", "", "", "a", "a", "a"],
+                "way": ["judge", "human", "corrected"] * 2,
+                "value": [7.5, 7.0, 7.1, 8.0, np.nan, 7.4],
+                "low": [7.4, 6.4, 6.8, 7.8, np.nan, 7.0],
+                "high": [7.6, 7.6, 7.4, 8.2, np.nan, 7.8],
+                "n": [900, 300, 300, 450, 0, 150],
+                "n_judged": 600,
+            }
+        ),
+        "budget": pd.DataFrame(
+            {
+                "labels": [20, 100, 300, 1000],
+                "share": 0.85,
+                "low": [0.6, 0.75, 0.8, 0.82],
+                "high": [0.97, 0.92, 0.89, 0.87],
+                "probability": [0.1, 0.4, 0.7, 0.99],
+                "cautious": [0.05, 0.2, 0.5, 0.9],
+                "target": 0.8,
+                "n": 300,
+            }
+        ),
+    }
     frames = {name: frame.assign(**key) for name, frame in frames.items()}
     text = "420 more labels would show it." if lang == "en" else "还需 420 条标注。"
     needed = pd.DataFrame([key | {"text": text}])
@@ -86,7 +129,11 @@ def words(ax):
 
 
 def dots(ax):
-    return [line for line in ax.lines if line.get_marker() in ("o", "s", "^", "D") and len(line.get_xdata())]
+    return [
+        line
+        for line in ax.lines
+        if line.get_marker() in ("o", "s", "^", "D") and len(line.get_xdata())
+    ]
 
 
 # The heat map
@@ -100,7 +147,9 @@ def test_cells_hold_the_counts_of_their_pairs(card):
             x, y = text.get_position()
             held[x + 0.5, 10 - (y - 0.5)] = int(text.get_text())
     counts = card.counts
-    assert held == {(j, h): n for j, h, n in zip(counts.judge_score, counts.human_score, counts.n, strict=True)}
+    assert held == {
+        (j, h): n for j, h, n in zip(counts.judge_score, counts.human_score, counts.n, strict=True)
+    }
 
 
 def test_the_outline_parts_what_lies_within_from_what_does_not(card):
@@ -116,16 +165,24 @@ def test_the_outline_parts_what_lies_within_from_what_does_not(card):
 
 def test_pairs_within_are_counted_on_the_scores_themselves(card):
     counts = card.counts
-    within = sum(row.n for row in counts.itertuples() if abs(row.judge_score - row.human_score) <= 1)
-    assert plots.alt_text(plots.judge_human(card)).startswith(f"{within} of 300 pairs agree within ±1; ")
-    thirds = pd.DataFrame({"judge_score": [4 / 3, 7 / 3, 5.0], "human_score": [7 / 3, 4.0, 1.0], "n": [2, 3, 4]})
+    within = sum(
+        row.n for row in counts.itertuples() if abs(row.judge_score - row.human_score) <= 1
+    )
+    assert plots.alt_text(plots.judge_human(card)).startswith(
+        f"{within} of 300 pairs agree within ±1; "
+    )
+    thirds = pd.DataFrame(
+        {"judge_score": [4 / 3, 7 / 3, 5.0], "human_score": [7 / 3, 4.0, 1.0], "n": [2, 3, 4]}
+    )
     seen = "2 of 9 pairs agree within ±1; the judge is higher in 4, lower in 3"
     assert plots.judge_human(thirds, finding=None).get_label().startswith(seen)
 
 
 def test_fine_scores_are_put_into_steps_and_the_chart_says_so():
     rng = np.random.default_rng(0)
-    fine = pd.DataFrame({"judge_score": rng.uniform(0, 1, 500), "human_score": rng.integers(0, 2, 500), "n": 1})
+    fine = pd.DataFrame(
+        {"judge_score": rng.uniform(0, 1, 500), "human_score": rng.integers(0, 2, 500), "n": 1}
+    )
     ax = plots.judge_human(SimpleNamespace(counts=fine, tolerance=0.2, scale=(0, 1)))
     assert "binned for the chart" in ax.get_xlabel()
     assert sum(int(text) for text in words(ax)) == 500
@@ -145,7 +202,10 @@ def test_the_axes_show_the_whole_scale(card):
 def test_points_stand_at_mean_and_difference_with_areas_by_their_counts(card):
     ax = plots.bland_altman(card)
     points = ax.collections[0]
-    held = {tuple(at): area for at, area in zip(points.get_offsets().tolist(), points.get_sizes(), strict=True)}
+    held = {
+        tuple(at): area
+        for at, area in zip(points.get_offsets().tolist(), points.get_sizes(), strict=True)
+    }
     counts = card.counts
     most = counts.n.max()
     for j, h, n in zip(counts.judge_score, counts.human_score, counts.n, strict=True):
@@ -161,7 +221,11 @@ def test_bias_limits_and_slope_are_the_tables(card):
     assert lines["_slope"].get_slope() == -0.1
     assert lines["_slope"].get_xy1() == (6.25, 0.5)
     spans = [patch.get_extents().transformed(ax.transData.inverted()) for patch in ax.patches]
-    assert sorted((round(box.y0, 6), round(box.y1, 6)) for box in spans) == [(-2.8, -2.2), (0.3, 0.7), (3.2, 3.8)]
+    assert sorted((round(box.y0, 6), round(box.y1, 6)) for box in spans) == [
+        (-2.8, -2.2),
+        (0.3, 0.7),
+        (3.2, 3.8),
+    ]
     assert any("+0.500\n[0.300, 0.700]" in text for text in words(ax))
 
 
@@ -213,7 +277,9 @@ def test_the_finding_is_the_interval_furthest_from_the_diagonal():
 def test_a_mean_without_an_interval_is_hollow():
     ends = {"low": [0.5, np.nan], "high": [1.5, np.nan]}
     curve = pd.DataFrame({"judge_score": [1, 2], "human": [1.0, 2.0], "n": 3, **ends})
-    points = next(held for held in plots.reliability(curve).collections if held.get_label().endswith("mean"))
+    points = next(
+        held for held in plots.reliability(curve).collections if held.get_label().endswith("mean")
+    )
     assert [face[3] for face in points.get_facecolors()] == [1, 0]
 
 
@@ -307,10 +373,12 @@ def test_a_frame_alone_is_enough(card, name):
 @pytest.mark.parametrize("chart", EVERY)
 def test_several_judges_ask_for_one(chart):
     one, two = make_card(), make_card("llama", "clarity", 1)
-    both = SimpleNamespace(**{
-        name: pd.concat([held, getattr(two, name)]) if isinstance(held, pd.DataFrame) else held
-        for name, held in vars(one).items()
-    })  # fmt: skip
+    both = SimpleNamespace(
+        **{
+            name: pd.concat([held, getattr(two, name)]) if isinstance(held, pd.DataFrame) else held
+            for name, held in vars(one).items()
+        }
+    )
     with pytest.raises(RagnbError, match=r"several judges; choose one: card.only\(judge='gpt'\)"):
         chart(both)
 
@@ -328,7 +396,11 @@ def test_what_is_no_card_is_refused(chart):
 def test_no_label_leaves_the_figure_or_lies_on_another(chart, lang, tmp_path):
     if lang == "zh" and plots.cjk_font() is None:
         pytest.skip("no font with Chinese characters is installed")
-    long = "裁判_with_a_very_long_name_of_its_own_2026" if lang == "zh" else "a_judge_with_a_very_long_name_2026"
+    long = (
+        "裁判_with_a_very_long_name_of_its_own_2026"
+        if lang == "zh"
+        else "a_judge_with_a_very_long_name_2026"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ax = chart(make_card(long, "overall", lang=lang))

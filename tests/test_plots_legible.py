@@ -15,8 +15,17 @@ from ragnb import plots
 NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
 
 
-LONG = ["llm_context_precision_with_reference", "nv_response_groundedness_of_the_whole_answer", "topic_adherence"]
-WIDE = ["忠实度", "带参考答案的上下文精确率（大模型评判）", "回答依据充分性评分（英伟达实现）", "噪声敏感度"]
+LONG = [
+    "llm_context_precision_with_reference",
+    "nv_response_groundedness_of_the_whole_answer",
+    "topic_adherence",
+]
+WIDE = [
+    "忠实度",
+    "带参考答案的上下文精确率（大模型评判）",
+    "回答依据充分性评分（英伟达实现）",
+    "噪声敏感度",
+]
 
 
 def sized(metrics, systems, lang, docs=7, empty=False):
@@ -24,13 +33,23 @@ def sized(metrics, systems, lang, docs=7, empty=False):
     rng = np.random.default_rng(metrics)
     known, more = (WIDE, "指标") if lang == "zh" else ([*NAMES, *LONG], "metric_")
     names = [*known, *(f"{more}{k}" for k in range(9))][:metrics]
-    values = np.full((42 * systems, metrics), np.nan) if empty else rng.beta(4, 2, (42 * systems, metrics))
+    values = (
+        np.full((42 * systems, metrics), np.nan)
+        if empty
+        else rng.beta(4, 2, (42 * systems, metrics))
+    )
     frame = pd.DataFrame(values, columns=names)
     frame[names[2]] = frame[names[2]].where(rng.uniform(size=len(frame)) < 0.7)
     if metrics > 4:
         frame[names[4]] = np.nan
-    who = "检索加重排的系统二〇二六年版" if lang == "zh" else "hybrid-retrieval-with-a-reranker-2026"
-    doc = "操作手册与差旅报销制度第{}号.pdf" if lang == "zh" else "operations_handbook_and_policy_{}.pdf"
+    who = (
+        "检索加重排的系统二〇二六年版" if lang == "zh" else "hybrid-retrieval-with-a-reranker-2026"
+    )
+    doc = (
+        "操作手册与差旅报销制度第{}号.pdf"
+        if lang == "zh"
+        else "operations_handbook_and_policy_{}.pdf"
+    )
     frame["system"] = [f"{who}{k % systems}" for k in range(len(frame))]
     frame["document"] = [doc.format(k % docs) for k in range(len(frame))]
     return frame, [rn.Metric(name) if name not in rn.METRICS else name for name in names]

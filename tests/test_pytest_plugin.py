@@ -22,14 +22,25 @@ def project(tmp_path):
 
 def pytest_run(folder, *words, code):
     """Run pytest with this plug-in alone; return what it prints, and its cases by name."""
-    command = [sys.executable, "-m", "pytest", "-p", "ragnb.pytest_plugin", "-p", "no:cacheprovider", "-ra"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "ragnb.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "-ra",
+    ]
     places = os.pathsep.join(filter(None, sys.path))
     env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": places}
     command += ["--rootdir", str(folder), "-c", os.devnull, "--junitxml", "cases.xml", *words]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     cases = ET.parse(folder / "cases.xml").iter("testcase")
-    return done.stdout, {case.get("name"): next((child.tag for child in case), "passed") for case in cases}
+    return done.stdout, {
+        case.get("name"): next((child.tag for child in case), "passed") for case in cases
+    }
 
 
 def test_every_gate_of_a_scenario_is_a_test_and_the_project_has_its_own(project):
@@ -53,7 +64,10 @@ def test_a_gate_that_blocks_fails_and_lost_input_never_passes(project):
     (project / "strict.yaml").write_text(strict, encoding="utf-8")
     both = ["--ragnb-scenario", "rag.yaml", "--ragnb-scenario", "strict.yaml"]
     said, cases = pytest_run(project, *both, "-k", "recall", code=1)
-    assert cases == {"found: context_recall >= 0.75": "skipped", "found: context_recall >= 0.9": "failure"}
+    assert cases == {
+        "found: context_recall >= 0.75": "skipped",
+        "found: context_recall >= 0.9": "failure",
+    }
     assert "0.751" in said
     assert "Traceback" not in said
     scenario.write_text(strict.replace("scores.csv", "lost.csv"), encoding="utf-8")

@@ -62,7 +62,12 @@ def test_quickstart_is_small():
 
 
 def test_there_are_enough_questions_of_each_sort():
-    assert len(QUESTIONS) == len(lines("questions.jsonl")) == len({row["q"] for row in QUESTIONS.values()}) == 80
+    assert (
+        len(QUESTIONS)
+        == len(lines("questions.jsonl"))
+        == len({row["q"] for row in QUESTIONS.values()})
+        == 80
+    )
     assert len(QUESTIONS) - len(ANSWERABLE) == 18
     assert Counter(row["language"] for row in QUESTIONS.values()) == {"zh": 41, "en": 39}
     assert set(Counter(row["kind"] for row in ANSWERABLE)) == {"single", "numeric", "multi"}
@@ -73,7 +78,9 @@ def test_corpus_is_half_chinese_with_ids_that_citations_can_hold():
     assert Counter(documents.values()) == {"zh": 7, "en": 7}
     assert all(4 <= n <= 8 for n in Counter(row["doc_name"] for row in PASSAGES.values()).values())
     assert len(PASSAGES) == len(lines("corpus.jsonl"))
-    assert not [i for i in PASSAGES if set(i) & set(" \t[],") or not i.startswith(PASSAGES[i]["doc_name"])]
+    assert not [
+        i for i in PASSAGES if set(i) & set(" \t[],") or not i.startswith(PASSAGES[i]["doc_name"])
+    ]
 
 
 def test_documents_of_the_questions_are_in_the_corpus():
@@ -94,7 +101,9 @@ def test_answerable_question_is_answered_by_its_gold_passages(question):
 
 
 @pytest.mark.parametrize(
-    "question", [row for row in QUESTIONS.values() if not row["answerable"]], ids=lambda row: row["qid"]
+    "question",
+    [row for row in QUESTIONS.values() if not row["answerable"]],
+    ids=lambda row: row["qid"],
 )
 def test_unanswerable_question_has_no_answer_in_the_corpus(question):
     text = "\n".join(row["text"] for row in PASSAGES.values()).lower()
@@ -110,7 +119,13 @@ def expected_metrics(question, ids, answer, refused):
     facts, gold = question["key_facts"], question["gold_ids"]
     texts = [PASSAGES[i]["text"] for i in ids]
     out = dict.fromkeys(
-        ["context_recall", "context_precision", "context_relevance", "answer_correctness", "support_lexical"]
+        [
+            "context_recall",
+            "context_precision",
+            "context_relevance",
+            "answer_correctness",
+            "support_lexical",
+        ]
     )
     if not refused:
         out["support_lexical"] = support_lexical(answer, texts)
@@ -142,9 +157,9 @@ def test_scores_are_those_of_a_plain_loop_over_the_traces(system):
             status = row[f"{name}__status"]
             if value is None:
                 assert row[name] == ""
-                assert status == ("missing" if row["answerable"] == "True" and not ids else "not_applicable") or (
-                    name == "support_lexical" and status == "not_applicable"
-                )
+                assert status == (
+                    "missing" if row["answerable"] == "True" and not ids else "not_applicable"
+                ) or (name == "support_lexical" and status == "not_applicable")
                 assert row[f"{name}__reason"]
             else:
                 assert float(row[name]) == pytest.approx(value, abs=1e-11)
@@ -170,7 +185,9 @@ def test_systems_err_in_every_way(system):
 
 def test_citations_stand_in_a_field_of_one_system_and_in_the_text_of_the_other():
     strong, weak = lines("traces.strong.jsonl"), lines("traces.weak.jsonl")
-    assert all(isinstance(row["citations"], list) and "citations:" not in row["answer"] for row in strong)
+    assert all(
+        isinstance(row["citations"], list) and "citations:" not in row["answer"] for row in strong
+    )
     assert not any("citations" in row for row in weak)
     assert any("citations: [" in row["answer"] for row in weak)
     assert all(set(row["citations"]) <= {chunk["id"] for chunk in row["chunks"]} for row in strong)
@@ -183,7 +200,9 @@ def test_cases_are_the_scores_rows_with_their_passages():
     ]
     texts = {row["text"] for row in PASSAGES.values()}
     assert all(set(case["retrieved_contexts"]) <= texts for case in cases)
-    assert all((case["ground_truth_contexts"] is None) == (not case["answerable"]) for case in cases)
+    assert all(
+        (case["ground_truth_contexts"] is None) == (not case["answerable"]) for case in cases
+    )
 
 
 def test_simulated_table_says_so_and_has_gaps():
@@ -205,7 +224,8 @@ def test_simulated_judge_and_raters_say_so_and_agree_on_what_they_saw():
     judged, table, scores = rows("judged_simulated.csv"), rows("ratings.csv"), rows("scores.csv")
     assert {row["origin"] for row in judged + table} == {"simulated"}
     told = [
-        [(r["sample_id"], r["system"], r["question"], r["answer"]) for r in frame] for frame in (judged, scores)
+        [(r["sample_id"], r["system"], r["question"], r["answer"]) for r in frame]
+        for frame in (judged, scores)
     ]
     assert told[0] == told[1]
     of = {(row["sample_id"], row["system"]): row for row in judged}
@@ -223,12 +243,20 @@ def test_simulated_judge_and_raters_say_so_and_agree_on_what_they_saw():
 def test_simulated_judge_has_the_faults_that_the_readme_tells_of():
     table = rows("ratings.csv")
     for dimension, system, low, high in (
-        ("accuracy", "weak", 0.6, 1.2), ("accuracy", "strong", -0.3, 0.3),
-        ("completeness", "weak", -0.4, 0.4), ("completeness", "strong", -0.4, 0.4),
-    ):  # fmt: skip
+        ("accuracy", "weak", 0.6, 1.2),
+        ("accuracy", "strong", -0.3, 0.3),
+        ("completeness", "weak", -0.4, 0.4),
+        ("completeness", "strong", -0.4, 0.4),
+    ):
         chosen = [row for row in table if (row["dimension"], row["system"]) == (dimension, system)]
-        people = [[int(row[name]) for name in ("human1", "human2", "human3") if row[name]] for row in chosen]
-        bias = [int(row["judge"]) - sum(given) / len(given) for row, given in zip(chosen, people, strict=True)]
+        people = [
+            [int(row[name]) for name in ("human1", "human2", "human3") if row[name]]
+            for row in chosen
+        ]
+        bias = [
+            int(row["judge"]) - sum(given) / len(given)
+            for row, given in zip(chosen, people, strict=True)
+        ]
         assert low < sum(bias) / len(bias) < high, (dimension, system)
     clarity = Counter(row["judge"] for row in table if row["dimension"] == "clarity")
     assert set(clarity) == {"7", "8"}
@@ -238,7 +266,11 @@ def test_simulated_judge_has_the_faults_that_the_readme_tells_of():
 def test_simulated_replies_say_so_and_give_the_simulated_scores_to_rated_answers():
     recorded = lines("judge_replies.jsonl")
     assert {row["origin"] for row in recorded} == {"simulated"}
-    assert len({(row["question"], row["answer"]) for row in recorded}) == len(recorded) == 10 + 2 * 5 + 4
+    assert (
+        len({(row["question"], row["answer"]) for row in recorded})
+        == len(recorded)
+        == 10 + 2 * 5 + 4
+    )
     of = {(row["sample_id"], row["system"]): row for row in rows("judged_simulated.csv")}
     rated = {(row["item_id"], row["system"]) for row in rows("ratings.csv")}
     read = Counter()
@@ -263,10 +295,15 @@ def test_simulated_replies_say_so_and_give_the_simulated_scores_to_rated_answers
 
 def test_judge_server_refuses_what_is_not_recorded_logs_it_and_ends_with_its_input(tmp_path):
     command = [sys.executable, FOLDER / "judge_server.py", "--log", tmp_path / "calls.jsonl"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         url = server.stdout.readline().strip()
         data = '<data-7>\n{"question": "Who?", "answer": "Ann."}\n</data-7>'
-        body = {"model": "m", "messages": [{"role": "system", "content": ""}, {"role": "user", "content": data}]}
+        body = {
+            "model": "m",
+            "messages": [{"role": "system", "content": ""}, {"role": "user", "content": data}],
+        }
         request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode())
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request, timeout=10)

@@ -41,11 +41,23 @@ from ragnb.readers.raw import Lossy
 from ragnb.schema import EvalCase, Metric
 
 RECORDS = [
-    {"user_input": "Who pays?", "retrieved_contexts": ["The buyer pays.", "It's \"late\"."],
-     "response": "The buyer.", "reference": "The buyer", "faithfulness": 1.0, "context_recall": None},
-    {"user_input": "谁付款？", "retrieved_contexts": [], "response": "买方。", "reference": "买方",
-     "faithfulness": 0.25, "context_recall": 0.5},
-]  # fmt: skip
+    {
+        "user_input": "Who pays?",
+        "retrieved_contexts": ["The buyer pays.", 'It\'s "late".'],
+        "response": "The buyer.",
+        "reference": "The buyer",
+        "faithfulness": 1.0,
+        "context_recall": None,
+    },
+    {
+        "user_input": "谁付款？",
+        "retrieved_contexts": [],
+        "response": "买方。",
+        "reference": "买方",
+        "faithfulness": 0.25,
+        "context_recall": 0.5,
+    },
+]
 TABLE = "question,answer,faithfulness\nq1,a1,0.5\nq2,a2,1\n"
 
 
@@ -61,7 +73,9 @@ def as_bytes(records, form):
         return out.getvalue()
     if form == "excel":
         out = io.BytesIO()
-        pd.read_csv(io.StringIO(frame.to_csv(index=False))).to_excel(out, index=False, engine="openpyxl")
+        pd.read_csv(io.StringIO(frame.to_csv(index=False))).to_excel(
+            out, index=False, engine="openpyxl"
+        )
         return out.getvalue()
     if form == "jsonl":
         return "\n".join(json.dumps(r, ensure_ascii=False) for r in records).encode()
@@ -101,9 +115,13 @@ def test_every_listed_extension_is_read(tmp_path, suffix):
 @pytest.mark.parametrize("orient", ["records", "list", "split", "dict", "table"])
 def test_json_orients_of_pandas_are_read(tmp_path, orient):
     frame = pd.DataFrame(RECORDS)
-    text = frame.to_json(orient={"dict": "columns"}.get(orient, orient)) if orient != "list" else None
+    text = (
+        frame.to_json(orient={"dict": "columns"}.get(orient, orient)) if orient != "list" else None
+    )
     text = text or json.dumps({c: frame[c].replace({np.nan: None}).tolist() for c in frame})
-    pd.testing.assert_frame_equal(read_scores(write(tmp_path, "a.json", text)), read_scores(RECORDS))
+    pd.testing.assert_frame_equal(
+        read_scores(write(tmp_path, "a.json", text)), read_scores(RECORDS)
+    )
 
 
 def test_records_a_line_in_a_json_file_are_read_as_jsonl(tmp_path):
@@ -111,7 +129,9 @@ def test_records_a_line_in_a_json_file_are_read_as_jsonl(tmp_path):
     assert (len(frame), frame.attrs["source"]["format"]) == (2, "jsonl")
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "pyarrow", "to_pandas", "dicts", "cases"])
+@pytest.mark.parametrize(
+    "kind", ["pandas", "polars", "lazy", "pyarrow", "to_pandas", "dicts", "cases"]
+)
 def test_frames_and_records_in_memory_are_read(kind):
     class Result:
         def to_pandas(self):
@@ -126,13 +146,16 @@ def test_frames_and_records_in_memory_are_read(kind):
         "dicts": lambda: (dict(r) for r in RECORDS),
         "cases": lambda: [
             EvalCase(
-                question=r["user_input"], answer=r["response"], ground_truth_answer=r["reference"],
-                retrieved_contexts=r["retrieved_contexts"], faithfulness=r["faithfulness"],
+                question=r["user_input"],
+                answer=r["response"],
+                ground_truth_answer=r["reference"],
+                retrieved_contexts=r["retrieved_contexts"],
+                faithfulness=r["faithfulness"],
                 context_recall=r["context_recall"],
             )
             for r in RECORDS
         ],
-    }[kind]()  # fmt: skip
+    }[kind]()
     frame = read_scores(source)
     expected = read_scores(RECORDS)
     pd.testing.assert_frame_equal(frame[expected.columns], expected)
@@ -140,12 +163,19 @@ def test_frames_and_records_in_memory_are_read(kind):
 
 
 TYPED = {
-    "sample_id": ["007", "", "b", "007"], "question": ["Who?", " NaN ", '[{"role": "user", "content": "x"}]', "y"],
-    "answer": ["a", None, "<NA>", "b"], "doc_name": [1.0, 2.0, 2.5, math.nan], "persona": [7, 8, 8, 9],
-    "system": ["s", "s", "t", "t"], "run": [True, False, True, True], "note": [math.nan] * 4,
-    "faithfulness": [0.25, math.nan, 1.00000001, -1e-7], "context_recall": [True, False, True, True],
-    "answer_relevancy": [0, 1, 1, 0], "style": ["1", "", "NaN", "x"],
-}  # fmt: skip
+    "sample_id": ["007", "", "b", "007"],
+    "question": ["Who?", " NaN ", '[{"role": "user", "content": "x"}]', "y"],
+    "answer": ["a", None, "<NA>", "b"],
+    "doc_name": [1.0, 2.0, 2.5, math.nan],
+    "persona": [7, 8, 8, 9],
+    "system": ["s", "s", "t", "t"],
+    "run": [True, False, True, True],
+    "note": [math.nan] * 4,
+    "faithfulness": [0.25, math.nan, 1.00000001, -1e-7],
+    "context_recall": [True, False, True, True],
+    "answer_relevancy": [0, 1, 1, 0],
+    "style": ["1", "", "NaN", "x"],
+}
 KINDS = {
     "pandas": pd.DataFrame,
     "objects": lambda cells: pd.DataFrame(cells, dtype=object),
@@ -167,7 +197,9 @@ def test_columns_of_one_type_are_read_as_their_cells_are(kind):
         assert ours.attrs["lossy"] == theirs.attrs["lossy"]
     for value in (1.5, math.inf):
         bad = {**TYPED, "faithfulness": [0.5, 0.5, value, 0.5]}
-        assert "row 3: column 'faithfulness'" in refused(lambda bad=bad: read_scores(KINDS[kind](bad)))
+        assert "row 3: column 'faithfulness'" in refused(
+            lambda bad=bad: read_scores(KINDS[kind](bad))
+        )
 
 
 def test_a_frame_in_memory_is_not_changed():
@@ -183,7 +215,10 @@ def test_a_named_index_becomes_a_column():
 
 
 def test_results_of_cases_become_columns_with_their_status():
-    case = EvalCase(question="q", results={"faithfulness": {"score": 0.5}, "context_recall": {"status": "failed"}})
+    case = EvalCase(
+        question="q",
+        results={"faithfulness": {"score": 0.5}, "context_recall": {"status": "failed"}},
+    )
     frame = read_scores([case])
     assert frame["faithfulness"].tolist() == [0.5]
     assert math.isnan(frame["context_recall"][0])
@@ -215,7 +250,11 @@ def test_unknown_extensions_and_formats_are_refused_with_the_choices(tmp_path):
 
 
 REFUSED_FILES = {
-    "JSON of another shape": ("a.json", '{"evalId": 1, "results": {}}', ["evalId", "list of records"]),
+    "JSON of another shape": (
+        "a.json",
+        '{"evalId": 1, "results": {}}',
+        ["evalId", "list of records"],
+    ),
     "records that are numbers": ("a.json", "[1, 2]", ["record 1", "found int"]),
     "no JSON": ("a.json", '[{"a": 1},\n}]', ["a.json, line 2", "not valid JSON"]),
     "a header alone": ("a.csv", "question,faithfulness\n", ["no rows", "faithfulness"]),
@@ -223,23 +262,42 @@ REFUSED_FILES = {
     "half a gzip file": ("a.csv", gzip.compress(TABLE.encode())[:-9], ["gzip file is damaged"]),
     "a text called Parquet": ("a.parquet", "question", ["not a Parquet"]),
     "a number that is a word": (
-        "a.csv", 'question,faithfulness\n"two\nlines",1\nq2,good\n',
+        "a.csv",
+        'question,faithfulness\n"two\nlines",1\nq2,good\n',
         ["a.csv, line 4", "'faithfulness'", "'good'", "expected a number"],
     ),
     "a cell too many": ("a.csv", TABLE + "q3,a, b,1\n", ["line 4", "4 cells, expected 3"]),
     "a cell too few": ("a.csv", TABLE + "q3,a\n", ["line 4", "2 cells, expected 3"]),
-    "a cell too few at once": ("a.csv", "question,answer,faithfulness\nq1,a\n", ["line 2", "2 cells, expected 3"]),
+    "a cell too few at once": (
+        "a.csv",
+        "question,answer,faithfulness\nq1,a\n",
+        ["line 2", "2 cells, expected 3"],
+    ),
     "a quote left open": ("a.csv", TABLE + '"q3,a,1\nq4,a,1\n', ["line 4", "quote"]),
     "two columns of one name": ("a.csv", "question,faithfulness,faithfulness\nq,1,0\n", ["twice"]),
     "totals": ("a.csv", "app_name,app_version,Groundedness\nx,v1,0.5\ny,v1,0.4\n", ["totals"]),
-    "totals without a header": ("a.csv", "app_name,app_version,,\n甲,v1,0.5,0.4\n", ["table of totals"]),
-    "totals under two headers": (
-        "a.csv", ",,Groundedness,latency\napp_name,app_version,,\n甲,v1,0.5,3\n", ["one row per sample"],
+    "totals without a header": (
+        "a.csv",
+        "app_name,app_version,,\n甲,v1,0.5,0.4\n",
+        ["table of totals"],
     ),
-    "totals of pandas": ("a.csv", ",,A,B\nName,Temperature,,\nx,0.0,1,2\n0.3,1,2\n", ["one row per sample"]),
+    "totals under two headers": (
+        "a.csv",
+        ",,Groundedness,latency\napp_name,app_version,,\n甲,v1,0.5,3\n",
+        ["one row per sample"],
+    ),
+    "totals of pandas": (
+        "a.csv",
+        ",,A,B\nName,Temperature,,\nx,0.0,1,2\n0.3,1,2\n",
+        ["one row per sample"],
+    ),
     "totals by metric": ("a.csv", ",metric,value\n0,faithfulness,0.5\n1,recall,0.4\n", ["totals"]),
-    "totals of models": ("a.csv", "模型,faithfulness\n小,0.5\n大,0.6\n", ["totals", "one row per sample"]),
-}  # fmt: skip
+    "totals of models": (
+        "a.csv",
+        "模型,faithfulness\n小,0.5\n大,0.6\n",
+        ["totals", "one row per sample"],
+    ),
+}
 
 
 @pytest.mark.parametrize("what", REFUSED_FILES)
@@ -254,36 +312,54 @@ REFUSED_RECORDS = {
     "a number": (read_scores, 42, ["int", "list of dicts"]),
     "numbers": (read_scores, [1, 2], ["list of dicts"]),
     "no rows": (read_scores, pd.DataFrame({"faithfulness": []}), ["no rows"]),
-    "two columns of one name": (read_scores, pd.DataFrame([[1, 0]], columns=["faithfulness"] * 2), ["twice"]),
-    "two answers": (read_scores, [ANSWERED], ["'response'", "'output'", "columns={'response': 'answer'}"]),
+    "two columns of one name": (
+        read_scores,
+        pd.DataFrame([[1, 0]], columns=["faithfulness"] * 2),
+        ["twice"],
+    ),
+    "two answers": (
+        read_scores,
+        [ANSWERED],
+        ["'response'", "'output'", "columns={'response': 'answer'}"],
+    ),
     "a dumped object": (read_scores, [DUMPED], ["dumped result object", "to_pandas()"]),
-    "no scores": (read_scores, [{"question": "q", "answer": "a"}], ["no column of scores", "read_cases"]),
+    "no scores": (
+        read_scores,
+        [{"question": "q", "answer": "a"}],
+        ["no column of scores", "read_cases"],
+    ),
     "a case without a question": (read_cases, [{"answer": "a"}], ["no 'question'", "columns="]),
     "a trace without an answer": (read_traces, [{"q": "a"}], ["no 'answer'"]),
     "a trace without a question": (read_traces, [{"answer": "a"}], ["no 'question'"]),
     "chunks in a text": (
-        read_traces, [{"q": "a", "answer": "b", "chunks": "x"}], ["row 1", "'chunks'", "list of objects"],
+        read_traces,
+        [{"q": "a", "answer": "b", "chunks": "x"}],
+        ["row 1", "'chunks'", "list of objects"],
     ),
     "citations in an object": (
-        read_traces, [{"q": "a", "answer": "b", "citations": {"a": 1}}], ["'citations'", "list of ids"],
+        read_traces,
+        [{"q": "a", "answer": "b", "citations": {"a": 1}}],
+        ["'citations'", "list of ids"],
     ),
     "gold that answers nothing": (read_gold, [{"q": "a"}], ["no 'answerable'"]),
     "gold without a question": (read_gold, [{"qid": "a", "answerable": True}], ["no 'question'"]),
     **{
         f"answerable: {value!r}": (
-            read_gold, [{"q": "a", "answerable": True}, {"q": "b", "answerable": value}],
+            read_gold,
+            [{"q": "a", "answerable": True}, {"q": "b", "answerable": value}],
             ["row 2", "true or false"],
         )
         for value in ("maybe", None, 2, "", [], 0.5)
     },
     **{
         f"faithfulness: {cell!r}": (
-            read_scores, [{"question": "q", "faithfulness": 1.0}, {"question": "q", "faithfulness": cell}],
+            read_scores,
+            [{"question": "q", "faithfulness": 1.0}, {"question": "q", "faithfulness": cell}],
             ["row 2", "'faithfulness'", "expected a number"],
         )
         for cell in ("good", "0,5", "87%", "inf", "1_0", "0x1", "[1]", [1], float("inf"), "½")
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", REFUSED_RECORDS)
@@ -296,8 +372,11 @@ def test_records_are_refused_in_words(what):
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
-    for name, text in [("a.csv", TABLE), ("a.jsonl", '{"question": "q", "faithfulness": 1}\n'),
-                       ("a.json", '[{"question": "q", "faithfulness": 1}]')]:  # fmt: skip
+    for name, text in [
+        ("a.csv", TABLE),
+        ("a.jsonl", '{"question": "q", "faithfulness": 1}\n'),
+        ("a.json", '[{"question": "q", "faithfulness": 1}]'),
+    ]:
         frame = read_scores(write(tmp_path, name, text, "utf-8-sig"))
         assert "question" in frame.columns
         assert not lossy(frame, "bad_line")
@@ -305,7 +384,10 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl"])
 def test_gbk_is_refused_with_a_hint_and_read_when_named(tmp_path, name):
-    records = [{"question": f"差旅报销{i}", "doc_name": "差旅报销制度.pdf", "faithfulness": 0.5} for i in range(3)]
+    records = [
+        {"question": f"差旅报销{i}", "doc_name": "差旅报销制度.pdf", "faithfulness": 0.5}
+        for i in range(3)
+    ]
     text = {
         "a.csv": pd.DataFrame(records).to_csv(index=False),
         "a.json": json.dumps(records, ensure_ascii=False),
@@ -409,21 +491,43 @@ def test_made_ids_pair_the_systems_by_question():
 
 @pytest.mark.parametrize(
     ("cell", "texts"),
-    [("[]", []), ("['a', \"it's\"]", ["a", "it's"]), ('["a\\n", "\\u3000"]', ["a\n", "\u3000"]),
-     ("['a\\xa0', 'b\\\\n']", ["a\xa0", "b\\n"]), ("['a'\n 'b']", ["a", "b"]), ("['a' 'b', 'c']", ["ab", "c"]),
-     ([{"text": "a"}, {"page_content": "b"}], ["a", "b"]), (np.array(["a", "b"]), ["a", "b"]), (("a",), ["a"]),
-     ("One passage", ["One passage"]), (None, None), ("", None), ("nan", None), (float("nan"), None)],
-)  # fmt: skip
+    [
+        ("[]", []),
+        ("['a', \"it's\"]", ["a", "it's"]),
+        ('["a\\n", "\\u3000"]', ["a\n", "\u3000"]),
+        ("['a\\xa0', 'b\\\\n']", ["a\xa0", "b\\n"]),
+        ("['a'\n 'b']", ["a", "b"]),
+        ("['a' 'b', 'c']", ["ab", "c"]),
+        ([{"text": "a"}, {"page_content": "b"}], ["a", "b"]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (("a",), ["a"]),
+        ("One passage", ["One passage"]),
+        (None, None),
+        ("", None),
+        ("nan", None),
+        (float("nan"), None),
+    ],
+)
 def test_context_cells_are_understood(cell, texts):
     assert as_texts(cell) == (texts, True)
 
 
 @pytest.mark.parametrize(
     "cell",
-    ["[Have the check...", "[Document(id='1', page_content='x')]", "[8,804,000]", "[['nested']]", "[1, 2]",
-     "['cut at the", "['cut \\u12 escape']", "[" * 5000,
-     "['a', __import__('os')]", "['\\d+', 'x' ]x", "['bad \\q escape']"],
-)  # fmt: skip
+    [
+        "[Have the check...",
+        "[Document(id='1', page_content='x')]",
+        "[8,804,000]",
+        "[['nested']]",
+        "[1, 2]",
+        "['cut at the",
+        "['cut \\u12 escape']",
+        "[" * 5000,
+        "['a', __import__('os')]",
+        "['\\d+', 'x' ]x",
+        "['bad \\q escape']",
+    ],
+)
 def test_context_cells_that_cannot_be_parsed_are_kept_whole_and_counted(cell):
     assert as_texts(cell) == ([cell], False)
     frame = read_scores([{"question": "q", "contexts": cell, "faithfulness": 1}])
@@ -443,9 +547,14 @@ def test_lists_of_references_become_one_text():
     frame = read_scores([{"question": "q", "ground_truths": c, "faithfulness": 1} for c in cells])
     assert frame["ground_truth_answer"].tolist()[:4] == ["only", "a\nb", "[cut off...", "plain"]
     assert frame["ground_truth_answer"].isna().tolist() == [False] * 4 + [True]
-    assert [(row["what"], row["n"]) for row in frame.attrs["lossy"] if row["column"] == "ground_truth_answer"] == [
-        ("unparsed", 1), ("mapped", 1),
-    ]  # fmt: skip
+    assert [
+        (row["what"], row["n"])
+        for row in frame.attrs["lossy"]
+        if row["column"] == "ground_truth_answer"
+    ] == [
+        ("unparsed", 1),
+        ("mapped", 1),
+    ]
 
 
 # Metrics
@@ -453,19 +562,43 @@ def test_lists_of_references_become_one_text():
 
 @pytest.mark.parametrize(
     ("cell", "value"),
-    [("0.5", 0.5), (" 1e-3 ", 1e-3), ("True", 1), ("false", 0), (True, 1), (1, 1), (np.float32(0.5), 0.5),
-     ("0.9999999999", 1), (1.0000000002, 1), (-1e-12, 0), ("", None), ("NaN", None), ("null", None),
-     ("None", None), (None, None), (float("nan"), None), (pd.NA, None)],
-)  # fmt: skip
+    [
+        ("0.5", 0.5),
+        (" 1e-3 ", 1e-3),
+        ("True", 1),
+        ("false", 0),
+        (True, 1),
+        (1, 1),
+        (np.float32(0.5), 0.5),
+        ("0.9999999999", 1),
+        (1.0000000002, 1),
+        (-1e-12, 0),
+        ("", None),
+        ("NaN", None),
+        ("null", None),
+        ("None", None),
+        (None, None),
+        (float("nan"), None),
+        (pd.NA, None),
+    ],
+)
 def test_metric_cells_become_numbers_or_are_missing(cell, value):
-    frame = read_scores([{"question": "q", "faithfulness": cell}, {"question": "r", "faithfulness": 0.25}])
+    frame = read_scores(
+        [{"question": "q", "faithfulness": cell}, {"question": "r", "faithfulness": 0.25}]
+    )
     assert frame["faithfulness"].dtype == float
     assert frame["faithfulness"].replace({np.nan: None}).tolist() == [value, 0.25]
 
 
 def test_percent_is_never_rescaled_in_silence():
     rows = [{"question": "q", "faithfulness": v} for v in (87, 90.5, 0)]
-    refused(lambda: read_scores(rows), "row 1", "percent", "divide by 100", "Metric('faithfulness', 0, 100)")
+    refused(
+        lambda: read_scores(rows),
+        "row 1",
+        "percent",
+        "divide by 100",
+        "Metric('faithfulness', 0, 100)",
+    )
 
 
 def test_names_select_which_columns_are_held_to_their_range():
@@ -486,7 +619,9 @@ def test_declared_columns_of_truth_words_become_numbers(tmp_path):
 
 def test_rows_of_numbers_alone_are_samples():
     assert len(read_scores(pd.DataFrame({"faithfulness": [0.5, 1.0]}))) == 2
-    assert len(read_scores(pd.DataFrame({"system": ["a", "b"] * 2, "faithfulness": [1.0] * 4}))) == 4
+    assert (
+        len(read_scores(pd.DataFrame({"system": ["a", "b"] * 2, "faithfulness": [1.0] * 4}))) == 4
+    )
 
 
 # Layouts of tools
@@ -494,12 +629,20 @@ def test_rows_of_numbers_alone_are_samples():
 
 def test_systems_side_by_side_become_rows_that_pair_by_sample():
     rows = [
-        {"questions": f"q{i}", "contexts": "['c']", "a_responses": f"a{i}", "a_metric_sas": 0.1 * i,
-         "a_b_responses": f"b{i}", "a_b_metric_sas": 0.2 * i}
+        {
+            "questions": f"q{i}",
+            "contexts": "['c']",
+            "a_responses": f"a{i}",
+            "a_metric_sas": 0.1 * i,
+            "a_b_responses": f"b{i}",
+            "a_b_metric_sas": 0.2 * i,
+        }
         for i in range(3)
-    ]  # fmt: skip
+    ]
     frame = read_scores(rows)
-    long = [(s, f"q{i}", f"{s[-1]}{i}", f * i) for s, f in (("a", 0.1), ("a_b", 0.2)) for i in range(3)]
+    long = [
+        (s, f"q{i}", f"{s[-1]}{i}", f * i) for s, f in (("a", 0.1), ("a_b", 0.2)) for i in range(3)
+    ]
     assert rows_of(frame, "system", "question", "answer", "semantic_similarity") == long
     assert frame["sample_id"].tolist() == ["1", "2", "3"] * 2
 
@@ -517,10 +660,14 @@ def test_the_unparsable_sentinel_of_trulens_is_failed_not_a_score():
 
 
 def test_null_and_empty_and_absent_contexts_stay_apart(tmp_path):
-    records = [{"question": "q", "retrieved_contexts": contexts} for contexts in (None, [])] + [{"question": "q"}]
+    records = [{"question": "q", "retrieved_contexts": contexts} for contexts in (None, [])] + [
+        {"question": "q"}
+    ]
     frame = read_cases(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, records))))
     assert frame["retrieved_contexts"].tolist() == [None, [], None]
-    applies = applicable_metrics(frame.assign(answer="a"), metrics=["faithfulness"]).set_index("applies")
+    applies = applicable_metrics(frame.assign(answer="a"), metrics=["faithfulness"]).set_index(
+        "applies"
+    )
     assert applies["n_cases"].to_dict() == {True: 1, False: 2}
 
 
@@ -542,12 +689,18 @@ def test_a_file_with_no_more_good_lines_than_bad_is_refused(tmp_path):
 def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "LONGEST_LINE", 1000)
     records = [{"q": "a", "answer": "x" * n} for n in (10, 2000, 900, 5000)]
-    path, report = write(tmp_path, "t.jsonl.gz", "\n".join(map(json.dumps, [*records, records[0]]))), Lossy()
+    path, report = (
+        write(tmp_path, "t.jsonl.gz", "\n".join(map(json.dumps, [*records, records[0]]))),
+        Lossy(),
+    )
     frame, found = read_traces(path), [*formats.record_blocks(Document(path), report)]
     assert frame["answer"].str.len().tolist() == [10, 900, 10]
     assert [len(record["answer"]) for _, some in found for record in some] == [10, 900, 10]
     for rows in (lossy(frame, "bad_line"), report.rows):
-        assert [row["detail"].partition(" than")[0] for row in rows] == ["line 2: longer", "line 4: longer"]
+        assert [row["detail"].partition(" than")[0] for row in rows] == [
+            "line 2: longer",
+            "line 4: longer",
+        ]
 
 
 def test_the_limit_of_a_line_is_sixteen_megabytes_unpacked(tmp_path):
@@ -588,10 +741,18 @@ def test_a_line_is_what_the_json_module_says(record, ascii_only):
 
 def traces_of(n):
     return [
-        json.dumps({"id": f"s{i}", "q": f"问题 {i}", "answer": f"- a{i}", "faithfulness": 0.5,
-                    "chunks": [{"id": "x", "page": 1}, {"id": "y", "page": 2}]}, ensure_ascii=False)
+        json.dumps(
+            {
+                "id": f"s{i}",
+                "q": f"问题 {i}",
+                "answer": f"- a{i}",
+                "faithfulness": 0.5,
+                "chunks": [{"id": "x", "page": 1}, {"id": "y", "page": 2}],
+            },
+            ensure_ascii=False,
+        )
         for i in range(n)
-    ]  # fmt: skip
+    ]
 
 
 def arrived(frame):
@@ -600,18 +761,26 @@ def arrived(frame):
 
 @pytest.mark.parametrize(
     ("damage", "rows", "expected"),
-    [(lambda lines: lines, 60, (60, 0)),
-     (lambda lines: [*lines[:9], "", *lines[9:]], 60, (60, 0)),
-     (lambda lines: [line[:40] if i < 20 else line for i, line in enumerate(lines)], 40, (60, 20)),
-     (lambda lines: [*lines[:-1], lines[-1][:-1]], 59, (60, 1)),
-     (lambda lines: [*lines[:3], "".join(lines[3:7]), *lines[7:]], 56, (60, 4)),
-     (lambda lines: [*lines[:3], lines[3][:30] + lines[4], *lines[5:]], 58, (60, 2)),
-     (lambda lines: [*lines[:3], lines[3][:-1] + ", " + lines[4], *lines[5:]], 58, (60, 2)),
-     (lambda lines: [*lines[:3], lines[3] + "\n[1]\nnull", *lines[4:]], 60, (62, 2)),
-     (lambda lines: [lines[0].replace("a0", r"\ud800 \udfff"), *lines[1:]], 60, (60, 1))],
-)  # fmt: skip
+    [
+        (lambda lines: lines, 60, (60, 0)),
+        (lambda lines: [*lines[:9], "", *lines[9:]], 60, (60, 0)),
+        (
+            lambda lines: [line[:40] if i < 20 else line for i, line in enumerate(lines)],
+            40,
+            (60, 20),
+        ),
+        (lambda lines: [*lines[:-1], lines[-1][:-1]], 59, (60, 1)),
+        (lambda lines: [*lines[:3], "".join(lines[3:7]), *lines[7:]], 56, (60, 4)),
+        (lambda lines: [*lines[:3], lines[3][:30] + lines[4], *lines[5:]], 58, (60, 2)),
+        (lambda lines: [*lines[:3], lines[3][:-1] + ", " + lines[4], *lines[5:]], 58, (60, 2)),
+        (lambda lines: [*lines[:3], lines[3] + "\n[1]\nnull", *lines[4:]], 60, (62, 2)),
+        (lambda lines: [lines[0].replace("a0", r"\ud800 \udfff"), *lines[1:]], 60, (60, 1)),
+    ],
+)
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
-def test_every_damaged_or_lost_record_of_json_lines_is_counted(tmp_path, name, damage, rows, expected):
+def test_every_damaged_or_lost_record_of_json_lines_is_counted(
+    tmp_path, name, damage, rows, expected
+):
     path = write(tmp_path, name, "\n".join(damage(traces_of(60))) + "\n")
     for read in (read_scores, read_cases, read_traces):
         frame = read(path)
@@ -641,13 +810,20 @@ def test_what_arrived_is_counted_for_every_format_and_remembered_by_frames(tmp_p
 
 @pytest.mark.parametrize(
     ("old", "new", "key"),
-    [("}]}", '}], "faithfulness": 0.99}', "faithfulness"), ("}]}", '}], "faithfulness" : 0.99}', "faithfulness"),
-     ('"page": 2', '"page": 2, "page": 3', "page"), ('"page": 2', r'"page": 2, "\u0070age": 3', "page"),
-     ("}]}", '}], "chunks": [{"id": "z", "page": 1}]}', "chunks"), ('"q"', '"q": null, "q"', "q"),
-     ("- a7", '- a7", "note": ": 5 \\"x\\": {", "note": "', "note")],
-)  # fmt: skip
+    [
+        ("}]}", '}], "faithfulness": 0.99}', "faithfulness"),
+        ("}]}", '}], "faithfulness" : 0.99}', "faithfulness"),
+        ('"page": 2', '"page": 2, "page": 3', "page"),
+        ('"page": 2', r'"page": 2, "\u0070age": 3', "page"),
+        ("}]}", '}], "chunks": [{"id": "z", "page": 1}]}', "chunks"),
+        ('"q"', '"q": null, "q"', "q"),
+        ("- a7", '- a7", "note": ": 5 \\"x\\": {", "note": "', "note"),
+    ],
+)
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.json"])
-def test_a_key_that_a_record_holds_twice_is_refused_with_file_line_and_key(tmp_path, name, old, new, key):
+def test_a_key_that_a_record_holds_twice_is_refused_with_file_line_and_key(
+    tmp_path, name, old, new, key
+):
     lines = traces_of(20)
     lines[7] = lines[7].replace(old, new, 1)
     text = "[" + ",\n".join(lines) + "]" if name == "t.json" else "\n".join(lines)
@@ -655,10 +831,16 @@ def test_a_key_that_a_record_holds_twice_is_refused_with_file_line_and_key(tmp_p
     for read in (read_scores, read_traces):
         refused(lambda read=read: read(path), f"{name}, line 8, key {key!r}", "twice")
     if name != "t.json":
-        refused(lambda: [*formats.record_blocks(Document(path), Lossy())], f"{name}, line 8, key {key!r}", "twice")
+        refused(
+            lambda: [*formats.record_blocks(Document(path), Lossy())],
+            f"{name}, line 8, key {key!r}",
+            "twice",
+        )
     gold = [{"qid": "a", "q": "Who?", "answerable": True, "m": {"at": 1}}]
     text = json.dumps(gold).replace("true", 'true, "answerable": false')
-    refused(lambda: read_gold(write(tmp_path, "gold.json", text)), "line 1, key 'answerable'", "twice")
+    refused(
+        lambda: read_gold(write(tmp_path, "gold.json", text)), "line 1, key 'answerable'", "twice"
+    )
 
 
 def test_keys_that_several_objects_hold_and_colons_in_texts_are_no_repeats(tmp_path):
@@ -684,10 +866,20 @@ def test_a_repeated_key_is_found_where_an_object_holds_fewer_keys_than_were_writ
     def text(value):
         if pairs(value):
             return "{" + ", ".join(f"{json.dumps(key)}: {text(item)}" for key, item in value) + "}"
-        return "[" + ", ".join(map(text, value)) + "]" if isinstance(value, list) else json.dumps(value)
+        return (
+            "[" + ", ".join(map(text, value)) + "]"
+            if isinstance(value, list)
+            else json.dumps(value)
+        )
 
     def repeats(value):
-        items = [item for _, item in value] if pairs(value) else value if isinstance(value, list) else []
+        items = (
+            [item for _, item in value]
+            if pairs(value)
+            else value
+            if isinstance(value, list)
+            else []
+        )
         own = pairs(value) and len(dict(value)) < len(value)
         return own or any(map(repeats, items))
 
@@ -717,13 +909,27 @@ def test_random_damage_never_escapes_as_another_error(tmp_path):
 
 def test_traces_keep_answers_to_the_letter_and_know_three_kinds_of_citations(tmp_path):
     records = [
-        {"ts": 1, "q": " q ", "chunks": [{"id": "a b"}, {"id": 7, "score": 0.5}], "ok": True,
-         "answer": " - A\n- citations: [a] ", "citations": ["a", 7], "qid": "x<::>1",
-         "model": "m", "raw_answer": "A"},
-        {"q": "r", "chunks": ["a", "b"], "answer": "not in context", "ok": False, "citations": None},
+        {
+            "ts": 1,
+            "q": " q ",
+            "chunks": [{"id": "a b"}, {"id": 7, "score": 0.5}],
+            "ok": True,
+            "answer": " - A\n- citations: [a] ",
+            "citations": ["a", 7],
+            "qid": "x<::>1",
+            "model": "m",
+            "raw_answer": "A",
+        },
+        {
+            "q": "r",
+            "chunks": ["a", "b"],
+            "answer": "not in context",
+            "ok": False,
+            "citations": None,
+        },
         {"q": "s", "chunks": None, "answer": "", "ok": True},
         {"q": "t", "chunks": [], "answer": None, "ok": None, "citations": []},
-    ]  # fmt: skip
+    ]
     frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, records))))
     assert frame["answer"].tolist()[:3] == [r["answer"] for r in records[:3]]
     assert frame["question"].tolist() == [" q ", "r", "s", "t"]
@@ -736,13 +942,17 @@ def test_traces_keep_answers_to_the_letter_and_know_three_kinds_of_citations(tmp
 
 
 def test_traces_come_back_from_csv(tmp_path):
-    records = [{"q": "a", "answer": "=b", "chunks": [{"id": "1"}], "citations": ["x y", "z"], "ok": True}]
+    records = [
+        {"q": "a", "answer": "=b", "chunks": [{"id": "1"}], "citations": ["x y", "z"], "ok": True}
+    ]
     frame = read_traces(records)
     again = read_traces(write(tmp_path, "t.csv", to_csv_text(frame)))
     assert again[list(frame.columns)].to_dict("records") == frame.to_dict("records")
 
 
-@pytest.mark.parametrize("value", [True, "true", "TRUE", 1, "1", False, "False", 0, "0", 1.0, "yes", "否"])
+@pytest.mark.parametrize(
+    "value", [True, "true", "TRUE", 1, "1", False, "False", 0, "0", 1.0, "yes", "否"]
+)
 def test_answerable_is_true_or_false(value):
     frame = read_gold([{"q": "a", "answerable": value}])
     assert frame["answerable"].dtype == bool
@@ -751,7 +961,9 @@ def test_answerable_is_true_or_false(value):
 
 def test_gold_ids_are_lists_of_text(tmp_path):
     cells = [["a", 7], None, "b c", '["d"]', "['e', 'f']", []]
-    frame = read_gold([{"q": str(i), "answerable": True, "gold_ids": c} for i, c in enumerate(cells)])
+    frame = read_gold(
+        [{"q": str(i), "answerable": True, "gold_ids": c} for i, c in enumerate(cells)]
+    )
     assert frame["gold_ids"].tolist() == [["a", "7"], [], ["b c"], ["d"], ["e", "f"], []]
     text = 'qid,q,answerable,gold_ids\n01,a,true,"[""x""]"\n02,b,0,\n'
     gold = read_gold(write(tmp_path, "g.csv", text))
@@ -772,9 +984,23 @@ def test_repeated_gold_questions_stay_and_are_counted():
 
 
 FORMULAS = [
-    "=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "＝1", "－1", "＠x", " =1", "\u200b=1", "'=1", "'", "''x",
+    "=1+1",
+    "+1",
+    "-1",
+    "@x",
+    "\tx",
+    "\rx",
+    "\nx",
+    "＝1",
+    "－1",
+    "＠x",
+    " =1",
+    "\u200b=1",
+    "'=1",
+    "'",
+    "''x",
     "'- a",
-]  # fmt: skip
+]
 NO_NUL = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 CELLS = st.one_of(st.sampled_from(FORMULAS), st.text(NO_NUL, min_size=1))
 
@@ -785,7 +1011,9 @@ def test_csv_text_is_never_a_formula_and_comes_back_the_same(tmp_path, pairs):
     pairs = [(a, b) for a, b in pairs if a.strip() not in empty and b.strip() not in empty[:3]]
     if not pairs:
         return
-    frame = pd.DataFrame(pairs, columns=["question", "answer"], dtype=object).assign(faithfulness=-0.5)
+    frame = pd.DataFrame(pairs, columns=["question", "answer"], dtype=object).assign(
+        faithfulness=-0.5
+    )
     frame["faithfulness"] = 0.5
     text = to_csv_text(frame)
     for row in csv.reader(io.StringIO(text, newline="")):
@@ -800,8 +1028,11 @@ def test_csv_text_holds_twelve_digits_and_line_feeds_and_no_guard_where_none_is_
     lists = {"d": [["x", "y"], {"k": 1}], "e": [np.array([1, 2]), pd.NaT]}
     frame = pd.DataFrame({"a": [1 / 3, -0.0], "b": [1, -2], "c": [True, None], **lists})
     assert to_csv_text(frame).split("\n") == [
-        "a,b,c,d,e", '0.333333333333,1,True,"[""x"", ""y""]","[1, 2]"', '0,-2,,"{""k"": 1}",', "",
-    ]  # fmt: skip
+        "a,b,c,d,e",
+        '0.333333333333,1,True,"[""x"", ""y""]","[1, 2]"',
+        '0,-2,,"{""k"": 1}",',
+        "",
+    ]
     assert "\r" not in to_csv_text(frame)
 
 
@@ -812,7 +1043,9 @@ def test_csv_text_guards_column_names_too(tmp_path):
 
 
 def test_a_strangers_apostrophe_is_left_alone(tmp_path):
-    assert read_scores(write(tmp_path, "a.csv", "question,faithfulness\n'=1,1\n"))["question"].tolist() == ["'=1"]
+    assert read_scores(write(tmp_path, "a.csv", "question,faithfulness\n'=1,1\n"))[
+        "question"
+    ].tolist() == ["'=1"]
 
 
 def test_a_scores_frame_comes_back_from_its_own_csv(tmp_path):
@@ -839,9 +1072,14 @@ def test_the_lossy_report_has_one_shape_and_the_source_its_hash(tmp_path):
     frame = read_scores(path)
     assert all(list(row) == ["what", "column", "detail", "n"] for row in frame.attrs["lossy"])
     assert frame.attrs["source"] == {
-        "path": str(path), "sha256": hashlib.sha256(TABLE.encode()).hexdigest(), "format": "csv",
-        "layout": "table", "rows": 2, "lines": 2, "damaged": 0,
-    }  # fmt: skip
+        "path": str(path),
+        "sha256": hashlib.sha256(TABLE.encode()).hexdigest(),
+        "format": "csv",
+        "layout": "table",
+        "rows": 2,
+        "lines": 2,
+        "damaged": 0,
+    }
 
 
 def test_polars_comes_only_with_parquet(tmp_path):
@@ -854,7 +1092,10 @@ def test_polars_comes_only_with_parquet(tmp_path):
 def test_random_tables_of_plain_cells_are_read_as_the_csv_module_reads_them(tmp_path):
     source = random.Random(7)
     for _ in range(30):
-        words = ["".join(source.choices(string.ascii_letters + ' ,"\n中', k=6)).strip() or "x" for _ in range(5)]
+        words = [
+            "".join(source.choices(string.ascii_letters + ' ,"\n中', k=6)).strip() or "x"
+            for _ in range(5)
+        ]
         rows = [[word, source.random()] for word in words]
         out = io.StringIO()
         csv.writer(out).writerows([["question", "faithfulness"], *rows])

@@ -68,23 +68,38 @@ user_input,retrieved_contexts,response,reference,factual_correctness,answer_rele
 """.split("\n")[1:-1]  # noqa: SIM905
 assert len(HEADERS) == len(set(HEADERS)) == 36
 RENAMED = {
-    "user_input": "question", "response": "answer", "contexts": "retrieved_contexts",
-    "reference_contexts": "ground_truth_contexts", "ground_truths": "ground_truth_answer",
-    "ground_truth": "ground_truth_answer", "reference": "ground_truth_answer",
-    "reference_answer": "ground_truth_answer", "factuality": "faithfulness",
-    "context_relavency": "context_relevancy", "context_ relevancy": "context_relevancy",
+    "user_input": "question",
+    "response": "answer",
+    "contexts": "retrieved_contexts",
+    "reference_contexts": "ground_truth_contexts",
+    "ground_truths": "ground_truth_answer",
+    "ground_truth": "ground_truth_answer",
+    "reference": "ground_truth_answer",
+    "reference_answer": "ground_truth_answer",
+    "factuality": "faithfulness",
+    "context_relavency": "context_relevancy",
+    "context_ relevancy": "context_relevancy",
     "answer_similarity": "semantic_similarity",
     "factual_correctness(mode=f1)": "factual_correctness",
-}  # fmt: skip
+}
 SCORED = {
-    "faithfulness", "answer_relevancy", "context_relevancy", "context_precision", "context_recall",
-    "semantic_similarity", "answer_correctness", "factual_correctness",
-}  # fmt: skip
+    "faithfulness",
+    "answer_relevancy",
+    "context_relevancy",
+    "context_precision",
+    "context_recall",
+    "semantic_similarity",
+    "answer_correctness",
+    "factual_correctness",
+}
 UNDECLARED = {"harmfulness", "Conciseness", "conciseness", "coherence", "awareness"}
 TEXTS = {
     "question": ("Who pays “late” fees?", "差旅报销要几天？"),
     "answer": ("The buyer's bank.", "三十天，\n自提交之日起。"),
-    "retrieved_contexts": (["It's 30 days.", 'a "quote"\xa0and\ttab'], ["报销制度\u3000第三条", "附件"]),
+    "retrieved_contexts": (
+        ["It's 30 days.", 'a "quote"\xa0and\ttab'],
+        ["报销制度\u3000第三条", "附件"],
+    ),
     "ground_truth_contexts": (["It's 30 days."], []),
     "ground_truth_answer": ("the buyer", "三十天"),
     "trace_id": ("t-1", "t-2"),
@@ -95,9 +110,13 @@ TEXTS = {
 def test_every_header_of_ragas_gives_canonical_columns_and_equal_numbers(tmp_path, header):
     names = header.split(",")
     ours = [RENAMED.get(name, name) for name in names]
-    numbers = {name: (round(0.9 - 0.07 * i, 2), None if i % 2 else 0.25) for i, name in enumerate(ours)}
+    numbers = {
+        name: (round(0.9 - 0.07 * i, 2), None if i % 2 else 0.25) for i, name in enumerate(ours)
+    }
     cells = {
-        name: [[t] if old == "ground_truths" else t for t in TEXTS[name]] if name in TEXTS else numbers[name]
+        name: [[t] if old == "ground_truths" else t for t in TEXTS[name]]
+        if name in TEXTS
+        else numbers[name]
         for old, name in zip(names, ours, strict=True)
     }
     table = pd.DataFrame(dict(zip(names, cells.values(), strict=True)))
@@ -120,22 +139,41 @@ def test_every_header_of_ragas_gives_canonical_columns_and_equal_numbers(tmp_pat
 
 
 def test_other_modes_and_metrics_without_reference_stay_apart(tmp_path):
-    names = ["factual_correctness(mode=f1)", "factual_correctness(mode=precision)",
-             "noise_sensitivity(mode=relevant)", "noise_sensitivity(mode=irrelevant)",
-             "context_precision", "llm_context_precision_without_reference"]  # fmt: skip
-    text = csv_text(["user_input", "response", *names], ["q", "a", ".1", ".2", ".3", ".4", ".5", ".6"])
+    names = [
+        "factual_correctness(mode=f1)",
+        "factual_correctness(mode=precision)",
+        "noise_sensitivity(mode=relevant)",
+        "noise_sensitivity(mode=irrelevant)",
+        "context_precision",
+        "llm_context_precision_without_reference",
+    ]
+    text = csv_text(
+        ["user_input", "response", *names], ["q", "a", ".1", ".2", ".3", ".4", ".5", ".6"]
+    )
     frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame.columns.tolist()[3:] == [
-        "factual_correctness", names[1], "noise_sensitivity", names[3], "context_precision", names[5],
-    ]  # fmt: skip
+        "factual_correctness",
+        names[1],
+        "noise_sensitivity",
+        names[3],
+        "context_precision",
+        names[5],
+    ]
     assert frame.iloc[0, 3:].tolist() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
 
 def test_factuality_is_agreement_with_a_reference_but_for_the_ragas_of_june_2023():
     rows = [{"question": "q", "factuality": 0.5, "faithfulness": 1.0}]
-    assert read_scores(rows)[["factual_correctness", "faithfulness"]].to_numpy().tolist() == [[0.5, 1.0]]
+    assert read_scores(rows)[["factual_correctness", "faithfulness"]].to_numpy().tolist() == [
+        [0.5, 1.0]
+    ]
     old = [{"question": "q", "context_relavency": 0.2, "factuality": 0.5}]
-    assert read_scores(old).columns.tolist() == ["sample_id", "question", "context_relevancy", "faithfulness"]
+    assert read_scores(old).columns.tolist() == [
+        "sample_id",
+        "question",
+        "context_relevancy",
+        "faithfulness",
+    ]
 
 
 def test_the_context_relevancy_of_2023_is_a_metric_of_its_own_without_rule_or_gate():
@@ -175,7 +213,8 @@ ALIASES = {
 
 
 @pytest.mark.parametrize(
-    ("alias", "name"), [(a.replace("~", " "), n) for n, words in ALIASES.items() for a in words.split()]
+    ("alias", "name"),
+    [(a.replace("~", " "), n) for n, words in ALIASES.items() for a in words.split()],
 )
 def test_every_alias_of_the_formats_is_read(alias, name):
     rest = {"question": "q", "context_recall": 1.0}
@@ -185,9 +224,13 @@ def test_every_alias_of_the_formats_is_read(alias, name):
     assert ("mapped", alias, 1) in told(frame) or alias == name
 
 
-@pytest.mark.parametrize("name", ["style", "store", "rewritten_query", "trace_id", "latency", "relevance"])
+@pytest.mark.parametrize(
+    "name", ["style", "store", "rewritten_query", "trace_id", "latency", "relevance"]
+)
 def test_a_text_or_group_column_after_the_metrics_is_kept_and_no_metric(tmp_path, name):
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(["question", "faithfulness", name], ["q", "1", "短"])))
+    frame = read_scores(
+        write(tmp_path, "a.csv", csv_text(["question", "faithfulness", name], ["q", "1", "短"]))
+    )
     assert frame[name].tolist() == ["短"]
     assert rn.weighted_means(frame)["metric"].tolist() == ["faithfulness", "weighted_score"]
 
@@ -199,7 +242,9 @@ def test_a_text_or_group_column_after_the_metrics_is_kept_and_no_metric(tmp_path
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_one_table_in_any_encoding_and_line_end_is_the_same_frame(tmp_path, encoding, newline):
     """Without an encoding there is the mark of one."""
-    text = newline.join(["question,answer,faithfulness", "退款要几天？,三十天。,0.5", 'Who?,"Ann, 安",1', ""])
+    text = newline.join(
+        ["question,answer,faithfulness", "退款要几天？,三十天。,0.5", 'Who?,"Ann, 安",1', ""]
+    )
     path = write(tmp_path, "a.csv", text if encoding else f"\ufeff{text}", encoding or "utf-8")
     if encoding == "utf-16":
         refused(lambda: read_scores(path), "encoding='utf-16'")
@@ -211,51 +256,100 @@ def test_one_table_in_any_encoding_and_line_end_is_the_same_frame(tmp_path, enco
 
 @pytest.mark.parametrize(
     ("text", "encoding", "named"),
-    [("公司差旅怎么报销？", "gbk", "gb18030"), ("這份文件說明退款流程，請提出申請。", "big5", "big5"),
-     ("繁體與简体混排，English too", "gb18030", "gb18030")],
-)  # fmt: skip
-def test_chinese_that_is_no_utf8_is_refused_with_its_encoding_and_then_read(tmp_path, text, encoding, named):
+    [
+        ("公司差旅怎么报销？", "gbk", "gb18030"),
+        ("這份文件說明退款流程，請提出申請。", "big5", "big5"),
+        ("繁體與简体混排，English too", "gb18030", "gb18030"),
+    ],
+)
+def test_chinese_that_is_no_utf8_is_refused_with_its_encoding_and_then_read(
+    tmp_path, text, encoding, named
+):
     path = write(tmp_path, "a.csv", csv_text(["question", "faithfulness"], [text, "1"]), encoding)
     refused(lambda: read_scores(path), "line 2", f"encoding={named!r}")
     assert read_scores(path, encoding=named)["question"].tolist() == [text]
 
 
-ODD = ["<b>bold</b><br/>&amp;", "👩🏽‍🔬 ok", "eﬃcient ﬁle", "⾦⾴", "soft\u00adhyphen", "zero\u200bwidth",
-       " spaces kept ", "tab\tinside", "line\nbreak", "cr\r\nlf", "it's \"both\"", "a,b;c", "問題與问题",
-       "cafe\u0301",
-              "\u3000全角\xa0", "None", "TRUE", "1.0", "[not a list", "{braces}"]  # fmt: skip
+ODD = [
+    "<b>bold</b><br/>&amp;",
+    "👩🏽‍🔬 ok",
+    "eﬃcient ﬁle",
+    "⾦⾴",
+    "soft\u00adhyphen",
+    "zero\u200bwidth",
+    " spaces kept ",
+    "tab\tinside",
+    "line\nbreak",
+    "cr\r\nlf",
+    'it\'s "both"',
+    "a,b;c",
+    "問題與问题",
+    "cafe\u0301",
+    "\u3000全角\xa0",
+    "None",
+    "TRUE",
+    "1.0",
+    "[not a list",
+    "{braces}",
+]
 
 
 @pytest.mark.parametrize("text", ODD)
 def test_texts_are_kept_to_the_letter(tmp_path, text):
-    path = write(tmp_path, "a.csv", csv_text(["question", "answer", "faithfulness"], [text, text, "1"]))
-    for frame in (read_scores(path), read_scores([{"question": text, "answer": text, "faithfulness": 1}])):
+    path = write(
+        tmp_path, "a.csv", csv_text(["question", "answer", "faithfulness"], [text, text, "1"])
+    )
+    for frame in (
+        read_scores(path),
+        read_scores([{"question": text, "answer": text, "faithfulness": 1}]),
+    ):
         assert frame.loc[0, ["question", "answer"]].tolist() == [text, text]
-    contexts = [{"question": "q", "contexts": kind([text, "x"]), "faithfulness": 1} for kind in (repr, json.dumps)]
+    contexts = [
+        {"question": "q", "contexts": kind([text, "x"]), "faithfulness": 1}
+        for kind in (repr, json.dumps)
+    ]
     assert read_scores(contexts)["retrieved_contexts"].tolist() == [[text, "x"]] * 2
 
 
-@pytest.mark.parametrize("ident", ["mt<::>1", "a#b", "k=v", "with space", "文件一", "007", "1e5", "x]y", "None"])
+@pytest.mark.parametrize(
+    "ident", ["mt<::>1", "a#b", "k=v", "with space", "文件一", "007", "1e5", "x]y", "None"]
+)
 def test_ids_are_kept_to_the_letter(tmp_path, ident):
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(["qid", "doc", "faithfulness"], [ident, ident, "1"])))
+    frame = read_scores(
+        write(tmp_path, "a.csv", csv_text(["qid", "doc", "faithfulness"], [ident, ident, "1"]))
+    )
     assert frame.loc[0, ["sample_id", "doc_name"]].tolist() == [ident, ident]
 
 
 def test_cut_lists_and_printed_documents_are_kept_marked_and_the_rest_goes_on(tmp_path):
-    cells = ["['a', \"it's\"]", "[Have the check reissued...", "[Document(id='1', page_content='x')]", "[]", ""]
+    cells = [
+        "['a', \"it's\"]",
+        "[Have the check reissued...",
+        "[Document(id='1', page_content='x')]",
+        "[]",
+        "",
+    ]
     rows = [[f"q{i}", cell, "0.5"] for i, cell in enumerate(cells)]
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(["question", "contexts", "faithfulness"], *rows)))
+    frame = read_scores(
+        write(tmp_path, "a.csv", csv_text(["question", "contexts", "faithfulness"], *rows))
+    )
     assert frame["retrieved_contexts"].tolist() == [["a", "it's"], [cells[1]], [cells[2]], [], None]
     assert told(frame, "unparsed") == [("unparsed", "retrieved_contexts", 2)]
 
 
 @pytest.mark.parametrize(
     ("header", "cells", "ids"),
-    [(["question"], [["q"]], ["1"]), (["", "question"], [["7", "q"]], ["1"]),
-     (["", "Index", "question"], [["0", "x9", "q"]], ["x9"]), (["Unnamed: 0", "question"], [["0", "q"]], ["1"]),
-     (["", "Question"], [["r1", "q"]], ["1"])],
-)  # fmt: skip
-def test_index_columns_are_dropped_named_or_kept_never_lost_in_silence(tmp_path, header, cells, ids):
+    [
+        (["question"], [["q"]], ["1"]),
+        (["", "question"], [["7", "q"]], ["1"]),
+        (["", "Index", "question"], [["0", "x9", "q"]], ["x9"]),
+        (["Unnamed: 0", "question"], [["0", "q"]], ["1"]),
+        (["", "Question"], [["r1", "q"]], ["1"]),
+    ],
+)
+def test_index_columns_are_dropped_named_or_kept_never_lost_in_silence(
+    tmp_path, header, cells, ids
+):
     rows = [[*row, "0.5"] for row in cells]
     frame = read_scores(write(tmp_path, "a.csv", csv_text([*header, "faithfulness"], *rows)))
     assert frame["sample_id"].tolist() == ids
@@ -272,17 +366,30 @@ def test_an_index_of_texts_without_a_name_is_listed_when_a_frame_is_read():
 
 
 SCALES = [
-    ("1-5", ["1", "3", "5"], (1, 5)), ("1-4 as text", ["1", "2", "4"], (1, 5)),
-    ("-2..2", ["-2", "0", "2"], (-2, 2)), ("percent", ["87", "90.5", "0"], (0, 100)),
-    ("1-10", ["1", "7", "10"], (1, 10)), ("cosine", ["-0.2", "1"], (-1, 1)),
-]  # fmt: skip
+    ("1-5", ["1", "3", "5"], (1, 5)),
+    ("1-4 as text", ["1", "2", "4"], (1, 5)),
+    ("-2..2", ["-2", "0", "2"], (-2, 2)),
+    ("percent", ["87", "90.5", "0"], (0, 100)),
+    ("1-10", ["1", "7", "10"], (1, 10)),
+    ("cosine", ["-0.2", "1"], (-1, 1)),
+]
 
 
-@pytest.mark.parametrize(("cells", "ends"), [row[1:] for row in SCALES], ids=[row[0] for row in SCALES])
-def test_a_scale_that_is_not_the_metrics_is_refused_with_the_line_that_declares_it(tmp_path, cells, ends):
-    path = write(tmp_path, "a.csv", csv_text(["question", "faithfulness"], *[["q", cell] for cell in cells]))
+@pytest.mark.parametrize(
+    ("cells", "ends"), [row[1:] for row in SCALES], ids=[row[0] for row in SCALES]
+)
+def test_a_scale_that_is_not_the_metrics_is_refused_with_the_line_that_declares_it(
+    tmp_path, cells, ends
+):
+    path = write(
+        tmp_path, "a.csv", csv_text(["question", "faithfulness"], *[["q", cell] for cell in cells])
+    )
     low, high = ends
-    refused(lambda: read_scores(path), f"metrics=[rn.Metric('faithfulness', {low}, {high})]", "outside 0..1")
+    refused(
+        lambda: read_scores(path),
+        f"metrics=[rn.Metric('faithfulness', {low}, {high})]",
+        "outside 0..1",
+    )
     frame = read_scores(path, metrics=[rn.Metric("faithfulness", low, high)])
     assert frame["faithfulness"].tolist() == [float(cell) for cell in cells]
 
@@ -297,22 +404,31 @@ def test_a_sentinel_of_minus_one_is_told_as_such_and_no_scale_is_invented():
 
 
 def test_systems_on_two_scales_are_never_mixed():
-    rows = [{"question": "q", "system": s, "faithfulness": v} for s, v in [("a", 0.5), ("b", 50), ("b", 80)]]
+    rows = [
+        {"question": "q", "system": s, "faithfulness": v}
+        for s, v in [("a", 0.5), ("b", 50), ("b", 80)]
+    ]
     refused(lambda: read_scores(rows), "row 2", "2 of 3 values")
 
 
 @pytest.mark.parametrize(
     ("cells", "values"),
-    [(["0", ".5", "1"], [0, 0.5, 1]), (["True", "False", "TRUE"], [1, 0, 1]),
-     (["0.9999999999", "1e-12"], [1, 1e-12]), (["", "NaN", "null", "None", "N/A", " "], [None] * 6),
-     (["1", ""], [1, None])],
-)  # fmt: skip
+    [
+        (["0", ".5", "1"], [0, 0.5, 1]),
+        (["True", "False", "TRUE"], [1, 0, 1]),
+        (["0.9999999999", "1e-12"], [1, 1e-12]),
+        (["", "NaN", "null", "None", "N/A", " "], [None] * 6),
+        (["1", ""], [1, None]),
+    ],
+)
 def test_cells_of_a_metric(tmp_path, cells, values):
     rows = [[f"q{i}", cell, "0.5"] for i, cell in enumerate(cells)]
     text = csv_text(["question", "faithfulness", "context_recall"], *rows)
     frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame["faithfulness"].replace({np.nan: None}).tolist() == pytest.approx(values, abs=0)
-    assert rn.weighted_means(frame, metrics="faithfulness").loc[0, "n"] == sum(v is not None for v in values)
+    assert rn.weighted_means(frame, metrics="faithfulness").loc[0, "n"] == sum(
+        v is not None for v in values
+    )
 
 
 # Cosines
@@ -320,7 +436,9 @@ def test_cells_of_a_metric(tmp_path, cells, values):
 
 def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
     values = (-0.25, 0.5, 0.75, 1.00000011921)
-    rows = [{"question": q, "sas": v, "faithfulness": 0.5} for q, v in zip("abcd", values, strict=True)]
+    rows = [
+        {"question": q, "sas": v, "faithfulness": 0.5} for q, v in zip("abcd", values, strict=True)
+    ]
     frame = read_scores(rows)
     assert frame["semantic_similarity"].tolist() == [-0.25, 0.5, 0.75, 1.0]
     (row,) = [r for r in frame.attrs["lossy"] if "within 1e-06 of 1" in r["detail"]]
@@ -330,7 +448,9 @@ def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
         means = rn.weighted_means(frame, rescale=rescale).set_index("metric")
         assert means.loc["semantic_similarity", "value"] == pytest.approx(0.5, abs=1e-12)
         assert means.loc["weighted_score", "value"] == pytest.approx(plain.mean(), abs=1e-12)
-        assert rn.weighted_score(frame, rescale=rescale).tolist() == pytest.approx(plain.tolist(), abs=1e-12)
+        assert rn.weighted_score(frame, rescale=rescale).tolist() == pytest.approx(
+            plain.tolist(), abs=1e-12
+        )
     assert means.loc["semantic_similarity", "low"] < -0.1
     negative = frame.assign(semantic_similarity=[-0.5, -0.4, -0.3, -0.2])
     alone = rn.weighted_means(negative, metrics=["semantic_similarity"])
@@ -341,15 +461,26 @@ def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
 
 def test_the_rule_for_cosines_holds_on_any_declared_range_of_them():
     frame = pd.DataFrame({"sample_id": list("abcd"), "semantic_similarity": [0.4, 0.3, 0.2, 0.1]})
-    for declared in ([], [rn.Metric("semantic_similarity", -1, 1)], [rn.Metric("semantic_similarity", 0, 1)]):
-        assert rn.diagnose(frame, metrics=declared or None)["metric"].tolist() == ["semantic_similarity"]
+    for declared in (
+        [],
+        [rn.Metric("semantic_similarity", -1, 1)],
+        [rn.Metric("semantic_similarity", 0, 1)],
+    ):
+        assert rn.diagnose(frame, metrics=declared or None)["metric"].tolist() == [
+            "semantic_similarity"
+        ]
 
 
 @pytest.mark.parametrize(
     ("name", "value", "end"),
-    [("faithfulness", 1 + 9e-7, 1.0), ("faithfulness", -9e-7, 0.0), ("sas", -1.0000005, -1.0),
-     ("accuracy", 10.0000009, 10.0), ("accuracy", 0.9999995, 1.0)],
-)  # fmt: skip
+    [
+        ("faithfulness", 1 + 9e-7, 1.0),
+        ("faithfulness", -9e-7, 0.0),
+        ("sas", -1.0000005, -1.0),
+        ("accuracy", 10.0000009, 10.0),
+        ("accuracy", 0.9999995, 1.0),
+    ],
+)
 def test_a_value_a_hair_beyond_an_end_is_that_end_and_said_so(tmp_path, name, value, end):
     rows = [{"question": "a", name: value}, {"question": "b", name: end}]
     text = csv_text(["question", name], ["a", repr(value)], ["b", repr(end)])
@@ -363,13 +494,25 @@ def test_a_value_a_hair_beyond_an_end_is_that_end_and_said_so(tmp_path, name, va
 
 @pytest.mark.parametrize(
     ("values", "proposed"),
-    [((0, 1.01), None), ((0.2, 1.005), None), ((1.0, 1.01), None), ((-0.005, 1.01), None),
-     ((-0.005, 1), "-1, 1"), ((1, 4), "1, 5"), ((1, 7), "1, 10"), ((0, 3), None),
-     ((20, 80), "0, 100"), ((-2, 1), "-2, 2")],
-)  # fmt: skip
+    [
+        ((0, 1.01), None),
+        ((0.2, 1.005), None),
+        ((1.0, 1.01), None),
+        ((-0.005, 1.01), None),
+        ((-0.005, 1), "-1, 1"),
+        ((1, 4), "1, 5"),
+        ((1, 7), "1, 10"),
+        ((0, 3), None),
+        ((20, 80), "0, 100"),
+        ((-2, 1), "-2, 2"),
+    ],
+)
 def test_no_scale_is_proposed_that_the_values_contradict(values, proposed):
     rows = [{"question": str(i), "faithfulness": value} for i, value in enumerate(values)]
-    refused(lambda: read_scores(rows), f"Metric('faithfulness', {proposed})" if proposed else "low, high)")
+    refused(
+        lambda: read_scores(rows),
+        f"Metric('faithfulness', {proposed})" if proposed else "low, high)",
+    )
 
 
 # Long layouts
@@ -378,7 +521,9 @@ def test_no_scale_is_proposed_that_the_values_contradict(values, proposed):
 @pytest.mark.parametrize("column", ["model", "configuration", "store", "Model", "app_name"])
 def test_a_sample_repeated_for_each_system_is_long_by_system(tmp_path, column):
     rows = [[i, s, "0.5"] for i in "ab" for s in ("小", "大")]
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(["sample_id", column, "faithfulness"], *rows)))
+    frame = read_scores(
+        write(tmp_path, "a.csv", csv_text(["sample_id", column, "faithfulness"], *rows))
+    )
     assert frame["system"].tolist() == ["小", "大"] * 2
     assert ("mapped", column, 4) in told(frame)
     assert not told(frame, "kept")
@@ -387,7 +532,9 @@ def test_a_sample_repeated_for_each_system_is_long_by_system(tmp_path, column):
 @pytest.mark.parametrize("column", ["epoch", "Trial", "attempt", "seed", "run", "repeat"])
 def test_repeated_runs_are_found_by_the_column_that_counts_them(tmp_path, column):
     rows = [[i, m, n, "0.5"] for i in "ab" for m in ("x", "y") for n in "123"]
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(["qid", "model", column, "faithfulness"], *rows)))
+    frame = read_scores(
+        write(tmp_path, "a.csv", csv_text(["qid", "model", column, "faithfulness"], *rows))
+    )
     assert frame["repeat"].tolist() == ["1", "2", "3"] * 4
     assert frame["system"].tolist() == (["x"] * 3 + ["y"] * 3) * 2
     assert not told(frame, "kept")
@@ -399,9 +546,13 @@ def test_made_ids_pair_the_repeats_of_a_question():
     assert read_scores(rows)["sample_id"].tolist() == ["1", "2"] * 2
 
 
-@pytest.mark.parametrize("more", [{}, {"seed": [4, 4, 4, 4]}, {"epoch": [1, 2, 1, 2], "trial": [1, 2, 1, 2]}])
+@pytest.mark.parametrize(
+    "more", [{}, {"seed": [4, 4, 4, 4]}, {"epoch": [1, 2, 1, 2], "trial": [1, 2, 1, 2]}]
+)
 def test_repeats_that_no_column_tells_apart_are_offered_in_words(more):
-    frame = read_scores(pd.DataFrame({"sample_id": [*"aabb"], "faithfulness": 1.0, "turn": [*"1212"]} | more))
+    frame = read_scores(
+        pd.DataFrame({"sample_id": [*"aabb"], "faithfulness": 1.0, "turn": [*"1212"]} | more)
+    )
     ((_, column, n),) = told(frame, "kept")
     assert (column, n) == ("sample_id", 2)
     assert "columns={'…': 'repeat'}" in frame.attrs["lossy"][-1]["detail"]
@@ -414,7 +565,11 @@ def test_repeats_that_no_column_tells_apart_are_offered_in_words(more):
 def test_a_second_header_row_and_elided_columns_are_read_in_one_table(tmp_path):
     text = ",,...,Groundedness\nrecord_id,input,...,\nr1,问,...,0.5\nr2,q,...,1\n"
     frame = read_scores(write(tmp_path, "a.csv", text))
-    assert frame.to_dict("list") == {"sample_id": ["r1", "r2"], "question": ["问", "q"], "faithfulness": [0.5, 1]}
+    assert frame.to_dict("list") == {
+        "sample_id": ["r1", "r2"],
+        "question": ["问", "q"],
+        "faithfulness": [0.5, 1],
+    }
     assert ("left_out", "...", 2) in told(frame)
     assert ("left_out", None, 1) in told(frame)
 
@@ -433,14 +588,18 @@ def test_everything_that_leaves_a_table_is_listed():
 
 def test_guards_of_our_own_csv_are_listed(tmp_path):
     text = to_csv_text(pd.DataFrame({"question": ["=q"], "faithfulness": [1.0]}))
-    assert told(read_scores(write(tmp_path, "a.csv", text)), "left_out") == [("left_out", "ragnb__guarded", 1)]
+    assert told(read_scores(write(tmp_path, "a.csv", text)), "left_out") == [
+        ("left_out", "ragnb__guarded", 1)
+    ]
 
 
 def test_a_document_is_one_in_both_unicode_spellings_and_near_names_are_offered(tmp_path):
     spellings = [unicodedata.normalize(form, "résumé 報告.pdf") for form in ("NFC", "NFD")]
     assert len(set(spellings)) == 2
     rows = [["q", spellings[0], "1"], ["r", spellings[1], "0"], ["s", "差旅报销制度.pdf", "0"]]
-    frame = read_scores(write(tmp_path, "a.csv", csv_text(["question", "source", "faithfulness"], *rows)))
+    frame = read_scores(
+        write(tmp_path, "a.csv", csv_text(["question", "source", "faithfulness"], *rows))
+    )
     assert frame["doc_name"].tolist()[:2] == spellings
     for name in spellings:
         means = rn.weighted_means(frame, doc_weights={name: 3})
@@ -484,8 +643,13 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused(tmp_path):
     path = write(tmp_path, "a.csv", f"{wide}\n{wide}\n")
     refused(lambda: read_scores(path), "100,000 columns", "most is 10,000")
     records = [{f"k{i}": 1} for i in range(raw.MOST_COLUMNS + 1)]
-    for name, text in [("a.json", json.dumps(records)), ("a.jsonl", "\n".join(map(json.dumps, records)))]:
-        refused(lambda name=name, text=text: read_scores(write(tmp_path, name, text)), "10,001 columns")
+    for name, text in [
+        ("a.json", json.dumps(records)),
+        ("a.jsonl", "\n".join(map(json.dumps, records))),
+    ]:
+        refused(
+            lambda name=name, text=text: read_scores(write(tmp_path, name, text)), "10,001 columns"
+        )
     refused(lambda: read_scores(pd.DataFrame(np.ones((1, 10_001)))), "10,001 columns")
     few = ["question", *(f"m{i}" for i in range(raw.MOST_COLUMNS - 1))]
     path = write(tmp_path, "b.csv", csv_text(few, ["q", *["0.5"] * (len(few) - 1)]))
@@ -508,9 +672,14 @@ def database():
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", "a.tsv", "a.parquet", "a.csv.gz"])
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(workbook(), "Excel workbook"), (pickle.dumps({"question": ["q"]}), "pickle"), (database(), "SQLite"),
-     (b"%PDF-1.7\n%\xe2\xe3", "PDF"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel workbook")],
-)  # fmt: skip
+    [
+        (workbook(), "Excel workbook"),
+        (pickle.dumps({"question": ["q"]}), "pickle"),
+        (database(), "SQLite"),
+        (b"%PDF-1.7\n%\xe2\xe3", "PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel workbook"),
+    ],
+)
 def test_a_file_of_another_kind_is_told_by_what_it_is(tmp_path, name, data, words):
     path = write(tmp_path, name, data)
     for read in (read_scores, read_cases, read_traces, read_gold):
@@ -536,16 +705,23 @@ def test_our_own_csv_holds_no_nul(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("question,faithfulness,question\nq,1,r\n", "'question' appears twice"),
-     ("question,faithfulness\n", "no rows"), ("question,faithfulness\n,\n\n , \n", "no rows"),
-     ("\n\n\n", "names no column"), (" \n", "names no column"), (",,\n1,2,3\n", "names no column")],
-)  # fmt: skip
+    [
+        ("question,faithfulness,question\nq,1,r\n", "'question' appears twice"),
+        ("question,faithfulness\n", "no rows"),
+        ("question,faithfulness\n,\n\n , \n", "no rows"),
+        ("\n\n\n", "names no column"),
+        (" \n", "names no column"),
+        (",,\n1,2,3\n", "names no column"),
+    ],
+)
 def test_tables_without_a_sample_are_refused_in_words(tmp_path, text, words):
     refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "a.csv", words)
 
 
 def test_missing_columns_and_blank_columns_are_missing_not_zero(tmp_path):
-    frame = read_scores(write(tmp_path, "a.csv", "question,faithfulness,context_recall\nq,1,\nr,0.5, \n"))
+    frame = read_scores(
+        write(tmp_path, "a.csv", "question,faithfulness,context_recall\nq,1,\nr,0.5, \n")
+    )
     means = rn.weighted_means(frame).set_index("metric")
     assert (means.loc["context_recall", "n"], means.loc["context_recall", "n_missing"]) == (0, 2)
     assert math.isnan(means.loc["context_recall", "value"])
@@ -568,7 +744,9 @@ def test_a_json_list_that_is_named_jsonl_is_read(tmp_path, indent, strict):
 
 DAMAGE = st.tuples(st.integers(0, 200), st.sampled_from(['"', "", ",", "\n", "\r", '""', "x"]))
 CELL = st.text('ab,"\n é中;\t\r', max_size=5)
-TABLES = [st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=4) for n in (1, 2, 3, 4)]
+TABLES = [
+    st.lists(st.lists(CELL, min_size=n, max_size=n), min_size=1, max_size=4) for n in (1, 2, 3, 4)
+]
 
 
 ENDS, QUOTING = st.sampled_from(["\n", "\r\n"]), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
@@ -584,13 +762,16 @@ def test_cells_that_polars_parses_are_those_of_csv_or_none(rows, end, quoting, d
         text = text[:at] + put + text[at + 1 :]
     found = formats.quick_cells(text.encode(), ",")
     if found is not None:
-        assert list(map(list, found.rows())) == list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        assert list(map(list, found.rows())) == list(
+            csv.reader(io.StringIO(text, newline=""), strict=True)
+        )
 
 
 LARGE = {
     "plain": 'question,answer,faithfulness\n"Who, then?",Ann.,0.5\n"a\nb",,1\nx,y,\n',
     "index of pandas": ",question,faithfulness\n0,a,0.5\n1,b,1.0\n",
-    "lists": "question,contexts,faithfulness\n" + "".join(f"q{i},\"['a', 'b']\",0.{i}\n" for i in range(5)),
+    "lists": "question,contexts,faithfulness\n"
+    + "".join(f"q{i},\"['a', 'b']\",0.{i}\n" for i in range(5)),
     "words for numbers": "question,faithfulness,correct,code\na,N/A,True,007\nb,-,False,1\nc,0.5,True,2\n",
     "ids and lists": "id,question,faithfulness,citations\n007,a,0.5,\"['d']\"\n,b,1,[]\n 8 ,c,1,\n",
     "windows": "question,faithfulness\r\na,0.5\r\nb,1\r\n",
@@ -605,7 +786,11 @@ LARGE = {
     "NUL": "q,a\nx,\0\n" * 3,
     "a wrong number": 'question,faithfulness\n"a\nb",0.5\nc,seven\n',
 }
-REFUSED_LARGE = {"GBK": "gb18030", "NUL": "NUL", "a wrong number": "line 4: column 'faithfulness': found 'seven'"}
+REFUSED_LARGE = {
+    "GBK": "gb18030",
+    "NUL": "NUL",
+    "a wrong number": "line 4: column 'faithfulness': found 'seven'",
+}
 
 
 @pytest.mark.parametrize("name", LARGE)

@@ -29,9 +29,16 @@ from ragnb.report.run import RunFolder, input_hash, study
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "scenarios"
 FILES = {
-    "report.ipynb", "report.html", "report.md", "scores.csv", "means.csv", "gates.json", "gates.junit.xml",
-    "scenario.snapshot.yaml", "run.json",
-}  # fmt: skip
+    "report.ipynb",
+    "report.html",
+    "report.md",
+    "scores.csv",
+    "means.csv",
+    "gates.json",
+    "gates.junit.xml",
+    "scenario.snapshot.yaml",
+    "run.json",
+}
 SAME_BYTES = FILES - {"run.json"}
 CANARY = "canary-key-5f3a9b71"
 
@@ -51,7 +58,9 @@ def keyed(tmp_path_factory, out):
     """A Chinese run of a scenario that names a key's variable, with overrides, while the key is set."""
     folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
     text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
-    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评判")
+    text = text.replace("../data", (ROOT / "data").as_posix()).replace(
+        "name: simulated_judge", "name: 模拟评判"
+    )
     text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY,"
     text += " headers_env: {api-key: RAGNB_TEST_HEADER}}\n"
     (folder / "模拟.yaml").write_text(text, encoding="utf-8")
@@ -106,7 +115,10 @@ def test_overrides_reach_the_run_and_its_record_but_not_the_file(keyed):
     means = pd.read_csv(keyed.folder / "means.csv").set_index("metric")
     assert means.loc[["faithfulness", "context_recall"], "weight"].tolist() == [2, 1]
     command = json.loads((keyed.folder / "run.json").read_text(encoding="utf-8"))["command"]
-    assert command == """ragnb report '模拟.yaml' -p 'metric_weights={"faithfulness": 2}' -p level=0.9"""
+    assert (
+        command
+        == """ragnb report '模拟.yaml' -p 'metric_weights={"faithfulness": 2}' -p level=0.9"""
+    )
 
 
 def test_snapshot_gives_the_run_again(quickstart, tmp_path):
@@ -141,11 +153,17 @@ def test_executed_notebook_has_no_error_and_no_time(quickstart):
     assert set(notebook.metadata.papermill) == {"parameters"}
     for cell in notebook.cells:
         assert not {"papermill", "execution"} & set(cell.metadata)
-        assert not [output for output in cell.get("outputs", []) if output.output_type in ("error", "stream")]
+        assert not [
+            output
+            for output in cell.get("outputs", [])
+            if output.output_type in ("error", "stream")
+        ]
 
 
 def test_parameters_lead_from_the_run_folder_to_the_scenario(quickstart):
-    parameters = nbformat.read(quickstart.folder / "report.ipynb", as_version=4).metadata.papermill.parameters
+    parameters = nbformat.read(
+        quickstart.folder / "report.ipynb", as_version=4
+    ).metadata.papermill.parameters
     assert (quickstart.folder / parameters.scenario).resolve() == SCENARIOS / "quickstart.yaml"
     assert parameters.out == "."
 
@@ -161,7 +179,11 @@ class Links(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
-        self.asked += [str(value) for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+        self.asked += [
+            str(value)
+            for name, value in attrs
+            if name in ("src", "href", "srcset", "action", "data")
+        ]
         self.ids += [str(value) for name, value in attrs if name == "id"]
         assert not [name for name, _ in attrs if name.startswith("on")]
 
@@ -177,7 +199,9 @@ def test_page_asks_nobody_and_its_links_arrive(quickstart, keyed):
         assert "@import" not in text
         assert len(links.ids) == len(set(links.ids))
         assert {name for name in links.asked if not name.startswith("#")} == set()
-        own = {name[1:] for name in links.asked if not re.match("#[om]=", name)}  # the others are filters
+        own = {
+            name[1:] for name in links.asked if not re.match("#[om]=", name)
+        }  # the others are filters
         assert own <= set(links.ids)
 
 
@@ -192,7 +216,18 @@ def test_page_shows_the_sheet_without_code(quickstart, keyed):
     assert english.count("<style>") == 1
 
 
-BAD_NAMES = ["metric_weigths", "a b", "x; import os", "__class__", "", "1", "scenario", "out", "replace", "path"]
+BAD_NAMES = [
+    "metric_weigths",
+    "a b",
+    "x; import os",
+    "__class__",
+    "",
+    "1",
+    "scenario",
+    "out",
+    "replace",
+    "path",
+]
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
@@ -203,10 +238,18 @@ def test_unknown_parameters_are_refused_before_anything_runs(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("bad", [
-    {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
-    {"scores": "absent.csv"}, {"title": ...},
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"level": 2},
+        {"level": "0.9"},
+        {"metric_weights": {"faithfulness": True}},
+        {"lang": "fr"},
+        {"scores": "absent.csv"},
+        {"title": ...},
+    ],
+    ids=repr,
+)
 def test_bad_values_are_refused_before_anything_runs(bad, tmp_path):
     with pytest.raises(RagnbError):
         report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides=bad)
@@ -216,7 +259,11 @@ def test_bad_values_are_refused_before_anything_runs(bad, tmp_path):
 def test_objects_of_ours_pass_as_overrides(tmp_path):
     from ragnb import Gate, Metric
 
-    given = {"metrics": [Metric("m", 1, 5)], "gates": (Gate("G", "m", ">=", 3),), "traces": Path("t")}
+    given = {
+        "metrics": [Metric("m", 1, 5)],
+        "gates": (Gate("G", "m", ">=", 3),),
+        "traces": Path("t"),
+    }
     (tmp_path / "t").write_text("")
     (tmp_path / "s.csv").write_text("m\n1\n")
     (tmp_path / "s.yaml").write_text("scores: s.csv\n")
@@ -233,8 +280,12 @@ def test_results_files_need_no_scenario(tmp_path, monkeypatch):
     assert result.folder.parent.name.startswith("traces")
     record = json.loads((result.folder / "run.json").read_text(encoding="utf-8"))
     assert [one["role"] for one in record["inputs"]] == ["gold", "traces"]
-    notebook = nbformat.read(result.folder / "report.ipynb", as_version=4).metadata.papermill.parameters
-    assert (result.folder / notebook.overrides.gold).resolve() == ROOT / "data" / "quickstart" / "gold.json"
+    notebook = nbformat.read(
+        result.folder / "report.ipynb", as_version=4
+    ).metadata.papermill.parameters
+    assert (
+        result.folder / notebook.overrides.gold
+    ).resolve() == ROOT / "data" / "quickstart" / "gold.json"
 
 
 # Failures
@@ -271,9 +322,15 @@ def test_failing_cell_leaves_the_partial_notebook_and_earlier_runs(small):
     (failed,) = [path for path in (out / "small").iterdir() if path.name.endswith(".failed")]
     assert str(failed / "report.ipynb") in message
     notebook = nbformat.read(failed / "report.ipynb", as_version=4)
-    assert "RagnbError" in {o.get("ename") for cell in notebook.cells for o in cell.get("outputs", [])}
+    assert "RagnbError" in {
+        o.get("ename") for cell in notebook.cells for o in cell.get("outputs", [])
+    }
     assert {path: path.read_bytes() for path in before} == before
-    assert {path.name for path in (out / "small").iterdir()} == {"latest.txt", first.folder.name, failed.name}
+    assert {path.name for path in (out / "small").iterdir()} == {
+        "latest.txt",
+        first.folder.name,
+        failed.name,
+    }
 
 
 def test_failing_cell_names_the_error_and_has_no_key(small, monkeypatch, tmp_path):
@@ -281,7 +338,9 @@ def test_failing_cell_names_the_error_and_has_no_key(small, monkeypatch, tmp_pat
         "scores: scores.csv\nllm_profiles:\n"
         "  judge: {base_url: http://localhost:1, model: m, api_key_env: RAGNB_TEST_KEY}\n"
     )
-    source = "import os\nprint(dict(os.environ))\nraise KeyError(os.environ['RAGNB_TEST_KEY'] + '!')"
+    source = (
+        "import os\nprint(dict(os.environ))\nraise KeyError(os.environ['RAGNB_TEST_KEY'] + '!')"
+    )
     monkeypatch.setattr(run, "notebook_path", lambda _: one_cell(tmp_path / "bad.ipynb", source))
     monkeypatch.setenv("RAGNB_TEST_KEY", CANARY)
     with pytest.raises(RagnbError, match=r"cell 'broken' \(In \[3\]\): KeyError: '!'"):
@@ -300,7 +359,9 @@ def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
 
 
 def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
-    small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
+    small.write_text(
+        "scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n"
+    )
     result = report(small, out=small.parent / "reports")
     assert any("refers to an unknown metric 'faithfullness_'" in text for text in result.warnings)
     assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
@@ -317,7 +378,20 @@ def test_slug_is_one_safe_path_component(name):
     assert made.strip("-_") == made or made == name
 
 
-ODD = ["con", "NUL", "../up", "..\\up", "C:\\x", "a:b", "a\u202eb", ".", "", "报告", "Ａ", "e\u0301"]
+ODD = [
+    "con",
+    "NUL",
+    "../up",
+    "..\\up",
+    "C:\\x",
+    "a:b",
+    "a\u202eb",
+    ".",
+    "",
+    "报告",
+    "Ａ",
+    "e\u0301",
+]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -368,7 +442,10 @@ def made_scores(folder: Path, name: str, score: float, gates: str = "") -> Path:
 
 
 def test_a_batch_goes_on_after_a_failure_and_its_index_names_it(tmp_path):
-    paths = [made_scores(tmp_path, name, score) for name, score in (("good", 0.9), ("弱", 0.4), ("bad", 1.9))]
+    paths = [
+        made_scores(tmp_path, name, score)
+        for name, score in (("good", 0.9), ("弱", 0.4), ("bad", 1.9))
+    ]
     (tmp_path / "bad.yaml").write_text("scores: gone.csv\n", encoding="utf-8")
     out = tmp_path / "reports"
     found = {made.scenario: made for made in reports(paths, out=out, jobs=2)}
@@ -395,7 +472,9 @@ def table_rows(text: str, place: int) -> list[list[str]]:
     """Return the cells of one of the tables of a Markdown text, its head left out."""
     tables = re.findall(r"(?m)(?:^\|.*\|\n)+", text)
     plain = re.sub(r"\[([^]]*)\]\(<[^>]*>\)", r"\1", tables[place])
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in plain.splitlines()[2:]]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in plain.splitlines()[2:]
+    ]
 
 
 GATE = "gates:\n  - {{name: G, metric: faithfulness, op: '>=', at: {}}}\n"
@@ -406,7 +485,11 @@ def history(tmp_path_factory):
     """Reports of five scenarios, made by commands of their own: passed, failed, inconclusive, no gates, broken."""
     folder = tmp_path_factory.mktemp("history")
     out = folder / "reports"
-    for score, gates in ((0.90, GATE.format(0.5)), (0.85, GATE.format(0.5)), (0.85, GATE.format(0.5))):
+    for score, gates in (
+        (0.90, GATE.format(0.5)),
+        (0.85, GATE.format(0.5)),
+        (0.85, GATE.format(0.5)),
+    ):
         report(made_scores(folder, "helpdesk", score, gates), out=out)
     report(made_scores(folder, "法务", 0.4, GATE.format(0.9)), out=out)
     report(made_scores(folder, "edge", 0.7, GATE.format(0.711)), out=out)
@@ -423,15 +506,20 @@ def test_index_shows_every_run_below_the_folder_whoever_made_it(history):
     latest, runs = table_rows(text, 0), table_rows(text, 1)
     words = {row[0]: row[2].split(" · ")[0] for row in latest}
     assert words == {
-        "helpdesk": "● passed", "法务": "■ failed", "edge": "▲ inconclusive", "free": "○ no gates",
+        "helpdesk": "● passed",
+        "法务": "■ failed",
+        "edge": "▲ inconclusive",
+        "free": "○ no gates",
         "broken": "○ did not finish",
-    }  # fmt: skip
+    }
     assert [row[0] for row in runs] == ["broken", "free", "edge", "法务", *["helpdesk"] * 3]
     folders = sorted(path.parent for path in history.glob("*/*/report.ipynb"))
     assert len(folders) == len(runs)
     links = Links()
     links.feed(page.read_text(encoding="utf-8"))
-    linked = {(history / unquote(link)).resolve() for link in links.asked if not link.startswith("#")}
+    linked = {
+        (history / unquote(link)).resolve() for link in links.asked if not link.startswith("#")
+    }
     assert linked == {path / f"report.{'ipynb' if path.suffix else 'html'}" for path in folders}
     assert "Latest runs: 1 failed, 1 inconclusive, 1 passed, 1 no gates, 1 did not finish" in text
 
@@ -476,25 +564,37 @@ def test_index_compares_no_totals_of_other_weights(history, tmp_path):
 
 
 @pytest.mark.parametrize("left", ["", "[]", "{}", '{"overall": null, "scenario": 1}', "\x00"])
-def test_a_run_whose_record_cannot_be_read_is_shown_as_one_that_did_not_finish(history, tmp_path, left):
+def test_a_run_whose_record_cannot_be_read_is_shown_as_one_that_did_not_finish(
+    history, tmp_path, left
+):
     copied(history, tmp_path).write_text(left, encoding="utf-8")
     row, *_ = indexed(tmp_path, 0)
     assert (row[0], row[2]) == ("helpdesk", "○ did not finish")
 
 
-@pytest.mark.parametrize(("rows", "word"), [
-    ([], "○ no gates"),
-    ([{"outcome": "fail"}], "■ failed"),
-    ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
-    ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
-    ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
-    ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
-    ([{"outcome": "no_data"}], "○ no data"),
-    ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
-    ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
-    ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
-    ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
-], ids=str)
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        ([], "○ no gates"),
+        ([{"outcome": "fail"}], "■ failed"),
+        ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
+        ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
+        (
+            [{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}],
+            "■ failed",
+        ),
+        ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
+        ([{"outcome": "no_data"}], "○ no data"),
+        ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
+        ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
+        ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
+        (
+            [{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}],
+            "■ failed",
+        ),
+    ],
+    ids=str,
+)
 def test_the_worst_gate_that_decides_is_the_outcome_of_a_run(history, tmp_path, rows, word):
     shutil.copytree(next(history.glob("法务*")), tmp_path / "x")
     (file,) = tmp_path.glob("x/*/gates.json")
@@ -513,7 +613,10 @@ def test_index_speaks_chinese(history):
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_report_of_a_scenario_with_ratings_answers_whether_the_judge_can_be_trusted(out, lang):
     result = report(SCENARIOS / "rubric_judge.yaml", out=out, overrides={"lang": lang})
-    assert {path.name for path in result.folder.iterdir()} == FILES | {"calibration.json", "calibration.md"}
+    assert {path.name for path in result.folder.iterdir()} == FILES | {
+        "calibration.json",
+        "calibration.md",
+    }
     page = result.html.read_text(encoding="utf-8")
     section = re.search(r'<section id="judge".*?</section>', page, re.DOTALL)[0]
     card = json.loads((result.folder / "calibration.json").read_text(encoding="utf-8"))
@@ -525,10 +628,16 @@ def test_report_of_a_scenario_with_ratings_answers_whether_the_judge_can_be_trus
 
 
 STUDY = {
-    "report.ipynb", "report.html", "report.md", "calibration.json", "run.json", "scenario.snapshot.yaml",
+    "report.ipynb",
+    "report.html",
+    "report.md",
+    "calibration.json",
+    "run.json",
+    "scenario.snapshot.yaml",
     *(f"{name}.csv" for name in ("agreement", "bands", "corrected", "inflation", "labels_needed")),
-    "recalibration.csv", "verdicts.csv",
-}  # fmt: skip
+    "recalibration.csv",
+    "verdicts.csv",
+}
 DIMENSIONS = {"accuracy": "准确性", "completeness": "完整性", "clarity": "清晰度"}
 RATERS = {"human1": "标注员1", "human2": "标注员2", "human3": "标注员3"}
 
@@ -586,7 +695,9 @@ def test_the_notebook_of_ratings_alone_draws_each_dimension_and_leaves_no_path(s
         parameters = notebook.metadata.papermill.parameters
         assert (result.folder / parameters.ratings).resolve().suffix == ".yaml"
         outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-        assert not [one for one in outputs if one.output_type == "error" or one.get("name") == "stdout"]
+        assert not [
+            one for one in outputs if one.output_type == "error" or one.get("name") == "stdout"
+        ]
         assert not complaints(outputs)
         assert sum("image/png" in output.get("data", {}) for output in outputs) == 4 * 3
         record = json.loads((result.folder / "run.json").read_text(encoding="utf-8"))
@@ -613,7 +724,9 @@ def test_index_says_passed_of_a_judge_to_trust_and_failed_of_one_to_reject(off, 
     people = [1 + i % 9 for i in range(200)]
     rows = {"judge": [n + off * (-1) ** i for i, n in enumerate(people)], "human": people}
     pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
-    study(tmp_path / "r.csv", scale=(-2, 12)).save(tmp_path / "out" / "r" / "20260101T000000Z-00000000")
+    study(tmp_path / "r.csv", scale=(-2, 12)).save(
+        tmp_path / "out" / "r" / "20260101T000000Z-00000000"
+    )
     assert indexed(tmp_path / "out", 1)[0][2] == word
 
 

@@ -16,7 +16,16 @@ from ragnb.texts import load
 from ragnb.widgets import ReviewSheet
 from ragnb.widgets.editors import Review
 
-COLUMNS = ["sample_id", "decision", "question", "ground_truth_answer", "comment", "doc_name", "kind", "evidence"]
+COLUMNS = [
+    "sample_id",
+    "decision",
+    "question",
+    "ground_truth_answer",
+    "comment",
+    "doc_name",
+    "kind",
+    "evidence",
+]
 
 
 def cases() -> pd.DataFrame:
@@ -30,7 +39,12 @@ def cases() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "sample_id": ["001", "b", "1e5", "d"],
-            "question": ["谁付运费？", "First line\nand second?", "=1+1 is?", "<script>alert(1)</script>?"],
+            "question": [
+                "谁付运费？",
+                "First line\nand second?",
+                "=1+1 is?",
+                "<script>alert(1)</script>?",
+            ],
             "ground_truth_answer": ["商家。", "'quoted'", "-2", None],
             "doc_name": ["退货.md", "b.md", "c.md", None],
             "generation_params": made,
@@ -55,7 +69,12 @@ def test_sheet_has_its_columns_in_the_order_of_the_cases():
     assert sheet["sample_id"].tolist() == ["001", "b", "1e5", "d"]
     assert set(sheet["decision"]) == set(sheet["comment"]) == {""}
     assert sheet["kind"].tolist() == ["single", "multi", "single", "unanswerable"]
-    assert sheet["evidence"].tolist() == ["退货免运费，须在七日内。", 'a, b\n\nsaid "no"\nto it', "=SUM(A1)", ""]
+    assert sheet["evidence"].tolist() == [
+        "退货免运费，须在七日内。",
+        'a, b\n\nsaid "no"\nto it',
+        "=SUM(A1)",
+        "",
+    ]
     bare = review_sheet(cases()[["sample_id", "question", "ground_truth_answer"]])
     assert list(bare) == COLUMNS
     assert set(bare["doc_name"]) == set(bare["kind"]) == {""}
@@ -74,8 +93,10 @@ def test_decisions_leave_out_reword_and_mark_the_cases():
     assert result["ground_truth_answer"].isna().tolist() == [False, True, True]
     stated = was["generation_params"].tolist()
     assert result["generation_params"].tolist() == [
-        stated[0] | {"reviewed": "keep"}, stated[1] | {"reviewed": "edit"}, stated[3],
-    ]  # fmt: skip
+        stated[0] | {"reviewed": "keep"},
+        stated[1] | {"reviewed": "edit"},
+        stated[3],
+    ]
 
 
 def test_rows_that_are_not_in_the_sheet_are_not_reviewed():
@@ -86,12 +107,18 @@ def test_rows_that_are_not_in_the_sheet_are_not_reviewed():
 
 
 REFUSED = [
-    ({"decision": "kep"}, r"the decision 'kep' is not known; did you mean 'keep'\? \(have: keep, edit, drop\)"),
+    (
+        {"decision": "kep"},
+        r"the decision 'kep' is not known; did you mean 'keep'\? \(have: keep, edit, drop\)",
+    ),
     ({"sample_id": "x"}, "no case has the id 'x'"),
     ({"sample_id": "001"}, "the id '001' appears twice"),
     ({"decision": "edit", "question": " "}, "an edit needs a question"),
     ({"question": "New?"}, "question was changed, but the decision is ''"),
-    ({"decision": "keep", "ground_truth_answer": "new"}, "ground_truth_answer was changed, but .* is 'keep'"),
+    (
+        {"decision": "keep", "ground_truth_answer": "new"},
+        "ground_truth_answer was changed, but .* is 'keep'",
+    ),
 ]
 
 
@@ -102,7 +129,9 @@ def test_a_sheet_that_cannot_be_meant_is_refused_with_its_row(tmp_path, cells, w
     with pytest.raises(RagnbError, match=rf"^the frame: row 3: {words}"):
         reviewed(cases(), sheet)
     file = tmp_path / "review.csv"
-    sheet.to_csv(file, index=False)  # row 4 of a spreadsheet, whatever lines the cells before it have
+    sheet.to_csv(
+        file, index=False
+    )  # row 4 of a spreadsheet, whatever lines the cells before it have
     with pytest.raises(RagnbError, match=rf"review\.csv: row 4: {words}"):
         reviewed(cases(), file)
 
@@ -116,10 +145,18 @@ def test_cases_of_one_id_and_a_sheet_without_decisions_are_refused():
 
 @pytest.mark.parametrize("how", [{"encoding": "gb18030"}, {"sep": ";"}, {"lineterminator": "\r\n"}])
 def test_the_file_of_a_spreadsheet_is_read(tmp_path, how):
-    file, sheet = tmp_path / "review.csv", review_sheet(cases()).assign(decision=["keep", "drop", "", "edit"])
+    file, sheet = (
+        tmp_path / "review.csv",
+        review_sheet(cases()).assign(decision=["keep", "drop", "", "edit"]),
+    )
     sheet.replace("\n", "\r\n", regex=True).to_csv(file, index=False, **how)
     encoding = how.get("encoding")
-    assert with_decisions(cases(), file, encoding=encoding)["decision"].tolist() == ["keep", "drop", "", "edit"]
+    assert with_decisions(cases(), file, encoding=encoding)["decision"].tolist() == [
+        "keep",
+        "drop",
+        "",
+        "edit",
+    ]
     assert reviewed(cases(), file, encoding=encoding)["sample_id"].tolist() == ["001", "1e5", "d"]
 
 
@@ -156,10 +193,17 @@ def test_an_edit_waits_for_another_wording_and_can_be_taken_back(tmp_path):
     assert [row["decision"] for row in rows] == ["edit", "", "", ""]
     assert rows[0]["question"] == "谁承担运费？"
     sheet.back()
-    assert (sheet.item.key, sheet.editing, sheet.wording) == ("001", True, ["谁承担运费？", "商家。"])
+    assert (sheet.item.key, sheet.editing, sheet.wording) == (
+        "001",
+        True,
+        ["谁承担运费？", "商家。"],
+    )
     sheet.enter("keep")
     assert saved(tmp_path)[0]["question"] == "谁付运费？"
-    assert reviewed(cases(), tmp_path / "review.csv")["question"].tolist() == cases()["question"].tolist()
+    assert (
+        reviewed(cases(), tmp_path / "review.csv")["question"].tolist()
+        == cases()["question"].tolist()
+    )
 
 
 def test_the_sheet_resumes_and_takes_up_what_a_spreadsheet_wrote_meanwhile(tmp_path):
@@ -171,9 +215,9 @@ def test_the_sheet_resumes_and_takes_up_what_a_spreadsheet_wrote_meanwhile(tmp_p
     assert again.item.key == "001"
     assert list(again.done) == ["b"]
     file = tmp_path / "review.csv"
-    with_decisions(cases(), file).assign(decision=["", "drop", "drop", ""], comment=["", "twice", "", ""]).iloc[
-        ::-1
-    ].to_csv(file, index=False)
+    with_decisions(cases(), file).assign(
+        decision=["", "drop", "drop", ""], comment=["", "twice", "", ""]
+    ).iloc[::-1].to_csv(file, index=False)
     again.press("k")
     assert [row["decision"] for row in saved(tmp_path)] == ["keep", "drop", "drop", ""]
     assert [row["comment"] for row in saved(tmp_path)] == ["", "twice", "", ""]

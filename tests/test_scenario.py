@@ -20,7 +20,17 @@ import ragnb.scenario
 from ragnb.errors import RagnbError
 from ragnb.scenario import Bands, Scenario, load_scenario
 from ragnb.scenario.model import read_text
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, holds_secret, masked
+from ragnb.schema import (
+    METRICS,
+    Anchor,
+    Dimension,
+    Gate,
+    Metric,
+    Profile,
+    Rubric,
+    holds_secret,
+    masked,
+)
 
 CANARY = "sk-canary-0123456789abcdefABCDEF"
 
@@ -71,7 +81,13 @@ def test_every_default_is_the_documented_one(folder):
         "labels_planned": None,
         "gold": None,
         "documents": None,
-        "generation": {"questions": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "seed": 0},
+        "generation": {
+            "questions": 20,
+            "unanswerable": 0.2,
+            "multi_passage": 0.2,
+            "personas": (),
+            "seed": 0,
+        },
         "system": {"name": None, "retrieve": None, "generate": None, "improve": None},
         "encoding": "utf-8",
         "columns": {},
@@ -175,29 +191,53 @@ llm_profiles:
 
 def test_every_option_is_read(folder):
     got = load(folder, FULL)
-    assert (got.name, got.title, got.lang, got.encoding) == ("travel", "差旅报销评测", "zh", "gb18030")
+    assert (got.name, got.title, got.lang, got.encoding) == (
+        "travel",
+        "差旅报销评测",
+        "zh",
+        "gb18030",
+    )
     assert (got.scores, got.traces) == (folder / "差旅报销.csv", folder / "traces.jsonl")
-    assert (got.gold, got.cases, got.ratings) == (folder / "gold.json", *[folder / "scores.csv"] * 2)
+    assert (got.gold, got.cases, got.ratings) == (
+        folder / "gold.json",
+        *[folder / "scores.csv"] * 2,
+    )
     assert got.columns == {"问题": "question"}
     assert got.where == {"lang": "NO", "turn": 2, "share": 0.5, "kept": True}
     assert [type(v) for v in got.where.values()] == [str, int, float, bool]
     assert (got.doc, got.cluster) == ("source", "conversation")
     assert got.slices == ("kind", "语言")
     assert got.rubric == Rubric(
-        low=0, high=5, decimals=False,
+        low=0,
+        high=5,
+        decimals=False,
         dimensions=(
-            Dimension(name="语气", weight=0.5, description="对顾客是否客气", bands={"4-5": "客气", "0-3": "生硬"}),
-            Dimension(name="faithful", bands={"5": "every statement\nstands in a passage", "0": "invented"}),
+            Dimension(
+                name="语气",
+                weight=0.5,
+                description="对顾客是否客气",
+                bands={"4-5": "客气", "0-3": "生硬"},
+            ),
+            Dimension(
+                name="faithful",
+                bands={"5": "every statement\nstands in a passage", "0": "invented"},
+            ),
         ),
         passing=Gate("passing", "语气", ">=", 3.0),
         anchors=(
-            Anchor(question="几点开门？", contexts=("九点开门。",), answer="自己看。", reason="生硬",
-                   scores={"语气": 0.0, "faithful": 5.0}),
+            Anchor(
+                question="几点开门？",
+                contexts=("九点开门。",),
+                answer="自己看。",
+                reason="生硬",
+                scores={"语气": 0.0, "faithful": 5.0},
+            ),
         ),
-    )  # fmt: skip
+    )
     assert list(got.declared) == ["语气", "faithful", "gpt_relevance", "latency"]
-    assert got.declared["语气"] == Metric("语气", 0, 5, kind="ordinal", family="rubric", weight=0.5,
-                                        needs=("answer", "question"))  # fmt: skip
+    assert got.declared["语气"] == Metric(
+        "语气", 0, 5, kind="ordinal", family="rubric", weight=0.5, needs=("answer", "question")
+    )
     own = Metric("gpt_relevance", 1, 5, kind="ordinal"), Metric("latency", 0, math.inf, "lower")
     assert got.metrics == ("语气", "faithfulness", *own)
     assert got.metric_weights == {"faithfulness": 2.0, "gpt_relevance": 0.5}
@@ -211,7 +251,9 @@ def test_every_option_is_read(folder):
     assert (got.split, got.containment, got.join) == ("comma", "latin", "question")
     assert got.bands == Bands(good=0.8, watch=0.6)
     assert got.llm_profiles == {
-        "judge": Profile(base_url="http://127.0.0.1:8080/v1", model="small", api_key_env="JUDGE_KEY"),
+        "judge": Profile(
+            base_url="http://127.0.0.1:8080/v1", model="small", api_key_env="JUDGE_KEY"
+        ),
         "answer": Profile(base_url="https://host/v1", model="7b"),
     }
 
@@ -237,8 +279,15 @@ def test_frozen(folder):
 
 
 def test_keys_without_a_value_are_keys_left_out(folder):
-    scenario = load(folder, "scores: scores.csv\nmetric_weights:\ndoc_weights: ~\nlang: null\nname:\n")
-    assert (scenario.metric_weights, scenario.doc_weights, scenario.lang, scenario.name) == ({}, {}, "en", "s")
+    scenario = load(
+        folder, "scores: scores.csv\nmetric_weights:\ndoc_weights: ~\nlang: null\nname:\n"
+    )
+    assert (scenario.metric_weights, scenario.doc_weights, scenario.lang, scenario.name) == (
+        {},
+        {},
+        "en",
+        "s",
+    )
     assert load(folder, "scores: scores.csv\ngates: []\n").gates == (), "which differs from none"
 
 
@@ -277,26 +326,29 @@ def test_settings_without_files_are_for_frames():
 BASE = "scores: scores.csv\n"
 
 
-@pytest.mark.parametrize(("weight", "words"), [
-    ("true", "true is not a number"),
-    ("'0.3'", "'0.3' is not a number"),
-    ("high", "'high' is not a number"),
-    ("", "nothing is not a number"),
-    (".nan", "nan is not finite"),
-    (".inf", "inf is not finite"),
-    ("-.inf", "inf is not finite"),
-    ("-0.1", "-0.1 must be at least 0"),
-    ("1.0e999", "inf is not finite"),
-    ("9" * 390, "too large"),
-    ("9" * 5000, "plain decimal number"),
-    ("0123", "'0123' is a number to some YAML parsers"),
-    ("1e3", "'1e3' is a number to some YAML parsers"),
-    ("1_000", "plain decimal number"),
-    ("0x1F", "plain decimal number"),
-    ("0o17", "plain decimal number"),
-    ("1:30", "plain decimal number"),
-    ("[1]", "a list is not a number"),
-])
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ("true", "true is not a number"),
+        ("'0.3'", "'0.3' is not a number"),
+        ("high", "'high' is not a number"),
+        ("", "nothing is not a number"),
+        (".nan", "nan is not finite"),
+        (".inf", "inf is not finite"),
+        ("-.inf", "inf is not finite"),
+        ("-0.1", "-0.1 must be at least 0"),
+        ("1.0e999", "inf is not finite"),
+        ("9" * 390, "too large"),
+        ("9" * 5000, "plain decimal number"),
+        ("0123", "'0123' is a number to some YAML parsers"),
+        ("1e3", "'1e3' is a number to some YAML parsers"),
+        ("1_000", "plain decimal number"),
+        ("0x1F", "plain decimal number"),
+        ("0o17", "plain decimal number"),
+        ("1:30", "plain decimal number"),
+        ("[1]", "a list is not a number"),
+    ],
+)
 @pytest.mark.parametrize("key", ["metric_weights", "doc_weights"])
 def test_a_weight_is_a_finite_number_of_at_least_0(folder, key, weight, words):
     text = f"{BASE}{key}:\n  faithfulness: 1\n  差旅.pdf: {weight}\n"
@@ -323,82 +375,105 @@ def test_plain_numbers_are_numbers(folder, key, weight):
     assert getattr(got, key) == {"faithfulness": float(weight)}
 
 
-@pytest.mark.parametrize(("line", "key", "words"), [
-    ("metric_weight: {a: 1}", "metric_weight", "did you mean 'metric_weights'"),
-    ("metric_weights: 3", "metric_weights", "3 is not a mapping"),
-    ("lang: NO", "lang", "'NO' is not known; (have: en, zh)"),
-    ("orient: NO", "orient", "'NO' is neither true nor false"),
-    ("rescale: 1", "rescale", "1 is neither true nor false"),
-    ("level: 0", "level", "0 must lie above 0"),
-    ("level: 95", "level", "95 must lie below 1"),
-    ("level: .nan", "level", "nan is not finite"),
-    ("level: '0.9'", "level", "'0.9' is not a number"),
-    ("name: 2024", "name", "2024 is not text"),
-    ("name: ' '", "name", "blank"),
-    ('title: "a\\u202eb"', "title", "U+202E"),
-    ("no_data: ignore", "no_data", "'ignore' is not known; (have: fail, skip)"),
-    ("split: coma", "split", "did you mean 'comma'?"),
-    ("containment: lat", "containment", "did you mean 'latin'?"),
-    ("join: id", "join", "(have: auto, question)"),
-    ("encoding: utf8x", "encoding", "did you mean 'utf-8'?"),
-    ("encoding: hex", "encoding", "not a text encoding"),
-    ("columns: {a: question, b: question}", "columns.b", "'a' becomes 'question' too"),
-    ("columns: {a: 1}", "columns.a", "1 is not text"),
-    ("where: {a: [1]}", "where.a", "a list cannot be compared"),
-    ("where: {a: .inf}", "where.a", "inf cannot be compared"),
-    ("where: {a: ~}", "where.a", "nothing cannot be compared"),
-    ("where: {a: 0123}", "where.a", "in quotes if it is text"),
-    ("doc: ''", "doc", "blank"),
-    ("cluster: 1", "cluster", "1 is not text"),
-    ("slices: kind", "slices", "list"),
-    ("metrics: faithfulness", "metrics", "'faithfulness' is not a list"),
-    ("metrics: [faithfullness]", "metrics[0]", "did you mean 'faithfulness'?"),
-    ("metrics: [clarity, clarity]", "metrics[1]", "twice"),
-    ("metrics: [{name: m, low: 5, high: 1}]", "metrics[0]", "low must lie below high"),
-    ("metrics: [{name: m, low: '1'}]", "metrics[0].low", "'1' is not a number"),
-    ("metrics: [{name: m, high: true}]", "metrics[0].high", "true is not a number"),
-    ("metrics: [{name: m, weight: -1}]", "metrics[0].weight", "-1 must be at least 0"),
-    ("metrics: [{name: m, weight: .nan}]", "metrics[0].weight", "nan is not finite"),
-    ("metrics: [{name: m, better: hgher}]", "metrics[0].better", "did you mean 'higher'?"),
-    ("metrics: [{nme: m}]", "metrics[0].nme", "did you mean 'name'?"),
-    ("metrics: [{low: 1}]", "metrics[0].name", "is required"),
-    ("metrics: [{name: a__b}]", "metrics[0].name", "'__'"),
-    ("metrics: [3]", "metrics[0]", "3 is not a mapping"),
-    ("gates: G", "gates", "'G' is not a list"),
-    ("gates: [{name: G, metric: a, op: '=>', at: 1}]", "gates[0].op", "did you mean '>='"),
-    ("gates: [{name: G, metric: a, op: '>=', at: '1'}]", "gates[0].at", "'1' is not a number"),
-    ("gates: [{name: G, metric: a, op: '>=', at: true}]", "gates[0].at", "true is not a number"),
-    ("gates: [{name: G, metric: a, op: '>=', at: .inf}]", "gates[0].at", "inf is not finite"),
-    ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].threshold", "is required"),
-    ("gates: [{name: G, metrc: a, op: '>=', at: 1}]", "gates[0].metrc", "did you mean 'metric'?"),
-    ("refusal: no answer", "refusal", "'no answer' is not a list"),
-    ("refusal: ['']", "refusal[0]", "blank"),
-    ("patterns: ['ok', '(a']", "patterns[1]", "unclosed group"),
-    ("patterns: ['(?=a)b']", "patterns[0]", "look-around"),
-    ("patterns: ['(a)\\1']", "patterns[0]", "backreferences"),
-    ("patterns: ['a{1000}{1000}']", "patterns[0]", "size limit"),
-    ("patterns: ['']", "patterns[0]", "blank"),
-    ("partial: ['(?=a)b']", "partial[0]", "look-around"),
-    ("bands: {good: 0.5}", "bands", "good=0.5 must lie above watch=0.5"),
-    ("bands: {good: 7}", "bands.good", "7 must be at most 1"),
-    ("bands: {watch: -1}", "bands.watch", "-1 must be at least 0"),
-    ("bands: {goood: 0.9}", "bands.goood", "did you mean 'good'?"),
-    ("bands: 0.7", "bands", "is not a mapping"),
-    ("llm_profiles: {jduge: {base_url: 'http://h/', model: m}}", "llm_profiles.jduge", "'judge'?"),
-    ("llm_profiles: {judge: {base_url: 'http://h/'}}", "llm_profiles.judge.model", "is required"),
-    ("llm_profiles: {judge: {base_url: 'http://u:p@h/', model: m}}", "llm_profiles.judge.base_url", "http"),
-    ("traces: trace.jsonl", "traces", "did you mean 'traces.jsonl'? (have: "),
-    ("gold: 差旅报消.csv", "gold", "did you mean '差旅报销.csv'?"),
-    ("cases: sub", "cases", "is a folder"),
-    ("cases: nowhere/a.csv", "cases", "no such folder"),
-    ("cases: https://host/a.csv", "cases", "is an address"),
-    ("cases: '*.csv'", "cases", "only scores and traces may be a pattern"),
-    ("cases: [a.csv, b.csv]", "cases", "is a list of files; name one file, or a pattern"),
-    ("cases: 3", "cases", "3 is not a path"),
-    ('cases: "a\\0b"', "cases", "is not a path"),
-    ("cases: ''", "cases", "is not a path"),
-    (f"cases: {'a' * 300}.csv", "cases", "no file"),
-])
+@pytest.mark.parametrize(
+    ("line", "key", "words"),
+    [
+        ("metric_weight: {a: 1}", "metric_weight", "did you mean 'metric_weights'"),
+        ("metric_weights: 3", "metric_weights", "3 is not a mapping"),
+        ("lang: NO", "lang", "'NO' is not known; (have: en, zh)"),
+        ("orient: NO", "orient", "'NO' is neither true nor false"),
+        ("rescale: 1", "rescale", "1 is neither true nor false"),
+        ("level: 0", "level", "0 must lie above 0"),
+        ("level: 95", "level", "95 must lie below 1"),
+        ("level: .nan", "level", "nan is not finite"),
+        ("level: '0.9'", "level", "'0.9' is not a number"),
+        ("name: 2024", "name", "2024 is not text"),
+        ("name: ' '", "name", "blank"),
+        ('title: "a\\u202eb"', "title", "U+202E"),
+        ("no_data: ignore", "no_data", "'ignore' is not known; (have: fail, skip)"),
+        ("split: coma", "split", "did you mean 'comma'?"),
+        ("containment: lat", "containment", "did you mean 'latin'?"),
+        ("join: id", "join", "(have: auto, question)"),
+        ("encoding: utf8x", "encoding", "did you mean 'utf-8'?"),
+        ("encoding: hex", "encoding", "not a text encoding"),
+        ("columns: {a: question, b: question}", "columns.b", "'a' becomes 'question' too"),
+        ("columns: {a: 1}", "columns.a", "1 is not text"),
+        ("where: {a: [1]}", "where.a", "a list cannot be compared"),
+        ("where: {a: .inf}", "where.a", "inf cannot be compared"),
+        ("where: {a: ~}", "where.a", "nothing cannot be compared"),
+        ("where: {a: 0123}", "where.a", "in quotes if it is text"),
+        ("doc: ''", "doc", "blank"),
+        ("cluster: 1", "cluster", "1 is not text"),
+        ("slices: kind", "slices", "list"),
+        ("metrics: faithfulness", "metrics", "'faithfulness' is not a list"),
+        ("metrics: [faithfullness]", "metrics[0]", "did you mean 'faithfulness'?"),
+        ("metrics: [clarity, clarity]", "metrics[1]", "twice"),
+        ("metrics: [{name: m, low: 5, high: 1}]", "metrics[0]", "low must lie below high"),
+        ("metrics: [{name: m, low: '1'}]", "metrics[0].low", "'1' is not a number"),
+        ("metrics: [{name: m, high: true}]", "metrics[0].high", "true is not a number"),
+        ("metrics: [{name: m, weight: -1}]", "metrics[0].weight", "-1 must be at least 0"),
+        ("metrics: [{name: m, weight: .nan}]", "metrics[0].weight", "nan is not finite"),
+        ("metrics: [{name: m, better: hgher}]", "metrics[0].better", "did you mean 'higher'?"),
+        ("metrics: [{nme: m}]", "metrics[0].nme", "did you mean 'name'?"),
+        ("metrics: [{low: 1}]", "metrics[0].name", "is required"),
+        ("metrics: [{name: a__b}]", "metrics[0].name", "'__'"),
+        ("metrics: [3]", "metrics[0]", "3 is not a mapping"),
+        ("gates: G", "gates", "'G' is not a list"),
+        ("gates: [{name: G, metric: a, op: '=>', at: 1}]", "gates[0].op", "did you mean '>='"),
+        ("gates: [{name: G, metric: a, op: '>=', at: '1'}]", "gates[0].at", "'1' is not a number"),
+        (
+            "gates: [{name: G, metric: a, op: '>=', at: true}]",
+            "gates[0].at",
+            "true is not a number",
+        ),
+        ("gates: [{name: G, metric: a, op: '>=', at: .inf}]", "gates[0].at", "inf is not finite"),
+        ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].threshold", "is required"),
+        (
+            "gates: [{name: G, metrc: a, op: '>=', at: 1}]",
+            "gates[0].metrc",
+            "did you mean 'metric'?",
+        ),
+        ("refusal: no answer", "refusal", "'no answer' is not a list"),
+        ("refusal: ['']", "refusal[0]", "blank"),
+        ("patterns: ['ok', '(a']", "patterns[1]", "unclosed group"),
+        ("patterns: ['(?=a)b']", "patterns[0]", "look-around"),
+        ("patterns: ['(a)\\1']", "patterns[0]", "backreferences"),
+        ("patterns: ['a{1000}{1000}']", "patterns[0]", "size limit"),
+        ("patterns: ['']", "patterns[0]", "blank"),
+        ("partial: ['(?=a)b']", "partial[0]", "look-around"),
+        ("bands: {good: 0.5}", "bands", "good=0.5 must lie above watch=0.5"),
+        ("bands: {good: 7}", "bands.good", "7 must be at most 1"),
+        ("bands: {watch: -1}", "bands.watch", "-1 must be at least 0"),
+        ("bands: {goood: 0.9}", "bands.goood", "did you mean 'good'?"),
+        ("bands: 0.7", "bands", "is not a mapping"),
+        (
+            "llm_profiles: {jduge: {base_url: 'http://h/', model: m}}",
+            "llm_profiles.jduge",
+            "'judge'?",
+        ),
+        (
+            "llm_profiles: {judge: {base_url: 'http://h/'}}",
+            "llm_profiles.judge.model",
+            "is required",
+        ),
+        (
+            "llm_profiles: {judge: {base_url: 'http://u:p@h/', model: m}}",
+            "llm_profiles.judge.base_url",
+            "http",
+        ),
+        ("traces: trace.jsonl", "traces", "did you mean 'traces.jsonl'? (have: "),
+        ("gold: 差旅报消.csv", "gold", "did you mean '差旅报销.csv'?"),
+        ("cases: sub", "cases", "is a folder"),
+        ("cases: nowhere/a.csv", "cases", "no such folder"),
+        ("cases: https://host/a.csv", "cases", "is an address"),
+        ("cases: '*.csv'", "cases", "only scores and traces may be a pattern"),
+        ("cases: [a.csv, b.csv]", "cases", "is a list of files; name one file, or a pattern"),
+        ("cases: 3", "cases", "3 is not a path"),
+        ('cases: "a\\0b"', "cases", "is not a path"),
+        ("cases: ''", "cases", "is not a path"),
+        (f"cases: {'a' * 300}.csv", "cases", "no file"),
+    ],
+)
 def test_a_value_is_refused_with_file_line_key_and_next_step(folder, line, key, words):
     refused_at(folder, f"{BASE}# a comment\n\n{line}\n", 4, key, words)
 
@@ -407,47 +482,172 @@ TONE = "  dimensions: [{name: tone}]\n  passing: {metric: tone, op: '>=', at: 3}
 ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
 
 
-@pytest.mark.parametrize(("text", "line", "key", "words"), [
-    ("rubric: tone\n", 2, "rubric", "'tone' is not a mapping"),
-    ("rubric: {dimension: []}\n", 2, "rubric.dimension", "did you mean 'dimensions'?"),
-    ("rubric:\n  dimensions: tone\n", 3, "rubric.dimensions", "is not a list"),
-    ("rubric:\n  dimensions: []\n", 3, "rubric.dimensions", "{name: tone, weight: 1}"),
-    ("rubric:\n  dimensions:\n  - wieght: 1\n", 4, "rubric.dimensions[0].wieght", "did you mean 'weight'?"),
-    ("rubric:\n  dimensions:\n  - weight: 1\n", 4, "rubric.dimensions[0].name", "is required"),
-    ("rubric:\n  dimensions: [{name: a, weight: '1'}]\n", 3, "rubric.dimensions[0].weight", "without quotes"),
-    ("rubric:\n  dimensions: [{name: a, weight: true}]\n", 3, "rubric.dimensions[0].weight", "not a number"),
-    ("rubric:\n  dimensions: [{name: a, weight: -1}]\n", 3, "rubric.dimensions[0].weight", "at least 0"),
-    ("rubric:\n  dimensions: [{name: a, weight: .inf}]\n", 3, "rubric.dimensions[0].weight", "not finite"),
-    ("rubric:\n  dimensions: [{name: a, weight: 0}]\n", 3, "rubric.dimensions", "positive weight"),
-    ("rubric:\n  dimensions: [{name: ' '}]\n", 3, "rubric.dimensions[0].name", "blank"),
-    ("rubric:\n  dimensions: [{name: a__b}]\n", 3, "rubric.dimensions[0].name", "'__'"),
-    ("rubric:\n  dimensions: [{name: question}]\n", 3, "rubric.dimensions[0].name", "ragnb column"),
-    ("rubric:\n  dimensions: [{name: Reason}]\n", 3, "rubric.dimensions[0].name", "a field of the reply"),
-    ('rubric:\n  dimensions: [{name: "a\\u200bb"}]\n', 3, "rubric.dimensions[0].name", "invisible"),
-    ("rubric:\n  dimensions:\n  - name: Tone\n  - name: ｔone\n", 5, "rubric.dimensions[1].name", "twice"),
-    ("rubric:\n  dimensions: [{name: a, bands: [x]}]\n", 3, "rubric.dimensions[0].bands", "not a mapping"),
-    ("rubric:\n  dimensions:\n  - name: a\n    bands:\n      10: ''\n", 6,
-     "rubric.dimensions[0].bands.10", "blank"),
-    (f"rubric:\n{TONE}  low: '1'\n", 5, "rubric.low", "'1' is not a number"),
-    (f"rubric:\n{TONE}  low: 10\n", 5, "rubric.low", "low must lie below high"),
-    (f"rubric:\n{TONE}  decimals: NO\n", 5, "rubric.decimals", "'NO' is neither true nor false"),
-    ("rubric:\n  dimensions: [{name: tone}]\n", 2, "rubric.passing.metric",
-     "'accuracy' is not a dimension; (have: tone). Or set the passing score: passing: {metric:"),
-    ("rubric:\n  high: 5\n", 2, "rubric.passing.threshold", "7 is outside the scale 1 to 5; give a score"),
-    ("rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n", 3, "rubric.passing.metric", "'accuracy'?"),
-    ("rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n", 3, "rubric.passing.op", "write '>='"),
-    ("rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n", 3, "rubric.passing.at", "not a number"),
-    ("rubric:\n  passing: {metric: accuracy, op: '>='}\n", 3, "rubric.passing.threshold", "is required"),
-    (f"rubric:\n{TONE}{ANCHOR}{{tone: 11}}}}\n", 6, "rubric.anchors[0].scores.tone", "which is 1 to 10"),
-    (f"rubric:\n{TONE}  decimals: false\n{ANCHOR}{{tone: 3.5}}}}\n", 7, "rubric.anchors[0].scores.tone",
-     "in whole numbers"),
-    (f"rubric:\n{TONE}{ANCHOR}{{tne: 3, tone: 3}}}}\n", 6, "rubric.anchors[0].scores.tne", "mean 'tone'?"),
-    (f"rubric:\n{TONE}{ANCHOR}{{}}}}\n", 6, "rubric.anchors[0].scores", "no score for 'tone'"),
-    (f"rubric:\n{TONE}{ANCHOR}{{tone: '3'}}}}\n", 6, "rubric.anchors[0].scores.tone", "not a number"),
-    (f"rubric:\n{TONE}{ANCHOR}{{tone: 3}}, context: [x]}}\n", 6, "rubric.anchors[0].context", "'contexts'?"),
-    (f"rubric:\n{TONE}metrics: [{{name: tone, low: 1, high: 5}}]\n", 5, "metrics[0]", "give its name"),
-    (f"rubric:\n{TONE}metrics: [toen]\n", 5, "metrics[0]", "did you mean 'tone'?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        ("rubric: tone\n", 2, "rubric", "'tone' is not a mapping"),
+        ("rubric: {dimension: []}\n", 2, "rubric.dimension", "did you mean 'dimensions'?"),
+        ("rubric:\n  dimensions: tone\n", 3, "rubric.dimensions", "is not a list"),
+        ("rubric:\n  dimensions: []\n", 3, "rubric.dimensions", "{name: tone, weight: 1}"),
+        (
+            "rubric:\n  dimensions:\n  - wieght: 1\n",
+            4,
+            "rubric.dimensions[0].wieght",
+            "did you mean 'weight'?",
+        ),
+        ("rubric:\n  dimensions:\n  - weight: 1\n", 4, "rubric.dimensions[0].name", "is required"),
+        (
+            "rubric:\n  dimensions: [{name: a, weight: '1'}]\n",
+            3,
+            "rubric.dimensions[0].weight",
+            "without quotes",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: a, weight: true}]\n",
+            3,
+            "rubric.dimensions[0].weight",
+            "not a number",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: a, weight: -1}]\n",
+            3,
+            "rubric.dimensions[0].weight",
+            "at least 0",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: a, weight: .inf}]\n",
+            3,
+            "rubric.dimensions[0].weight",
+            "not finite",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: a, weight: 0}]\n",
+            3,
+            "rubric.dimensions",
+            "positive weight",
+        ),
+        ("rubric:\n  dimensions: [{name: ' '}]\n", 3, "rubric.dimensions[0].name", "blank"),
+        ("rubric:\n  dimensions: [{name: a__b}]\n", 3, "rubric.dimensions[0].name", "'__'"),
+        (
+            "rubric:\n  dimensions: [{name: question}]\n",
+            3,
+            "rubric.dimensions[0].name",
+            "ragnb column",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: Reason}]\n",
+            3,
+            "rubric.dimensions[0].name",
+            "a field of the reply",
+        ),
+        (
+            'rubric:\n  dimensions: [{name: "a\\u200bb"}]\n',
+            3,
+            "rubric.dimensions[0].name",
+            "invisible",
+        ),
+        (
+            "rubric:\n  dimensions:\n  - name: Tone\n  - name: ｔone\n",
+            5,
+            "rubric.dimensions[1].name",
+            "twice",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: a, bands: [x]}]\n",
+            3,
+            "rubric.dimensions[0].bands",
+            "not a mapping",
+        ),
+        (
+            "rubric:\n  dimensions:\n  - name: a\n    bands:\n      10: ''\n",
+            6,
+            "rubric.dimensions[0].bands.10",
+            "blank",
+        ),
+        (f"rubric:\n{TONE}  low: '1'\n", 5, "rubric.low", "'1' is not a number"),
+        (f"rubric:\n{TONE}  low: 10\n", 5, "rubric.low", "low must lie below high"),
+        (
+            f"rubric:\n{TONE}  decimals: NO\n",
+            5,
+            "rubric.decimals",
+            "'NO' is neither true nor false",
+        ),
+        (
+            "rubric:\n  dimensions: [{name: tone}]\n",
+            2,
+            "rubric.passing.metric",
+            "'accuracy' is not a dimension; (have: tone). Or set the passing score: passing: {metric:",
+        ),
+        (
+            "rubric:\n  high: 5\n",
+            2,
+            "rubric.passing.threshold",
+            "7 is outside the scale 1 to 5; give a score",
+        ),
+        (
+            "rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n",
+            3,
+            "rubric.passing.metric",
+            "'accuracy'?",
+        ),
+        (
+            "rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n",
+            3,
+            "rubric.passing.op",
+            "write '>='",
+        ),
+        (
+            "rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n",
+            3,
+            "rubric.passing.at",
+            "not a number",
+        ),
+        (
+            "rubric:\n  passing: {metric: accuracy, op: '>='}\n",
+            3,
+            "rubric.passing.threshold",
+            "is required",
+        ),
+        (
+            f"rubric:\n{TONE}{ANCHOR}{{tone: 11}}}}\n",
+            6,
+            "rubric.anchors[0].scores.tone",
+            "which is 1 to 10",
+        ),
+        (
+            f"rubric:\n{TONE}  decimals: false\n{ANCHOR}{{tone: 3.5}}}}\n",
+            7,
+            "rubric.anchors[0].scores.tone",
+            "in whole numbers",
+        ),
+        (
+            f"rubric:\n{TONE}{ANCHOR}{{tne: 3, tone: 3}}}}\n",
+            6,
+            "rubric.anchors[0].scores.tne",
+            "mean 'tone'?",
+        ),
+        (f"rubric:\n{TONE}{ANCHOR}{{}}}}\n", 6, "rubric.anchors[0].scores", "no score for 'tone'"),
+        (
+            f"rubric:\n{TONE}{ANCHOR}{{tone: '3'}}}}\n",
+            6,
+            "rubric.anchors[0].scores.tone",
+            "not a number",
+        ),
+        (
+            f"rubric:\n{TONE}{ANCHOR}{{tone: 3}}, context: [x]}}\n",
+            6,
+            "rubric.anchors[0].context",
+            "'contexts'?",
+        ),
+        (
+            f"rubric:\n{TONE}metrics: [{{name: tone, low: 1, high: 5}}]\n",
+            5,
+            "metrics[0]",
+            "give its name",
+        ),
+        (f"rubric:\n{TONE}metrics: [toen]\n", 5, "metrics[0]", "did you mean 'tone'?"),
+    ],
+)
 def test_a_rubric_is_refused_with_file_line_key_and_next_step(folder, text, line, key, words):
     refused_at(folder, BASE + text, line, key, words)
 
@@ -499,51 +699,64 @@ BOMB += "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in ran
 DEEP = "nested deeper than 12 levels"
 
 
-@pytest.mark.parametrize(("text", "line", "key", "words"), [
-    (f"{BASE}gates:\n{GATE}{GATE}", 4, "gates[1].name", "another gate"),
-    (BOMB, 1, "a0", "aliases"),
-    pytest.param("where: " + "[" * 40, 1, "where", DEEP, id="deep in a key"),
-    pytest.param("[" * 100_000, 1, None, DEEP, id="deep lists"),
-    pytest.param("{a: " * 50_000, 1, "a", DEEP, id="deep mappings"),
-    pytest.param("- " * 100_000, 1, None, DEEP, id="deep items"),
-    pytest.param("lang: zh\ntitle: 差旅报销\n".encode("gbk"), 2, None, "GBK", id="GBK"),
-    pytest.param("lang: zh\n".encode("utf-16"), 1, None, "UTF-16", id="UTF-16"),
-    pytest.param(b"lang: zh\n\n# \xff\xff\n", 3, None, "not UTF-8;", id="no UTF-8"),
-    (b"\xef\xbb\xbfscores: scores.csv\r\n\r\nlang: xx\r\n", 3, "lang", "have: en, zh"),
-    ("", 1, None, "a scenario is a mapping"),
-    ("# nothing\n", 1, None, "a scenario is a mapping"),
-    ("- a\n- b\n", 1, None, "a scenario is a mapping"),
-    ("just words\n", 1, None, "a scenario is a mapping"),
-    ("lang: en\nlevel: 0.9\nlang: zh\n", 3, "lang", "twice, first on line 1"),
-    ("doc_weights:\n  café: 1\n  cafe\u0301: 2\n", 3, "doc_weights.cafe\u0301", "twice, first on line 2"),
-    ("title: &a x\n", 1, "title", "aliases"),
-    ("lang: en\ntitle: *a\n", 2, "title", "aliases"),
-    ("title: &a x\nname: &a y\n", 1, "title", "aliases"),
-    ("where: {a: .5e3}\n", 1, "where.a", "a number to some YAML parsers"),
-    ("title: !!python/object:os.system x\n", 1, "title", "tags"),
-    ("title: !!str x\n", 1, "title", "tags"),
-    ("title: ! x\n", 1, "title", "tags"),
-    ("where: !x {a: 1}\n", 1, "where", "tags"),
-    ("doc_weights:\n  <<: {a: 1}\n", 2, "doc_weights.<<", "merge keys"),
-    ("%YAML 1.1\n---\nlang: en\n", 1, None, "directives"),
-    ("# ours\n\n%TAG !e! tag:x\n---\nlang: en\n", 3, None, "directives"),
-    ("lang: en\n---\nlang: zh\n", 2, None, "second YAML document"),
-    ("? [a]\n: 1\n", 1, None, "a key must be a word"),
-    ("where: {? {a: 1} : 2}\n", 1, "where", "a key must be a word"),
-    (": 1\n", 1, None, "a key must be a word"),
-    ("lang: en\ntitle: 'x\n", 2, "title", "not valid YAML"),
-    ("lang: en\ntitle: a: b\n", 2, "title", "not valid YAML"),
-    ("lang: en\n\ttitle: a\n", 2, "title", "a tab cannot indent"),
-    ("lang: en\nwhere: {a: 1\n", 2, "where", "not valid YAML"),
-    ("gates:\n- name: G\n  op: >=\n", 3, "op", 'op: ">="'),
-    ("lang: en\ntitle: a\x00\n", 2, "title", "does not allow"),
-    ('title: "\\UFFFFFFFF"\n', 1, None, "does not allow"),
-    ("le\u202evel: 0.9\n", 1, "level", "U+202E"),
-    ("lang: en\nlev\u200bel: 0.9\n", 2, "level", "U+200B"),
-    ('metric_weights:\n  "faith\\u2066fulness": 1\n', 2, "metric_weights.faithfulness", "U+2066"),
-    ("doc_weights:\n  a\ufe0f.pdf: 1\n", 2, "doc_weights.a.pdf", "U+FE0F"),
-    ("doc_weights:\n  a\u3164.pdf: 1\n", 2, "doc_weights.a.pdf", "U+3164"),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        (f"{BASE}gates:\n{GATE}{GATE}", 4, "gates[1].name", "another gate"),
+        (BOMB, 1, "a0", "aliases"),
+        pytest.param("where: " + "[" * 40, 1, "where", DEEP, id="deep in a key"),
+        pytest.param("[" * 100_000, 1, None, DEEP, id="deep lists"),
+        pytest.param("{a: " * 50_000, 1, "a", DEEP, id="deep mappings"),
+        pytest.param("- " * 100_000, 1, None, DEEP, id="deep items"),
+        pytest.param("lang: zh\ntitle: 差旅报销\n".encode("gbk"), 2, None, "GBK", id="GBK"),
+        pytest.param("lang: zh\n".encode("utf-16"), 1, None, "UTF-16", id="UTF-16"),
+        pytest.param(b"lang: zh\n\n# \xff\xff\n", 3, None, "not UTF-8;", id="no UTF-8"),
+        (b"\xef\xbb\xbfscores: scores.csv\r\n\r\nlang: xx\r\n", 3, "lang", "have: en, zh"),
+        ("", 1, None, "a scenario is a mapping"),
+        ("# nothing\n", 1, None, "a scenario is a mapping"),
+        ("- a\n- b\n", 1, None, "a scenario is a mapping"),
+        ("just words\n", 1, None, "a scenario is a mapping"),
+        ("lang: en\nlevel: 0.9\nlang: zh\n", 3, "lang", "twice, first on line 1"),
+        (
+            "doc_weights:\n  café: 1\n  cafe\u0301: 2\n",
+            3,
+            "doc_weights.cafe\u0301",
+            "twice, first on line 2",
+        ),
+        ("title: &a x\n", 1, "title", "aliases"),
+        ("lang: en\ntitle: *a\n", 2, "title", "aliases"),
+        ("title: &a x\nname: &a y\n", 1, "title", "aliases"),
+        ("where: {a: .5e3}\n", 1, "where.a", "a number to some YAML parsers"),
+        ("title: !!python/object:os.system x\n", 1, "title", "tags"),
+        ("title: !!str x\n", 1, "title", "tags"),
+        ("title: ! x\n", 1, "title", "tags"),
+        ("where: !x {a: 1}\n", 1, "where", "tags"),
+        ("doc_weights:\n  <<: {a: 1}\n", 2, "doc_weights.<<", "merge keys"),
+        ("%YAML 1.1\n---\nlang: en\n", 1, None, "directives"),
+        ("# ours\n\n%TAG !e! tag:x\n---\nlang: en\n", 3, None, "directives"),
+        ("lang: en\n---\nlang: zh\n", 2, None, "second YAML document"),
+        ("? [a]\n: 1\n", 1, None, "a key must be a word"),
+        ("where: {? {a: 1} : 2}\n", 1, "where", "a key must be a word"),
+        (": 1\n", 1, None, "a key must be a word"),
+        ("lang: en\ntitle: 'x\n", 2, "title", "not valid YAML"),
+        ("lang: en\ntitle: a: b\n", 2, "title", "not valid YAML"),
+        ("lang: en\n\ttitle: a\n", 2, "title", "a tab cannot indent"),
+        ("lang: en\nwhere: {a: 1\n", 2, "where", "not valid YAML"),
+        ("gates:\n- name: G\n  op: >=\n", 3, "op", 'op: ">="'),
+        ("lang: en\ntitle: a\x00\n", 2, "title", "does not allow"),
+        ('title: "\\UFFFFFFFF"\n', 1, None, "does not allow"),
+        ("le\u202evel: 0.9\n", 1, "level", "U+202E"),
+        ("lang: en\nlev\u200bel: 0.9\n", 2, "level", "U+200B"),
+        (
+            'metric_weights:\n  "faith\\u2066fulness": 1\n',
+            2,
+            "metric_weights.faithfulness",
+            "U+2066",
+        ),
+        ("doc_weights:\n  a\ufe0f.pdf: 1\n", 2, "doc_weights.a.pdf", "U+FE0F"),
+        ("doc_weights:\n  a\u3164.pdf: 1\n", 2, "doc_weights.a.pdf", "U+3164"),
+    ],
+)
 def test_yaml_that_surprises_is_refused_with_file_line_and_key(folder, text, line, key, words):
     refused_at(folder, text, line, key, words)
 
@@ -559,7 +772,9 @@ def test_no_yes_and_dates_are_text(folder):
 
 
 def test_keys_are_text_as_written(folder):
-    got = load(folder, f"{BASE}doc_weights: {{0123: 1, 1e3: 2, NO: 3, null: 4, true: 5, 1.10: 6}}\n")
+    got = load(
+        folder, f"{BASE}doc_weights: {{0123: 1, 1e3: 2, NO: 3, null: 4, true: 5, 1.10: 6}}\n"
+    )
     assert list(got.doc_weights) == ["0123", "1e3", "NO", "null", "true", "1.10"]
 
 
@@ -573,7 +788,11 @@ def test_a_scenario_that_is_not_there_is_refused_with_near_names(folder):
         load_scenario(folder / "nowhere" / "s.yaml")
 
 
-@given(st.text(alphabet=st.sampled_from("ab:-?[]{}#&*!|>'\"%@` \n\t,.~0123e\\差\u202e\x00"), max_size=40))
+@given(
+    st.text(
+        alphabet=st.sampled_from("ab:-?[]{}#&*!|>'\"%@` \n\t,.~0123e\\差\u202e\x00"), max_size=40
+    )
+)
 def test_any_text_loads_or_is_refused_by_us(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp()
     try:
@@ -600,41 +819,44 @@ def test_a_plain_word_is_what_yaml_1_2_makes_of_it(text):
 PROFILE = "base_url: 'http://h/v1', model: m"
 
 
-@pytest.mark.parametrize("text", [
-    f"llm_profiles: {{judge: {{{PROFILE}, api_key: {CANARY}}}}}",
-    f"llm_profiles: {{judge: {{{PROFILE}, apikey: {CANARY}}}}}",
-    f"llm_profiles: {{judge: {{{PROFILE}, openai_api_key: {CANARY}}}}}",
-    f"llm_profiles: {{judge: {{{PROFILE}, api_key_env: {CANARY}}}}}",
-    f"llm_profiles: {{judge: {{{PROFILE}, {CANARY}: 1}}}}",
-    f"llm_profiles: {{judge: {{base_url: 'http://h/v1?key={CANARY}', model: m}}}}",
-    f"llm_profiles: {{judge: {{base_url: 'http://{CANARY}@h/v1', model: m}}}}",
-    f"llm_profiles: {{judge: {{base_url: 'http://h/v1', model: {CANARY}}}}}",
-    f"llm_profiles: {{judge: {{base_url: [{CANARY}], model: m}}}}",
-    f"llm_profiles: {{judge: {CANARY}}}",
-    f"llm_profiles: {{{CANARY}: 1}}",
-    f"llm_profiles: {CANARY}",
-    f"llm_profiles: [{CANARY}]",
-    f"api_key: {CANARY}",
-    f"{CANARY}: 1",
-    f"{CANARY}: 1\n{CANARY}: 2",
-    f"judge:\n  api_key: {CANARY}",
-    f"metric_weights: {{faithfulness: {CANARY}}}",
-    f"lang: {CANARY}",
-    f"encoding: {CANARY}",
-    f"split: {CANARY}",
-    f"traces: {CANARY}",
-    f"metrics: [{CANARY}]",
-    f"metrics: [{{name: m, better: {CANARY}}}]",
-    f"gates: [{CANARY}]",
-    f"patterns: ['({CANARY}']",
-    f"llm_profiles: {{judge: {{api_key: '{CANARY}",
-    f"llm_profiles: {{judge: {{api_key: *{CANARY}",
-    f"llm_profiles: {{judge: {{api_key: &{CANARY} x",
-    f"llm_profiles: {{judge: {{api_key: !{CANARY} x",
-    f"  api_key: {CANARY}: {CANARY}",
-    f'title: "{CANARY}\\q"',
-    f"title: {CANARY}\x00",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"llm_profiles: {{judge: {{{PROFILE}, api_key: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, apikey: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, openai_api_key: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, api_key_env: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, {CANARY}: 1}}}}",
+        f"llm_profiles: {{judge: {{base_url: 'http://h/v1?key={CANARY}', model: m}}}}",
+        f"llm_profiles: {{judge: {{base_url: 'http://{CANARY}@h/v1', model: m}}}}",
+        f"llm_profiles: {{judge: {{base_url: 'http://h/v1', model: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{base_url: [{CANARY}], model: m}}}}",
+        f"llm_profiles: {{judge: {CANARY}}}",
+        f"llm_profiles: {{{CANARY}: 1}}",
+        f"llm_profiles: {CANARY}",
+        f"llm_profiles: [{CANARY}]",
+        f"api_key: {CANARY}",
+        f"{CANARY}: 1",
+        f"{CANARY}: 1\n{CANARY}: 2",
+        f"judge:\n  api_key: {CANARY}",
+        f"metric_weights: {{faithfulness: {CANARY}}}",
+        f"lang: {CANARY}",
+        f"encoding: {CANARY}",
+        f"split: {CANARY}",
+        f"traces: {CANARY}",
+        f"metrics: [{CANARY}]",
+        f"metrics: [{{name: m, better: {CANARY}}}]",
+        f"gates: [{CANARY}]",
+        f"patterns: ['({CANARY}']",
+        f"llm_profiles: {{judge: {{api_key: '{CANARY}",
+        f"llm_profiles: {{judge: {{api_key: *{CANARY}",
+        f"llm_profiles: {{judge: {{api_key: &{CANARY} x",
+        f"llm_profiles: {{judge: {{api_key: !{CANARY} x",
+        f"  api_key: {CANARY}: {CANARY}",
+        f'title: "{CANARY}\\q"',
+        f"title: {CANARY}\x00",
+    ],
+)
 def test_a_key_is_in_no_message_and_no_frame(folder, text):
     file = folder / "s.yaml"
     file.write_text(f"{BASE}{text}\n", encoding="utf-8")
@@ -649,25 +871,38 @@ def test_a_key_is_in_no_message_and_no_frame(folder, text):
 
 def test_a_key_is_in_no_local_variable_of_the_traceback(folder):
     file = folder / "s.yaml"
-    file.write_text(f"{BASE}llm_profiles: {{judge: {{{PROFILE}, api_key: {CANARY}}}}}\n", encoding="utf-8")
+    file.write_text(
+        f"{BASE}llm_profiles: {{judge: {{{PROFILE}, api_key: {CANARY}}}}}\n", encoding="utf-8"
+    )
     with pytest.raises(RagnbError) as caught:
         load_scenario(file)
     frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
-    ours = [f for f in frames if Path(f.f_code.co_filename).is_relative_to(Path(ragnb.scenario.__file__).parent)]
+    ours = [
+        f
+        for f in frames
+        if Path(f.f_code.co_filename).is_relative_to(Path(ragnb.scenario.__file__).parent)
+    ]
     assert len(ours) == 1
     assert "canary" not in repr([f.f_locals for f in ours])
 
 
 def test_a_literal_key_in_memory_is_in_no_message():
     with pytest.raises(RagnbError) as caught:
-        Scenario.without_files(llm_profiles={"judge": {"base_url": "http://h/", "model": "m", "api_key": CANARY}})
+        Scenario.without_files(
+            llm_profiles={"judge": {"base_url": "http://h/", "model": "m", "api_key": CANARY}}
+        )
     assert "api_key_env" in str(caught.value)
     assert "canary" not in str(caught.value)
     assert caught.value.__context__ is None
 
 
 def test_ordinary_names_are_not_taken_for_keys():
-    names = ["task-force-report-2024.pdf", "322_双源CT成像技术.pdf", "gpt-4o-mini", "hf-internal-testing/tiny"]
+    names = [
+        "task-force-report-2024.pdf",
+        "322_双源CT成像技术.pdf",
+        "gpt-4o-mini",
+        "hf-internal-testing/tiny",
+    ]
     assert [masked(name) for name in names if not holds_secret(name)] == names
 
 
@@ -678,13 +913,19 @@ def test_replace_takes_any_field_and_leaves_the_file_and_the_first_scenario_alon
     first = load(folder, FULL)
     second = first.replace(level=0.5, scores="scores.csv", metrics=["clarity"], gates=[])
     assert (second.level, second.scores, second.metrics, second.gates) == (
-        0.5, folder / "scores.csv", ("clarity",), (),
-    )  # fmt: skip
+        0.5,
+        folder / "scores.csv",
+        ("clarity",),
+        (),
+    )
     changed = {"level", "scores", "metrics", "gates"}
     assert first.model_dump(exclude=changed) == second.model_dump(exclude=changed)
     assert (first.level, first.scores) == (0.9, folder / "差旅报销.csv")
     assert (second.path, second.text) == (first.path, FULL)
-    assert second.replace(traces="../" + folder.name + "/traces.jsonl").traces == folder / "traces.jsonl"
+    assert (
+        second.replace(traces="../" + folder.name + "/traces.jsonl").traces
+        == folder / "traces.jsonl"
+    )
 
 
 @pytest.mark.parametrize("blank", [None, "", "  "])
@@ -693,14 +934,19 @@ def test_a_blank_override_means_the_value_of_the_file(folder, blank):
     blanks = dict.fromkeys(Scenario.__pydantic_fields__, blank)
     assert first.replace(**blanks).model_dump() == first.model_dump()
     weights = {"faithfulness": blank, "clarity": 3, "accuracy": blank}
-    assert first.replace(metric_weights=weights).metric_weights == {"faithfulness": 2.0, "clarity": 3.0}
+    assert first.replace(metric_weights=weights).metric_weights == {
+        "faithfulness": 2.0,
+        "clarity": 3.0,
+    }
     assert first.replace(metric_weights={}).metric_weights == {}
 
 
 def test_replace_refuses_what_the_file_could_not_hold(folder):
     scenario = load(folder, BASE)
     for words, override in {
-        r"override='metric_weight' is not known; did you mean 'metric_weights'": {"metric_weight": {"a": 1}},
+        r"override='metric_weight' is not known; did you mean 'metric_weights'": {
+            "metric_weight": {"a": 1}
+        },
         "key 'metric_weights.a': true is not a number": {"metric_weights": {"a": True}},
         "key 'doc_weights': 'a=1' is not a mapping": {"doc_weights": "a=1"},
         "key 'scores': no file at 'score.csv'; did you mean 'scores.csv'": {"scores": "score.csv"},
@@ -754,22 +1000,31 @@ def test_numbers_of_numpy_are_snapshot_as_numbers():
 
 UNSEEN = re.compile("[\\u115f\\u1160\\u2800\\u3164\\uffa0]")
 NAME = (
-    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Mn"]), min_size=1)
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Mn"]),
+        min_size=1,
+    )
     .map(lambda text: unicodedata.normalize("NFC", text))
     .filter(lambda text: text.strip() and not UNSEEN.search(text))
 )
 SCALAR = st.one_of(
-    st.text(st.characters(codec="utf-8")), st.booleans(), st.integers(),
+    st.text(st.characters(codec="utf-8")),
+    st.booleans(),
+    st.integers(),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(["NO", "0123", "1e3", "null", "~", "1:30", "0x1F", "- a", "# a", "a: b", "&a", "*a", "<<"]),
-)  # fmt: skip
+    st.sampled_from(
+        ["NO", "0123", "1e3", "null", "~", "1:30", "0x1F", "- a", "# a", "a: b", "&a", "*a", "<<"]
+    ),
+)
 WEIGHTS = st.dictionaries(NAME, st.floats(min_value=1e-300, allow_infinity=False), max_size=4)
 
 
 @given(
     title=NAME,
     where=st.dictionaries(NAME, SCALAR, max_size=4),
-    metric_weights=st.dictionaries(st.sampled_from([*METRICS, "mine"]), st.floats(0, allow_infinity=False)),
+    metric_weights=st.dictionaries(
+        st.sampled_from([*METRICS, "mine"]), st.floats(0, allow_infinity=False)
+    ),
     doc_weights=WEIGHTS,
     level=st.floats(0, 1, exclude_min=True, exclude_max=True),
     refusal=st.lists(NAME, max_size=3),
@@ -785,9 +1040,14 @@ def test_any_settings_survive_their_snapshot(
     (folder / "scores.csv").write_text("a\n", encoding="utf-8")
     mine = Metric("mine", own, math.inf, "lower", aliases=(title,))
     scenario = Scenario(
-        scores=folder / "scores.csv", title=title, level=level, refusal=refusal, metrics=[*metrics, mine],
-        gates=[Gate(title, "mine", op, at)], **more,
-    )  # fmt: skip
+        scores=folder / "scores.csv",
+        title=title,
+        level=level,
+        refusal=refusal,
+        metrics=[*metrics, mine],
+        gates=[Gate(title, "mine", op, at)],
+        **more,
+    )
     text = scenario.snapshot_text(relative_to=folder)
     assert load(folder, text).model_dump() == scenario.model_dump()
     other = YAML(typ="safe", pure=True).load(io.StringIO(text))

@@ -31,7 +31,11 @@ def test_the_nine_metrics_need_what_the_design_says():
     assert [name for name in NEEDS if rn.METRICS[name].better == "lower"] == ["noise_sensitivity"]
     rates = [m for m in rn.METRICS.values() if m.role == "rate"]
     of_logs = {m.name for m in rates if m.family == "log"}
-    assert {m.name for m in rates if m.better == "lower"} == {"over_refusal", "under_refusal", *of_logs}
+    assert {m.name for m in rates if m.better == "lower"} == {
+        "over_refusal",
+        "under_refusal",
+        *of_logs,
+    }
     assert all((m.low, m.high) == (0, 1) for m in rates)
 
 
@@ -73,7 +77,11 @@ def test_applicable_metrics_is_a_loop_over_cases(cases):
             missing = tuple(
                 f
                 for f in rn.METRICS[name].needs
-                if not (case[f] is not None if f == "retrieved_contexts" else (case[f] and str(case[f]).strip()))
+                if not (
+                    case[f] is not None
+                    if f == "retrieved_contexts"
+                    else (case[f] and str(case[f]).strip())
+                )
             )
             assert set(missing) <= needs
             want[missing] = want.get(missing, 0) + 1
@@ -121,7 +129,10 @@ def test_metric_objects_add_and_names_select():
     columns = ["faithfulness", "context_recall", "mine"]
     mine = rn.Metric("mine", 0, 5)
     assert [m.name for m in resolve_metrics([mine], columns)] == columns
-    assert [m.name for m in resolve_metrics(["context_recall", mine], columns)] == ["context_recall", "mine"]
+    assert [m.name for m in resolve_metrics(["context_recall", mine], columns)] == [
+        "context_recall",
+        "mine",
+    ]
     assert resolve_metrics(mine, columns)[-1].high == 5
     other = rn.Metric("faithfulness", 1, 5)
     assert [m.high for m in resolve_metrics([other], columns)] == [1.0, 5.0]
@@ -184,13 +195,17 @@ def test_gates_and_rules_keep_their_parts():
 def test_metrics_of_the_default_rubric_are_those_of_the_table():
     assert [rn.METRICS[m.name] for m in rn.Rubric().metrics] == list(rn.Rubric().metrics)
     assert [(m.name, m.low, m.high, m.weight) for m in rn.Rubric().metrics] == [
-        ("accuracy", 1.0, 10.0, 0.5), ("completeness", 1.0, 10.0, 0.3), ("clarity", 1.0, 10.0, 0.2),
-    ]  # fmt: skip
+        ("accuracy", 1.0, 10.0, 0.5),
+        ("completeness", 1.0, 10.0, 0.3),
+        ("clarity", 1.0, 10.0, 0.2),
+    ]
 
 
 def test_dimensions_of_a_rubric_select_where_other_new_metrics_add():
     columns = ["faithfulness", "tone"]
-    tone = rn.Rubric(dimensions=[{"name": "tone"}], passing={"metric": "tone", "op": ">=", "at": 7.0}).metrics
+    tone = rn.Rubric(
+        dimensions=[{"name": "tone"}], passing={"metric": "tone", "op": ">=", "at": 7.0}
+    ).metrics
     assert [m.name for m in resolve_metrics(tone, columns)] == ["tone"]
     assert resolve_metrics(resolve_metrics(tone, columns), columns) == tone
     assert [m.name for m in resolve_metrics([rn.Metric("tone", 1, 10)], columns)] == columns
@@ -204,7 +219,10 @@ def test_notes_say_a_thing_once():
 
 def test_errors_name_the_value_the_choices_and_the_next_step():
     message = str(errors.unknown("metric", "双源", ["双源CT", "x"], "Look again"))
-    assert message == "metric='双源' is not known; did you mean '双源CT'? (have: 双源CT, x). Look again"
+    assert (
+        message
+        == "metric='双源' is not known; did you mean '双源CT'? (have: 双源CT, x). Look again"
+    )
     assert errors.listing(range(20), most=3) == "0, 1, 2 and 17 more"
     assert errors.listing([]) == "none"
     with pytest.raises(errors.MissingExtraError, match=r'pip install "ragnb\[ragas\]"'):
@@ -221,6 +239,11 @@ def test_texts_are_there_in_both_languages_and_others_are_refused():
 
 def test_cases_with_two_columns_of_one_name_are_refused():
     names = ["answer", "answer"]
-    for frame in (pd.DataFrame([["a", "b"]], columns=names), pa.Table.from_arrays([["a"], ["b"]], names)):
-        with pytest.raises(errors.RagnbError, match="column 'answer' appears twice; rename one of them"):
+    for frame in (
+        pd.DataFrame([["a", "b"]], columns=names),
+        pa.Table.from_arrays([["a"], ["b"]], names),
+    ):
+        with pytest.raises(
+            errors.RagnbError, match="column 'answer' appears twice; rename one of them"
+        ):
             rn.applicable_metrics(frame)

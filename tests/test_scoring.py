@@ -29,7 +29,10 @@ stops = pytest.mark.filterwarnings("ignore:.*cells are saved:ragnb.errors.RagnbW
 
 
 def client_of(server, **more):
-    return Client(Profile(base_url=server.base_url, model=more.pop("model", "small")), **({"retries": 0} | more))
+    return Client(
+        Profile(base_url=server.base_url, model=more.pop("model", "small")),
+        **({"retries": 0} | more),
+    )
 
 
 CASE = {
@@ -57,13 +60,22 @@ def log(server):
 
 
 def test_the_default_is_the_nine_metrics_and_equal_requests_of_theirs_are_sent_once(server, log):
-    cases = [CASE, CASE | {"sample_id": "s2", "retrieved_contexts": ["a.", "b.", "The warranty is 24 months."]}]
+    cases = [
+        CASE,
+        CASE
+        | {"sample_id": "s2", "retrieved_contexts": ["a.", "b.", "The warranty is 24 months."]},
+    ]
     judge_client, vectors = client_of(server), client_of(server, model="vectors")
     before = expected(cases, llm=judge_client, embeddings=vectors)
     assert log == []
     scores = evaluate(cases, llm=judge_client, embeddings=vectors)
     assert before.calls == 2 * 14 + 2 + 3 + 7 + 9 + 8
-    assert len(log) == len({json.dumps(request.body) for request in log}) == scores.attrs["spent"]["calls"] == 32
+    assert (
+        len(log)
+        == len({json.dumps(request.body) for request in log})
+        == scores.attrs["spent"]["calls"]
+        == 32
+    )
     assert [name for name in scores if "__" not in name and name not in CASE] == list(JUDGED)
     assert set(scores[[f"{name}__status" for name in JUDGED]].to_numpy().ravel()) == {"ok"}
     assert list(scores["sample_id"]) == ["s1", "s2"]
@@ -75,7 +87,11 @@ def test_the_default_is_the_nine_metrics_and_equal_requests_of_theirs_are_sent_o
 @pytest.mark.parametrize("name", JUDGED)
 def test_each_metric_makes_the_calls_that_are_expected_of_it(server, log, name):
     # At temperature 0 equal requests would be sent once.
-    both = {"llm": client_of(server), "embeddings": client_of(server), "parameters": {"temperature": 1}}
+    both = {
+        "llm": client_of(server),
+        "embeddings": client_of(server),
+        "parameters": {"temperature": 1},
+    }
     calls = expected([CASE], metrics=name, **both).calls
     scores = evaluate([CASE], metrics=name, **both)
     assert calls == len(log) == SCORERS[name].judge_calls(CASE) + SCORERS[name].embeds
@@ -88,10 +104,14 @@ WORKED = [
     ("context_relevance", {}, 0.5),
     ("context_recall", {}, 0.5),
     ("context_precision", {"ground_truth_answer": "The warranty is 24 months."}, 0.5),
-    ("context_precision", {
-        "ground_truth_answer": "The warranty is 24 months.",
-        "retrieved_contexts": ["The warranty is 24 months.", "Lunch is at noon."],
-    }, 1.0),
+    (
+        "context_precision",
+        {
+            "ground_truth_answer": "The warranty is 24 months.",
+            "retrieved_contexts": ["The warranty is 24 months.", "Lunch is at noon."],
+        },
+        1.0,
+    ),
     ("answer_correctness", {"answer": "The warranty is 24 months. It starts on delivery."}, 1.0),
     ("answer_correctness", {"answer": "The warranty is 36 months."}, 0.25),
     ("answer_relevancy", {}, 1.0),
@@ -99,9 +119,13 @@ WORKED = [
     ("factual_correctness", {}, 0.5),
     ("semantic_similarity", {}, 1.0),
     ("semantic_similarity", {"ground_truth_answer": "Is it 24 months?"}, 0.6),
-    ("noise_sensitivity", {"retrieved_contexts": ["The warranty is 24 months. It covers theft."]}, 0.5),
+    (
+        "noise_sensitivity",
+        {"retrieved_contexts": ["The warranty is 24 months. It covers theft."]},
+        0.5,
+    ),
     ("noise_sensitivity", {}, 0.0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "change", "value"), WORKED)
@@ -121,7 +145,13 @@ def test_a_second_run_pays_nothing_and_another_model_pays_anew(server, log, tmp_
     pd.testing.assert_frame_equal(first, again)
     evaluate([CASE], metrics=names, llm=client_of(server, model="large"), store=store)
     assert len(log) == 6
-    evaluate([CASE], metrics="faithfulness", llm=client_of(server), store=store, parameters={"temperature": 1})
+    evaluate(
+        [CASE],
+        metrics="faithfulness",
+        llm=client_of(server),
+        store=store,
+        parameters={"temperature": 1},
+    )
     assert len(log) == 8
     assert log[-1].body["temperature"] == 1
 
@@ -134,7 +164,9 @@ def test_a_budget_stops_and_a_larger_one_goes_on(server, log, tmp_path):
     assert part["faithfulness__status"].tolist() == ["ok"] * 2 + ["missing"] * 3
     assert part["faithfulness"].isna().tolist() == [False] * 2 + [True] * 3
     assert "budget" in part.attrs["spent"]["stopped"]
-    whole = evaluate(cases, metrics="faithfulness", llm=client_of(server), store=tmp_path / "a.sqlite")
+    whole = evaluate(
+        cases, metrics="faithfulness", llm=client_of(server), store=tmp_path / "a.sqlite"
+    )
     assert set(whole["faithfulness__status"]) == {"ok"}
     assert len(log) == 10
 
@@ -149,8 +181,12 @@ def test_a_budget_stops_and_a_larger_one_goes_on(server, log, tmp_path):
         (Answer(None), "no content"),
     ],
 )
-def test_a_failing_cell_keeps_its_reply_and_the_others_their_scores(server, log, tmp_path, reply, reason):
-    server.script = lambda request: reply if "twelve" in str(request.body["messages"]) else judge(request)
+def test_a_failing_cell_keeps_its_reply_and_the_others_their_scores(
+    server, log, tmp_path, reply, reason
+):
+    server.script = lambda request: (
+        reply if "twelve" in str(request.body["messages"]) else judge(request)
+    )
     cases = [CASE, CASE | {"sample_id": "s2", "answer": "It is twelve months."}]
     with Store(tmp_path / "a.sqlite") as store:
         scores = evaluate(cases, metrics="faithfulness", llm=client_of(server), store=store)
@@ -184,10 +220,12 @@ def once(fault):
         lambda text: "Sorry, here: " + text[:-1],
         lambda text: text.replace('"verdict": 1', '"verdict": 7'),
         lambda text: text.replace('"verdict": 0', '"verdict": null'),
-        lambda text: text.replace('"reason": "r", "verdict": 0}]', '"reason": "r", "verdict": 0}, {"statement": '
-                                  '"x", "reason": "r", "verdict": 1}]'),
+        lambda text: text.replace(
+            '"reason": "r", "verdict": 0}]',
+            '"reason": "r", "verdict": 0}, {"statement": "x", "reason": "r", "verdict": 1}]',
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_right_is_asked_for_again_and_never_counted(server, log, fault):
     server.script = once(fault)
     scores = evaluate([CASE], metrics="faithfulness", llm=client_of(server))
@@ -211,8 +249,9 @@ def test_without_a_statement_there_is_no_ratio(server, log, name):
     scores = evaluate([CASE], metrics=name, **both)
     assert math.isnan(scores[name][0])
     assert (scores[f"{name}__status"][0], scores[f"{name}__reason"][0]) == (
-        "missing", "no statement was found: 0/0",
-    )  # fmt: skip
+        "missing",
+        "no statement was found: 0/0",
+    )
     server.script = judge
 
 
@@ -221,16 +260,32 @@ def test_a_case_that_lacks_a_field_is_not_applicable_and_costs_nothing(server, l
     scores = evaluate([production], llm=client_of(server), embeddings=client_of(server))
     found = {name: scores[f"{name}__status"][0] for name in JUDGED}
     assert {name for name, status in found.items() if status == "ok"} == {
-        "faithfulness", "context_relevance", "answer_relevancy",
-    }  # fmt: skip
+        "faithfulness",
+        "context_relevance",
+        "answer_relevancy",
+    }
     assert scores["context_recall__reason"][0] == "no ground_truth_answer"
     assert len(log) == 2 + 1 + 1 + 2, "answer_relevancy asks the same three times"
 
 
 def test_what_was_not_retrieved_is_told_from_what_did_not_run(server, log):
-    empty, absent = CASE | {"retrieved_contexts": []}, CASE | {"sample_id": "s2", "retrieved_contexts": None}
-    names = ["faithfulness", "context_recall", "context_precision", "context_relevance", "noise_sensitivity"]
-    assert expected([EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server)).calls == 2
+    empty, absent = (
+        CASE | {"retrieved_contexts": []},
+        CASE | {"sample_id": "s2", "retrieved_contexts": None},
+    )
+    names = [
+        "faithfulness",
+        "context_recall",
+        "context_precision",
+        "context_relevance",
+        "noise_sensitivity",
+    ]
+    assert (
+        expected(
+            [EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server)
+        ).calls
+        == 2
+    )
     scores = evaluate([EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server))
     status = {name: scores[f"{name}__status"].tolist() for name in names}
     assert status["faithfulness"] == status["context_recall"] == ["ok", "not_applicable"]
@@ -307,7 +362,9 @@ def test_the_pins_are_those_of_the_extra_and_are_printed(monkeypatch):
         "sys.modules['ragas._analytics'] = None\n"
         f"import ragnb as rn\nrn.evaluate([{CASE!r}], metrics='exact_match')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert 'pip install "ragnb[ragas]"' in done.stderr
     assert all(pin in done.stderr for pin in door.PINS)
     monkeypatch.setattr(door, "version", absent)
@@ -334,7 +391,9 @@ rn.evaluate([{CASE!r}], metrics=["faithfulness", "exact_match"], llm=profile)
 import time; time.sleep(0.3)
 print(json.dumps(seen))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     seen = json.loads(done.stdout.splitlines()[-1])
     assert len(log) == 2
     assert seen
@@ -382,23 +441,40 @@ def test_a_system_fills_its_side_in_order_and_its_faults_are_its_own(tmp_path):
         return 7 if question == "seven" else f"{question}: {passages}"
 
     questions = ["a", "none", "empty", "down", "seven", "b"]
-    cases = [{"sample_id": q, "question": q, "ground_truth_answer": "g", "kind": 1} for q in questions]
+    cases = [
+        {"sample_id": q, "question": q, "ground_truth_answer": "g", "kind": 1} for q in questions
+    ]
     system = {"retrieve": retrieve, "generate": generate, "system": "mine"}
     with pytest.warns(RagnbWarning, match="2 of 6 cells failed"):
         done = answer_cases(cases, **system, store=tmp_path / "a.sqlite")
     assert done["question"].tolist() == questions
     assert done["retrieved_contexts"].tolist() == [["p a"], None, [], None, None, ["p b"]]
-    assert done["answer"].tolist() == ["a: ['p a']", "none: None", "empty: []", None, None, "b: ['p b']"]
+    assert done["answer"].tolist() == [
+        "a: ['p a']",
+        "none: None",
+        "empty: []",
+        None,
+        None,
+        "b: ['p b']",
+    ]
     assert done["answer__status"].tolist() == ["ok", "ok", "ok", "failed", "failed", "ok"]
     assert done["answer__reason"][3] == "retrieve: ConnectionError: no index"
     assert done["answer__reason"][4] == "generate returned int, not a text"
     assert set(done["system"]) == {"mine"}
     asked.clear()
     with pytest.warns(RagnbWarning, match="2 of 6 cells failed"):
-        answer_cases(cases, retrieve=retrieve, generate=generate, system="mine", store=tmp_path / "a.sqlite")
+        answer_cases(
+            cases, retrieve=retrieve, generate=generate, system="mine", store=tmp_path / "a.sqlite"
+        )
     assert sorted(asked) == ["down", "seven"]
     scored = evaluate(done)
     lacking = ["not_applicable"] * 2
-    assert scored["support_lexical__status"].tolist() == ["ok", "not_applicable", "missing", *lacking, "ok"]
+    assert scored["support_lexical__status"].tolist() == [
+        "ok",
+        "not_applicable",
+        "missing",
+        *lacking,
+        "ok",
+    ]
     with pytest.raises(RagnbError, match="system="):
         answer_cases(cases, retrieve=retrieve, generate=generate, store=tmp_path / "b.sqlite")

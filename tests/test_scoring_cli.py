@@ -45,7 +45,11 @@ def scenario(folder, server, extra=""):
 
 def relevant(request):
     text = str(request.body["messages"][0]["content"])
-    return json.dumps({"relevant": {"1": True, "2": False}}) if "relevant" in text else '{"statements": ["a"]}'
+    return (
+        json.dumps({"relevant": {"1": True, "2": False}})
+        if "relevant" in text
+        else '{"statements": ["a"]}'
+    )
 
 
 def test_a_file_of_cases_is_scored_without_any_key(folder, capsys):
@@ -95,7 +99,9 @@ def test_a_judge_is_asked_and_a_dry_run_says_how_often(folder, capsys, monkeypat
         assert server.log[0].headers["authorization"] == f"Bearer {KEY}"
     scores = read_scores(folder / "reports" / "mine" / "scores.csv")
     assert scores["context_relevance"].tolist() == [0.5, 0.5]
-    assert not [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert not [
+        path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
 
 
 def test_failed_cells_and_bad_input_have_their_exit_codes(folder, capsys, monkeypatch):
@@ -110,12 +116,17 @@ def test_failed_cells_and_bad_input_have_their_exit_codes(folder, capsys, monkey
     (folder / "empty.yaml").write_text("scores: cases.jsonl\n", encoding="utf-8")
     assert main(["evaluate", "empty.yaml"]) == 2
     assert "names no cases" in capsys.readouterr().err
-    assert not [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert not [
+        path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
 
 
 def test_help_is_there():
     done = subprocess.run(
         [sys.executable, "-c", "from ragnb.cli import main; main(['evaluate', '-h'])"],
-        capture_output=True, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
     assert "--dry-run" in done.stdout

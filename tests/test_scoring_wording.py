@@ -84,7 +84,9 @@ def test_a_text_supports_itself(text):
         assert (value, absent) == (1.0, []) or math.isnan(value)
 
 
-@given(st.text(alphabet="ab A1.,%天《》-\n", max_size=80), st.lists(st.text(max_size=30), max_size=3))
+@given(
+    st.text(alphabet="ab A1.,%天《》-\n", max_size=80), st.lists(st.text(max_size=30), max_size=3)
+)
 def test_shares_lie_between_0_and_1(answer, contexts):
     for check in (number_support, name_support):
         value, absent = check(answer, contexts)
@@ -105,7 +107,9 @@ def test_time_at_most_doubles_when_the_text_doubles(unit, at_most_doubles):
 CASES = [case for case in lines("cases.jsonl") if case["retrieved_contexts"]]
 PASSAGES = [row["text"] for row in lines("corpus.jsonl")]
 FIGURE = re.compile(r"(?<![A-Za-z0-9.-])\d+(?:\.\d+)?(?![A-Za-z0-9.])")
-NAME = re.compile(r"(?<![A-Za-z0-9-])(?:[A-Z]{2,}-\d+[A-Z]?|[A-Z][a-z]+ [A-Z][a-z]+)(?![A-Za-z0-9-])")
+NAME = re.compile(
+    r"(?<![A-Za-z0-9-])(?:[A-Z]{2,}-\d+[A-Z]?|[A-Z][a-z]+ [A-Z][a-z]+)(?![A-Za-z0-9-])"
+)
 
 
 def swapped(pattern, rng):
@@ -123,7 +127,9 @@ def seen(check, pattern, seeds=range(5)):
     found = []
     for seed in seeds:
         for case, wrong in swapped(pattern, random.Random(seed)):
-            before, after = (check(answer, case["retrieved_contexts"])[1] for answer in (case["answer"], wrong))
+            before, after = (
+                check(answer, case["retrieved_contexts"])[1] for answer in (case["answer"], wrong)
+            )
             found.append(len(after) > len(before))
     return sum(found), len(found)
 
@@ -149,7 +155,10 @@ def test_copied_answers_raise_few_false_alarms(check):
 def test_a_not_put_in_is_not_seen():
     """The blind spot that the docs state."""
     contexts = ["The warranty of the CT-300 is 24 months."]
-    right, wrong = "The warranty of the CT-300 is 24 months.", "The warranty of the CT-300 is not 24 months."
+    right, wrong = (
+        "The warranty of the CT-300 is 24 months.",
+        "The warranty of the CT-300 is not 24 months.",
+    )
     assert number_support(wrong, contexts) == number_support(right, contexts) == (1.0, [])
     assert name_support(wrong, contexts) == (1.0, [])
     assert support_lexical(right, contexts) - support_lexical(wrong, contexts) < 0.15

@@ -17,7 +17,9 @@ import pytest
 import ragnb
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCKS = {path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock"))}
+LOCKS = {
+    path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock"))
+}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -42,17 +44,27 @@ def test_a_lock_pins_and_hashes_every_requirement_and_names_no_index(lock):
 
 def test_the_lock_of_the_core_has_its_dependencies_with_the_pins_of_the_whole():
     core = {line.split(" --hash")[0].strip() for line in requirements("requirements-core.lock")}
-    assert {plain(need) for need in PYPROJECT["project"]["dependencies"]} <= {plain(line) for line in core}
+    assert {plain(need) for need in PYPROJECT["project"]["dependencies"]} <= {
+        plain(line) for line in core
+    }
     assert {line.split(";")[0].strip() for line in core} <= {
         line.split(" --hash")[0].split(";")[0].strip() for line in requirements()
     }
-    assert not {plain(line) for line in core} & {"jupyterlab", "matplotlib", "ragas", "openai", "pytest"}
+    assert not {plain(line) for line in core} & {
+        "jupyterlab",
+        "matplotlib",
+        "ragas",
+        "openai",
+        "pytest",
+    }
 
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_smaller_lock_has_the_pins_of_the_whole(lock):
-    parts, whole = ({line.split(" --hash")[0].split(";")[0].strip() for line in requirements(one)}
-                    for one in (lock, "requirements.lock"))  # fmt: skip
+    parts, whole = (
+        {line.split(" --hash")[0].split(";")[0].strip() for line in requirements(one)}
+        for one in (lock, "requirements.lock")
+    )
     assert parts <= whole
 
 
@@ -73,7 +85,12 @@ def test_lock_holds_every_dependency_and_the_build_back_end():
     assert extras["all"] == [f"ragnb[{','.join(sorted(extras.keys() - {'all'}))}]"]
     wanted = [
         *PYPROJECT["project"]["dependencies"],
-        *(need for extra, needs in extras.items() if extra not in ("all", "spark") for need in needs),
+        *(
+            need
+            for extra, needs in extras.items()
+            if extra not in ("all", "spark")
+            for need in needs
+        ),
         *PYPROJECT["dependency-groups"]["dev"],
         *PYPROJECT["build-system"]["requires"],
     ]
@@ -120,7 +137,12 @@ from ragnb.cli import main
 
 def core_alone(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run code where only the packages of the core, and what they bring, can be imported."""
-    words = [sys.executable, "-c", CORE_ALONE + code, json.dumps(PYPROJECT["project"]["dependencies"])]
+    words = [
+        sys.executable,
+        "-c",
+        CORE_ALONE + code,
+        json.dumps(PYPROJECT["project"]["dependencies"]),
+    ]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, check=False)
 
@@ -213,7 +235,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def test_wheel_holds_everything_in_the_library_once(wheel):
-    files = [path for path in (ROOT / "ragnb").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    files = [
+        path for path in (ROOT / "ragnb").rglob("*") if path.is_file() and path.suffix != ".pyc"
+    ]
     notebooks = {f"ragnb/report/{name}.ipynb" for name in ("calibration", "report")}
     wanted = {path.relative_to(ROOT).as_posix() for path in files} | notebooks
     held = [name for name in wheel.namelist() if ".dist-info/" not in name]
@@ -231,7 +255,15 @@ def test_wheel_has_the_command_and_the_licence(wheel):
 
 
 def test_the_checks_before_a_release_can_be_collected_where_their_packages_are_absent():
-    words = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "tests/release"]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "tests/release",
+    ]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert "test_core.py" in done.stdout

@@ -22,7 +22,10 @@ from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.sheet.sections import DATA, LABELS, SECTIONS, Formatter
 
 ROOT = Path(__file__).resolve().parents[1]
-TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
+TRACES = {
+    "gold": ROOT / "data/quickstart/gold.json",
+    "refusal": ["not in context", "资料中没有相关内容"],
+}
 EVIL = "<img src=x onerror=alert(1)>\n|</td></tr>`**[a](javascript:alert(2))</script>"
 RIGHT = ("OK", "REFUSAL_OK")
 
@@ -127,7 +130,9 @@ def test_gates_hold_the_numbers_of_the_frame(both):
     gates = both.gates[both.gates["role"] != "completeness"].set_index("gate")
     assert set(gates.index) == codes
     for cells in table:
-        name = next(code for code in codes if any(one.startswith(f"{code} · ") for one in cells.codes))
+        name = next(
+            code for code in codes if any(one.startswith(f"{code} · ") for one in cells.codes)
+        )
         row = gates.loc[name]
         rate = is_rate(both, row["metric"])
         assert mean(row, rate) in cells[2]
@@ -139,18 +144,27 @@ def test_gates_hold_the_numbers_of_the_frame(both):
         assert (f"{100 * gap:.1f}" if rate else f"{gap:.3f}") in cells[3]
         assert cells[4] == ("—" if pd.isna(row["p_flip"]) else f"{100 * row['p_flip']:.1f} %")
         more = row["more_needed"]
-        assert (f"{more:,.0f}" in cells[5]) if not pd.isna(more) and row["outcome"] == "undecided" else True
+        assert (
+            (f"{more:,.0f}" in cells[5])
+            if not pd.isna(more) and row["outcome"] == "undecided"
+            else True
+        )
     assert len(table) == len(codes)
 
 
 def test_failed_gates_come_first_and_each_outcome_has_its_words(both):
-    words = {"en": ("failed", "inconclusive", "passed"), "zh": ("未通过", "尚无定论", "通过")}[both.scenario.lang]
-    said = [cells[1].split()[1].strip("，,") for cells in Reader(html_of(both, "gates")).tables[0][1:]]
+    words = {"en": ("failed", "inconclusive", "passed"), "zh": ("未通过", "尚无定论", "通过")}[
+        both.scenario.lang
+    ]
+    said = [
+        cells[1].split()[1].strip("，,") for cells in Reader(html_of(both, "gates")).tables[0][1:]
+    ]
     assert said == [words[0]] + [words[1]] * 4 + [words[2]]
 
 
 @pytest.mark.parametrize(
-    ("score", "tone"), [(0.7, "good"), (0.69, "watch"), (0.5, "watch"), (0.49, "bad"), (1.0, "good"), (0.0, "bad")]
+    ("score", "tone"),
+    [(0.7, "good"), (0.69, "watch"), (0.5, "watch"), (0.49, "bad"), (1.0, "good"), (0.0, "bad")],
 )
 @pytest.mark.parametrize("metric", ["faithfulness", "accuracy"])
 def test_bands_are_read_on_the_total_rescaled_to_its_range(metric, score, tone):
@@ -202,11 +216,17 @@ def test_failure_modes_hold_counts_shares_and_costs(judged):
 def test_outcomes_are_counted_raw_and_their_bar_and_tables_agree(traced):
     bar = traced.section("summary").blocks[-1]
     counts = traced.outcomes.set_index("label")["n"]
-    assert sum(n for _, parts in bar.groups for *_, n in parts) == counts.sum() == len(traced.scores)
+    assert (
+        sum(n for _, parts in bar.groups for *_, n in parts) == counts.sum() == len(traced.scores)
+    )
     assert f"{counts[[*RIGHT]].sum()} of {counts.sum()}" in bar.title
-    *slices, labels = [block for block in traced.section("outcomes").blocks if isinstance(block, Table)]
+    *slices, labels = [
+        block for block in traced.section("outcomes").blocks if isinstance(block, Table)
+    ]
     known = ["OK", "ANS_NO_HIT", "OVER_REFUSAL", "REFUSAL_OK", "HALLUCINATION"]
-    assert {row[0][1].text: int(row[1]) for row in labels.rows} == counts.reindex(known, fill_value=0).to_dict()
+    assert {row[0][1].text: int(row[1]) for row in labels.rows} == counts.reindex(
+        known, fill_value=0
+    ).to_dict()
     for table in slices:
         assert sum(int(row[1]) for row in table.rows) == counts.sum()
         assert sum(int(row[2]) for row in table.rows) == counts[[*RIGHT]].sum()
@@ -219,7 +239,9 @@ def test_the_table_of_labels_names_labels_metrics_and_notes_that_exist():
     assert {row["group"] for row in LABELS.values()} <= set(words["sheet"])
     assert {label for label, row in LABELS.items() if row["tone"] == "good"} == set(RIGHT)
     assert all(rn.METRICS[name].role == "rate" for name in DATA["counted"])
-    assert {label for parts in DATA["counted"].values() for part in parts for label in part} == set(LABELS)
+    assert {label for parts in DATA["counted"].values() for part in parts for label in part} == set(
+        LABELS
+    )
     written = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ragnb").rglob("*.py"))
     for code in [code for codes in DATA["notes"].values() for code in codes]:
         assert f'"{code}"' in written or code in words["note"], code
@@ -233,11 +255,18 @@ def test_the_finding_of_outcomes_names_the_group_that_is_wrong_most_often():
     wrong = n - counts[counts["label"].isin(["OK", "REFUSAL_OK"])].groupby("group")["n"].sum()
     group = (wrong / n).idxmax()
     assert wrong.idxmax() != group
-    assert sheet.section("outcomes").finding == f"Most often wrong: {group}, {wrong[group]} of {n[group]}"
+    assert (
+        sheet.section("outcomes").finding
+        == f"Most often wrong: {group}, {wrong[group]} of {n[group]}"
+    )
 
 
 def test_the_head_of_a_page_counts_answers_where_several_systems_gave_them():
-    rows = [{"sample_id": str(i), "system": system, "faithfulness": 0.8} for i in range(9) for system in "ab"]
+    rows = [
+        {"sample_id": str(i), "system": system, "faithfulness": 0.8}
+        for i in range(9)
+        for system in "ab"
+    ]
     both = pd.DataFrame(rows)
     for frame, words in ((both, "18 answers"), (both[both["system"] == "a"], "9 questions")):
         text = re.sub("<[^>]+>", " ", rn.assess(frame).to_html())
@@ -259,7 +288,9 @@ def test_a_name_in_two_forms_of_unicode_is_one_group_of_outcomes(tmp_path):
     kinds = [unicodedata.normalize(form, "café") for form in ("NFC", "NFD")]
     known = {"answerable": True, "gold_ids": ["p"]}
     gold = [{"qid": f"q{i}", "q": f"{i}?", "kind": kinds[i % 2]} | known for i in range(8)]
-    traces = [{"qid": row["qid"], "q": row["q"], "answer": "yes [p]", "citations": ["p"]} for row in gold]
+    traces = [
+        {"qid": row["qid"], "q": row["q"], "answer": "yes [p]", "citations": ["p"]} for row in gold
+    ]
     (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
     (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
     sheet = rn.assess(tmp_path / "traces.jsonl", gold=tmp_path / "gold.json", slices=["kind"])
@@ -281,7 +312,9 @@ def test_the_overall_score_stands_on_the_first_screen_with_its_interval(both):
     assert block.score.written == mean(row)
     assert ends(row) in str(block.score_notes)
     assert f"n = {row['n']}" in str(block.score_notes)
-    assert (block.score.value, block.score.low, block.score.high) == tuple(row[["value", "low", "high"]])
+    assert (block.score.value, block.score.low, block.score.high) == tuple(
+        row[["value", "low", "high"]]
+    )
 
 
 def test_histograms_hold_every_score_once_and_the_exact_ends_apart(judged):
@@ -318,7 +351,9 @@ def check_same_numbers(sheet):
         for block in section.blocks:
             text = render_markdown([Section("k", "n", blocks=(block,))]).removeprefix("## n")
             if isinstance(block, Table) and isinstance(block.rows[0], Measure):
-                for line, cells in zip(re.findall("^- .*", text, re.MULTILINE), next(tables)[1:], strict=True):
+                for line, cells in zip(
+                    re.findall("^- .*", text, re.MULTILINE), next(tables)[1:], strict=True
+                ):
                     value, *others = numbers(line.split(": ", 1)[1])
                     if cells[3].startswith("—"):
                         continue
@@ -329,7 +364,9 @@ def check_same_numbers(sheet):
             elif isinstance(block, Table):
                 rows = table_of(text)
                 for markdown, cells in zip(rows, next(tables)[1:], strict=True):
-                    assert set(numbers(" ".join(markdown))) == set(numbers(" ".join(cells.whole))), markdown
+                    assert set(numbers(" ".join(markdown))) == set(
+                        numbers(" ".join(cells.whole))
+                    ), markdown
             elif isinstance(block, Samples):
                 for markdown, row in zip(table_of(text), read.samples, strict=True):
                     assert set(numbers(" ".join(markdown))) == set(numbers(" ".join(row))), markdown
@@ -340,7 +377,12 @@ def test_the_first_screen_says_the_same_in_both_renderings(both):
     read = Reader(html_of(both, "summary"))
     text = render_markdown(both.sections("summary"))
     (verdict, *_) = both.section("summary").blocks
-    for words in (verdict.title, verdict.lead, verdict.score_name, *(mark.text for mark in verdict.marks)):
+    for words in (
+        verdict.title,
+        verdict.lead,
+        verdict.score_name,
+        *(mark.text for mark in verdict.marks),
+    ):
         assert words in text
         assert words in read.text
     assert verdict.title in both.verdict
@@ -379,7 +421,9 @@ def test_cells_of_a_question_are_its_scores_missing_ones_empty(judged):
     assert len(block.rows) == len(scores)
     writer = Formatter(judged)
     names = {writer.title(name): name for name in judged.means["metric"]}
-    places = {place: names[head[1:]] for place, head in enumerate(block.heads) if head.startswith(">")}
+    places = {
+        place: names[head[1:]] for place, head in enumerate(block.heads) if head.startswith(">")
+    }
     assert "weighted_score" in places.values()
     for row in block.rows:
         for place, name in places.items():
@@ -415,13 +459,17 @@ def test_chips_and_choices_count_what_they_pick(both):
     for name in low:
         rule = next(rule for rule in rn.RULES if rule.metric == name and rule.also is None)
         values = both.scores[name]
-        want = (values > rule.warning if rn.METRICS[name].better == "lower" else values < rule.warning).sum()
+        want = (
+            values > rule.warning if rn.METRICS[name].better == "lower" else values < rule.warning
+        ).sum()
         assert sum(name in row.filters["m"].split("\n") for row in block.rows) == want > 0
     assert {value for value, _ in block.filters["d"][1]} == set(both.scores["doc_name"].dropna())
 
 
 def test_a_question_unfolds_to_answer_reference_and_passages():
-    scores = frame(question=[f"Q{i}?" for i in range(6)], answer="A", ground_truth_answer="the reference")
+    scores = frame(
+        question=[f"Q{i}?" for i in range(6)], answer="A", ground_truth_answer="the reference"
+    )
     scores["retrieved_contexts"] = [[f"passage {i}", "second"] for i in range(6)]
     block = samples_of(rn.assess(scores))
     for row in block.rows:
@@ -490,7 +538,9 @@ def test_a_section_is_asked_for_by_its_key_and_an_unknown_one_is_refused():
 def test_a_sheet_without_notes_has_no_list_of_them(tmp_path):
     scores = frame(60, doc_name=[f"d{i}" for i in range(60)], context_relevance=[0.9] * 60)
     people = [1 + i % 9 for i in range(90)]
-    pd.DataFrame({"judge": people, "human": people, "cluster": range(90)}).to_csv(tmp_path / "r.csv", index=False)
+    pd.DataFrame({"judge": people, "human": people, "cluster": range(90)}).to_csv(
+        tmp_path / "r.csv", index=False
+    )
     sheet = rn.assess(scores, gates=[], ratings=tmp_path / "r.csv")
     assert not len(sheet.notes)
     assert sheet.section("run").lead == ""
@@ -500,13 +550,19 @@ def test_a_sheet_without_notes_has_no_list_of_them(tmp_path):
 THIN = {
     "one row": {"faithfulness": [0.4], "doc_name": ["a"]},
     "ranges that do not add up": {"faithfulness": [0.5, 0.9, np.nan], "accuracy": [3, 8, 9]},
-    "a metric without a score": {"faithfulness": [None, None, None], "answer_relevancy": [0.1, 0.2, 0.3]},
+    "a metric without a score": {
+        "faithfulness": [None, None, None],
+        "answer_relevancy": [0.1, 0.2, 0.3],
+    },
     "a missing id": frame(3, sample_id=["a", None, "c"]),
     "a day of a log": {
-        "question": ["How far?", "How long?"], "answer": ["Nine miles.", "A day."], "latency_s": [0.4, None],
-        "ts": ["2026-03-01T09:00:00+00:00", "2026-03-02T09:00:00+00:00"], "citations": [["p1"], ["p2"]],
+        "question": ["How far?", "How long?"],
+        "answer": ["Nine miles.", "A day."],
+        "latency_s": [0.4, None],
+        "ts": ["2026-03-01T09:00:00+00:00", "2026-03-02T09:00:00+00:00"],
+        "citations": [["p1"], ["p2"]],
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -515,14 +571,18 @@ def test_thin_data_never_show_nan_or_none(what, lang):
     sheet = rn.assess(pd.DataFrame(THIN[what]), lang=lang)
     for text in (sheet.to_html(), sheet._repr_html_(), sheet.to_markdown()):
         read = Reader(text)
-        shown = read.text + " ".join(value or "" for _, attrs in read.tags for value in attrs.values())
+        shown = read.text + " ".join(
+            value or "" for _, attrs in read.tags for value in attrs.values()
+        )
         assert not re.search(r"\b(nan|NaN|None(?! of them)|<NA>|inf)\b", shown)
 
 
 @pytest.mark.parametrize(("lang", "why"), [("en", "ranges"), ("zh", "量程")])
 def test_a_total_that_does_not_exist_says_why(lang, why):
     sheet = rn.assess(pd.DataFrame({"faithfulness": [0.5, 0.9], "accuracy": [3, 8]}), lang=lang)
-    line = next(line for line in sheet.to_markdown().splitlines() if line.startswith("- weighted_score"))
+    line = next(
+        line for line in sheet.to_markdown().splitlines() if line.startswith("- weighted_score")
+    )
     assert line.startswith("- weighted_score: — (")
     row = Reader(html_of(sheet, "metrics")).tables[0][1]
     assert row[3].startswith("—")
@@ -563,8 +623,12 @@ def test_a_failed_gate_says_its_causes_whatever_the_scale():
 def hostile():
     scores = frame(12, question=EVIL, answer=f"one two three four {EVIL}", ground_truth_answer=EVIL)
     scores["retrieved_contexts"] = [[f"one two three four {EVIL}"]] * 12
-    for name, number in {"doc_name": lambda i: i % 4, "sample_id": lambda i: i % 6, "system": lambda i: i // 6,
-                         "kind": lambda i: i % 2}.items():  # fmt: skip
+    for name, number in {
+        "doc_name": lambda i: i % 4,
+        "sample_id": lambda i: i % 6,
+        "system": lambda i: i // 6,
+        "kind": lambda i: i % 2,
+    }.items():
         scores[name] = [f"{EVIL}{number(i)}" for i in range(12)]
     scores["odd<b>|metric"] = 0.2
     scores.loc[3, "faithfulness"] = None
@@ -580,20 +644,36 @@ def hostile_traces(tmp_path_factory):
     """Payloads in gold, answers, citations, ids of passages, slices and the name of the baseline."""
     folder, line = tmp_path_factory.mktemp("hostile"), EVIL.replace("\n", " ")
     gold = [
-        {"qid": f"{EVIL}{i}", "q": f"{EVIL}{i}?", "answerable": i % 2 == 0, "kind": EVIL,
-         "gold_ids": [f"{EVIL}{i}"] if i % 2 == 0 else []}
+        {
+            "qid": f"{EVIL}{i}",
+            "q": f"{EVIL}{i}?",
+            "answerable": i % 2 == 0,
+            "kind": EVIL,
+            "gold_ids": [f"{EVIL}{i}"] if i % 2 == 0 else [],
+        }
         for i in range(8)
-    ]  # fmt: skip
-    said = {"answer": EVIL, "citations": [EVIL], "doc_name": EVIL, "chunks": [{"id": EVIL, "text": EVIL}]}
+    ]
+    said = {
+        "answer": EVIL,
+        "citations": [EVIL],
+        "doc_name": EVIL,
+        "chunks": [{"id": EVIL, "text": EVIL}],
+    }
     sides = {"candidate": f"new{line}", "baseline": f"old{line}"}
-    traces = [{"qid": row["qid"], "q": row["q"], "system": s} | said for row in gold for s in sides.values()]
+    traces = [
+        {"qid": row["qid"], "q": row["q"], "system": s} | said
+        for row in gold
+        for s in sides.values()
+    ]
     (folder / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
     (folder / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
     return rn.assess(folder / "traces.jsonl", gold=folder / "gold.json", slices=["kind"], **sides)
 
 
 @pytest.mark.parametrize("name", ["hostile", "hostile_traces"])
-@pytest.mark.parametrize("write", [lambda sheet: sheet.to_html(), lambda sheet: sheet._repr_html_()])
+@pytest.mark.parametrize(
+    "write", [lambda sheet: sheet.to_html(), lambda sheet: sheet._repr_html_()]
+)
 def test_a_payload_stays_text(name, write, request):
     reader = Reader(write(request.getfixturevalue(name)))
     assert not [tag for tag, _ in reader.tags if tag in ("img", "iframe")]
@@ -631,7 +711,9 @@ def test_hostile_rows_are_as_many_as_the_records(hostile, hostile_traces):
 
 def test_control_characters_reach_neither_page_nor_markdown():
     odd = "a\x00b\x1b[2J\x07c\u2028d\ufdd0"
-    scores = frame(question=odd, answer=odd, doc_name=[odd, "x"] * 3, retrieved_contexts=[[odd]] * 6)
+    scores = frame(
+        question=odd, answer=odd, doc_name=[odd, "x"] * 3, retrieved_contexts=[[odd]] * 6
+    )
     scores["sample_id"] = [f"{odd}{i}" for i in range(6)]
     sheet = rn.assess(scores)
     for text in (sheet.to_html(), sheet.to_markdown(), sheet._repr_html_()):
@@ -701,7 +783,9 @@ def test_same_input_gives_the_same_text_wherever_it_lies(tmp_path):
     for folder in (tmp_path / "a", tmp_path / "b" / "deep"):
         folder.mkdir(parents=True)
         frame(12).to_csv(folder / "scores.csv", index=False)
-        (folder / "run.yaml").write_text("scores: scores.csv\ndoc_weights: {d1: 2.0}\n", encoding="utf-8")
+        (folder / "run.yaml").write_text(
+            "scores: scores.csv\ndoc_weights: {d1: 2.0}\n", encoding="utf-8"
+        )
         sheet = rn.assess(folder / "run.yaml")
         texts.append((sheet.to_markdown(), re.sub(r"\d{4}-\d\d-\d\d", "", sheet.to_html())))
         assert str(tmp_path) not in "".join(texts[-1])
@@ -721,7 +805,9 @@ def test_run_details_name_files_weights_and_steps(both):
         assert f"{name} {weight:g}" in weights
     for step in both.ledger["step"]:
         assert step in read.text
-    for note in both.notes["text"][~both.notes["code"].isin(["more_needed", "no_ratings", "default_gates"])]:
+    for note in both.notes["text"][
+        ~both.notes["code"].isin(["more_needed", "no_ratings", "default_gates"])
+    ]:
         assert note in read.text
 
 
@@ -740,7 +826,9 @@ def test_systems_stand_side_by_side_the_best_first():
     sheet = rn.assess(ROOT / "data/quickstart/scores.csv")
     table = Reader(html_of(sheet, "comparison")).tables[0]
     total = sheet.systems[sheet.systems["metric"] == "weighted_score"].set_index("system")
-    assert [row[0] for row in table[1:]] == total.sort_values("value", ascending=False).index.tolist()
+    assert [row[0] for row in table[1:]] == total.sort_values(
+        "value", ascending=False
+    ).index.tolist()
     for row in table[1:]:
         one = total.loc[row[0]]
         assert numbers(row[1]) == numbers(f"{mean(one)} {ends(one)} n = {one['n']}")
@@ -749,7 +837,9 @@ def test_systems_stand_side_by_side_the_best_first():
 
 def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
     gates = [rn.Gate("F", "faithfulness", ">=", 0.7)]
-    scores = frame(60, system=[f"m{i % 3}" for i in range(60)], doc_name=[f"d{i // 3}" for i in range(60)])
+    scores = frame(
+        60, system=[f"m{i % 3}" for i in range(60)], doc_name=[f"d{i // 3}" for i in range(60)]
+    )
     scores["faithfulness"] = [(0.95, 0.71, 0.2)[i % 3] + i % 5 / 1000 for i in range(60)]
     sheet = rn.assess(scores, gates=gates)
     table = next(block for block in sheet.section("summary").blocks if isinstance(block, Table))
@@ -764,7 +854,10 @@ def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
 def test_one_of_several_systems_has_the_same_page_with_its_own_details(compared):
     assert compared.of_system("strong").to_markdown() == compared.to_markdown()
     weak = compared.of_system("weak")
-    score, own = weak.section("summary").blocks[0].score, compared.systems.set_index(["system", "metric"])
+    score, own = (
+        weak.section("summary").blocks[0].score,
+        compared.systems.set_index(["system", "metric"]),
+    )
     assert score.value == own.loc[("weak", "weighted_score"), "value"]
     assert repr(weak).startswith("Assessment('")
     with pytest.raises(RagnbError, match="strong"):
@@ -784,7 +877,9 @@ def test_a_difference_that_blocks_is_the_reason_where_no_gate_of_a_system_does()
     scores = frame(24, system=["old", "new"] * 12, sample_id=[f"s{i // 2}" for i in range(24)])
     scores["faithfulness"] = [0.7 - 0.4 * (i % 2) + i % 5 / 100 for i in range(24)]
     worse = rn.Gate("worse", "faithfulness", not_worse_than="baseline", by=0.02)
-    sheet = rn.assess(scores, baseline="old", gates=[worse, rn.Gate("F", "faithfulness", ">=", 0.1)])
+    sheet = rn.assess(
+        scores, baseline="old", gates=[worse, rn.Gate("F", "faithfulness", ">=", 0.1)]
+    )
     assert sheet.gates.loc[sheet.gates["blocks"], "gate"].tolist() == ["worse"]
     assert "against the baseline" in sheet.verdict
     assert "0 of 2" not in sheet.verdict
@@ -812,7 +907,10 @@ def test_differences_from_a_baseline_are_those_of_the_frame(compared):
 
     def written(row):
         points = is_rate(compared.of_system("strong"), row["metric"])
-        values = [f"{100 * row[key]:+.1f}" if points else f"{row[key]:+.3f}" for key in ("value", "low", "high")]
+        values = [
+            f"{100 * row[key]:+.1f}" if points else f"{row[key]:+.3f}"
+            for key in ("value", "low", "high")
+        ]
         values = [value.replace("-", "−") if value.strip("+-0.") else value[1:] for value in values]
         return *values, f"{row['wins']} / {row['ties']} / {row['losses']}"
 
@@ -832,4 +930,7 @@ def test_the_glossary_links_to_the_catalogue_where_the_site_is_named(monkeypatch
     target = "https://example.org/docs/en/generated/catalogue/metrics.html#metric-faithfulness"
     assert f'href="{target}"' in sheet.to_html()
     monkeypatch.setenv("RAGNB_DOCS", str(tmp_path))
-    assert f'href="{tmp_path.as_uri()}/en/generated/catalogue/metrics.html#metric-faithfulness"' in sheet.to_html()
+    assert (
+        f'href="{tmp_path.as_uri()}/en/generated/catalogue/metrics.html#metric-faithfulness"'
+        in sheet.to_html()
+    )

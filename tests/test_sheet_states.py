@@ -22,9 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 GOLD = ROOT / "data/quickstart/gold.json"
 REFUSAL = ["not in context", "资料中没有相关内容"]
 STATUS = {
-    "incomplete": "Incomplete input", "failed": "Not ready", "undecided": "Inconclusive", "passed": "Ready",
-    "no_data": "Nothing measured", "no_gates": "No gates set", "log": "Log only",
-}  # fmt: skip
+    "incomplete": "Incomplete input",
+    "failed": "Not ready",
+    "undecided": "Inconclusive",
+    "passed": "Ready",
+    "no_data": "Nothing measured",
+    "no_gates": "No gates set",
+    "log": "Log only",
+}
 METRICS = ("faithfulness", "answer_relevancy", "context_recall")
 
 
@@ -49,7 +54,9 @@ def logs(**options):
 
 
 def log_only():
-    return rn.assess(rn.Scenario(traces=ROOT / "data/quickstart/traces.strong.jsonl", refusal=REFUSAL))
+    return rn.assess(
+        rn.Scenario(traces=ROOT / "data/quickstart/traces.strong.jsonl", refusal=REFUSAL)
+    )
 
 
 def everything_failed():
@@ -60,7 +67,9 @@ def everything_failed():
 def wide(n=200):
     rng = np.random.default_rng(3)
     values = {f"metric_{i:03d}": rng.uniform(0, 1, 20).round(2) for i in range(n)}
-    table = pd.DataFrame({"sample_id": [f"q{i}" for i in range(20)], "doc_name": [f"d{i % 5}" for i in range(20)]})
+    table = pd.DataFrame(
+        {"sample_id": [f"q{i}" for i in range(20)], "doc_name": [f"d{i % 5}" for i in range(20)]}
+    )
     scores = pd.concat([table, pd.DataFrame(values)], axis=1)
     return rn.assess(scores, metrics=[rn.Metric(name) for name in values])
 
@@ -72,7 +81,9 @@ def many_systems(n=50):
 
 def long_run(n, passages=40):
     """Questions with answers and three passages each, which many of them share."""
-    words = np.array(["the", "policy", "leave", "thirty", "days", "claim", "benefit", "报销", "标准", "期限"])
+    words = np.array(
+        ["the", "policy", "leave", "thirty", "days", "claim", "benefit", "报销", "标准", "期限"]
+    )
     rng = np.random.default_rng(2)
     texts = [f"{i} " + " ".join(rng.choice(words, 120)) for i in range(passages)]
     found = [[texts[k] for k in rng.choice(passages, 3, replace=False)] for _ in range(n)]
@@ -91,11 +102,18 @@ STATES = {
     "one question": lambda: (rn.assess(frame(1), gates=[gate()]), None),
     "two systems": lambda: (rn.assess(pd.concat(TWO), gates=[gate()]), "failed"),
     "everything failed": lambda: (everything_failed(), "incomplete"),
-    "nothing scored": lambda: (rn.assess(frame().assign(**dict.fromkeys(METRICS, np.nan))), "incomplete"),
+    "nothing scored": lambda: (
+        rn.assess(frame().assign(**dict.fromkeys(METRICS, np.nan))),
+        "incomplete",
+    ),
     "no data for the gate": lambda: (rn.assess(frame(), gates=[ABSENT], no_data="skip"), "no_data"),
-    "inconclusive": lambda: (rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"), None),
+    "inconclusive": lambda: (
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"),
+        None,
+    ),
     "inconclusive and blocking": lambda: (
-        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"), None,
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"),
+        None,
     ),
     "200 metrics": lambda: (wide(), "no_gates"),
     "50 systems": lambda: (many_systems(), "failed"),
@@ -137,10 +155,15 @@ def test_status_is_what_the_gates_say(state):
 
 
 def test_a_difference_that_fails_is_the_verdict_also_among_several_systems():
-    runs = [frame(mean=mean).assign(system=name) for name, mean in (("new", 0.5), ("old", 0.8), ("other", 0.8))]
+    runs = [
+        frame(mean=mean).assign(system=name)
+        for name, mean in (("new", 0.5), ("old", 0.8), ("other", 0.8))
+    ]
     worse = rn.Gate("regression", "faithfulness", not_worse_than="baseline", by=0.02)
     gates = [gate(threshold=0.1), worse]
-    sheet = rn.assess(pd.concat(runs, ignore_index=True), candidate="new", baseline="old", gates=gates)
+    sheet = rn.assess(
+        pd.concat(runs, ignore_index=True), candidate="new", baseline="old", gates=gates
+    )
     title = sheet.section("summary").blocks[0].title
     assert title.startswith("Faithfulness differs from the baseline by -0.3")
     assert title.endswith("below its threshold of -0.020.")
@@ -152,7 +175,9 @@ def test_nothing_on_the_first_screen_contradicts_the_gates_or_the_verdict(state)
     assert sheet.verdict.startswith(f"{verdict.status.text}: {verdict.title.rstrip('.')}")
     words = {"fail": "failed", "undecided": "inconclusive", "no_data": "no data", "pass": "passed"}
     counts = {words[one]: n for one, n in gates["outcome"].value_counts().items()}
-    assert {mark.text.split(" ", 1)[1]: int(mark.text.split()[0]) for mark in verdict.marks} == counts
+    assert {
+        mark.text.split(" ", 1)[1]: int(mark.text.split()[0]) for mark in verdict.marks
+    } == counts
     if "gates" in parts and len(gates):
         said = sorted(map(int, numbers(parts["gates"].finding)))
         known = [*counts.values(), len(gates)]
@@ -188,7 +213,9 @@ def test_every_state_is_a_page_a_text_and_a_cell_of_a_notebook(state):
     assert [tag for tag, _ in read.tags].count("h1") == 1
     ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
-    shown = read.text + " ".join(filter(None, (value for _, attrs in read.tags for value in attrs.values())))
+    shown = read.text + " ".join(
+        filter(None, (value for _, attrs in read.tags for value in attrs.values()))
+    )
     assert not re.search(r"\b(nan|NaN|None(?! of them)|inf)\b", shown)
     heads = re.findall(r"^## (.*?)(?::|$)", sheet.to_markdown(), re.MULTILINE)
     assert heads == [section.name for key, section in parts.items() if key != "glossary"]
@@ -206,7 +233,9 @@ def test_the_badge_of_metrics_counts_the_rows_that_are_marked(state):
         for block in parts["metrics"].blocks
         if isinstance(block, Table) and not block.folded
         for row in block.rows
-        if isinstance(row, Measure) and row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
+        if isinstance(row, Measure)
+        and row.estimate.tone in ("watch", "bad")
+        and row.code != "weighted_score"
     ]
     badge = parts["metrics"].badge
     assert (int(badge.text.split()[0]) if badge else 0) == len(marked)
@@ -223,14 +252,20 @@ def test_links_of_the_first_rows_lead_to_questions_that_exist_and_are_as_many(st
     places = {attrs.get("id") for _, attrs in Reader(page).tags}
     (samples,) = (block for block in parts["questions"].blocks if isinstance(block, Samples))
     every = [row.filters for row in samples.rows] + [filters for _, filters in samples.rest]
-    steps = [step for block in parts["fix"].blocks if isinstance(block, Steps) for step in block.rows]
+    steps = [
+        step for block in parts["fix"].blocks if isinstance(block, Steps) for step in block.rows
+    ]
     for step in steps:
         if step.link is not None:
             kind, value = re.fullmatch(r"#([om])=(.*)", step.link.target).groups()
             value = unquote(value)
             own = [one for one in every if value in one[kind].split("\n")]
             assert [len(own)] == list(map(int, numbers(step.link.text)))
-            known = [code for code, *_ in samples.chips] if kind == "o" else dict(samples.filters["m"][1])
+            known = (
+                [code for code, *_ in samples.chips]
+                if kind == "o"
+                else dict(samples.filters["m"][1])
+            )
             assert value in known
     links = re.findall(r'href="#(q=[^"]*)"', page)
     assert all(unquote(link) in places for link in links)
@@ -245,7 +280,9 @@ def test_a_link_to_a_worst_sample_finds_it_whatever_its_id(odd):
     page = sheet.to_html()
     read = Reader(page)
     places = {attrs.get("id") for _, attrs in read.tags}
-    links = {attrs["href"] for tag, attrs in read.tags if tag == "a" and attrs["href"].startswith("#q=")}
+    links = {
+        attrs["href"] for tag, attrs in read.tags if tag == "a" and attrs["href"].startswith("#q=")
+    }
     assert len(links) == 6
     assert {unquote(link[1:]) for link in links} <= places
 
@@ -261,7 +298,12 @@ def test_ids_that_come_twice_have_places_of_their_own():
 
 
 def steps_of(sheet):
-    return [step for block in sheet.section("fix").blocks if isinstance(block, Steps) for step in block.rows]
+    return [
+        step
+        for block in sheet.section("fix").blocks
+        if isinstance(block, Steps)
+        for step in block.rows
+    ]
 
 
 @pytest.mark.parametrize("name", ["quickstart", "simulated_judge"])
@@ -291,9 +333,13 @@ def test_a_finding_says_what_fixing_it_is_worth_and_what_it_rests_on():
     sheet = rn.assess(ROOT / "scenarios/simulated_judge.yaml", lang="en")
     costs = sheet.diagnoses.set_index("metric")["cost"]
     for row in sheet.diagnoses.to_dict("records"):
-        step = next(s for s in steps_of(sheet) if s.evidence.text.startswith(f"{row['value']:.3f}, "))
+        step = next(
+            s for s in steps_of(sheet) if s.evidence.text.startswith(f"{row['value']:.3f}, ")
+        )
         assert f"+{costs[row['metric']]:.3f}" in step.gain
-        failed = sheet.gates[(sheet.gates["metric"] == row["metric"]) & (sheet.gates["outcome"] == "fail")]
+        failed = sheet.gates[
+            (sheet.gates["metric"] == row["metric"]) & (sheet.gates["outcome"] == "fail")
+        ]
         threshold = next(iter(failed["threshold"]), row["threshold"])
         assert f"{threshold:.3f}" in step.evidence.text
         assert f"n = {row['n']}" in step.evidence.text
@@ -305,7 +351,10 @@ def test_a_finding_says_what_fixing_it_is_worth_and_what_it_rests_on():
 def test_a_threshold_out_of_reach_by_construction_says_so():
     sheet = rn.assess(ROOT / "scenarios/quickstart.yaml")
     rows = sheet.scores[sheet.scores["context_relevance"].notna()]
-    shares = [min(1.0, len(gold) / len(got)) for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)]
+    shares = [
+        min(1.0, len(gold) / len(got))
+        for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)
+    ]
     most = np.average(shares, weights=rows["sample_weight"])
     step = next(step for step in steps_of(sheet) if "irrelevant" in step.problem)
     assert f"{most:.3f}" in step.gain
@@ -331,15 +380,20 @@ def moved(sheet, metric, **values):
     return replace(sheet, means=means)
 
 
-@pytest.mark.parametrize(("value", "low", "high", "words"), [
-    (0.6, 0.5, 0.699, "is below its threshold"),
-    (0.6, 0.5, 0.7, "not conclusively"),
-    (0.6, 0.5, 0.701, "not conclusively"),
-    (0.6, np.nan, np.nan, "not conclusively"),
-    (0.7, 0.6, 0.8, "No mean is below"),
-    (0.699, 0.6, 0.8, "not conclusively"),
-])
-def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is(value, low, high, words):
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (0.6, 0.5, 0.699, "is below its threshold"),
+        (0.6, 0.5, 0.7, "not conclusively"),
+        (0.6, 0.5, 0.701, "not conclusively"),
+        (0.6, np.nan, np.nan, "not conclusively"),
+        (0.7, 0.6, 0.8, "No mean is below"),
+        (0.699, 0.6, 0.8, "not conclusively"),
+    ],
+)
+def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is(
+    value, low, high, words
+):
     sheet = rn.assess(frame(mean=0.9), gates=[])
     sheet = moved(sheet, "faithfulness", value=value, low=low, high=high)
     assert words in sheet.section("metrics").finding
@@ -355,7 +409,9 @@ def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is
 def test_a_gate_is_called_conclusive_only_where_its_interval_leaves_the_limit_outside(
     spread, threshold, policy, lang
 ):
-    sheet = rn.assess(frame(spread=spread), gates=[gate(threshold=threshold)], undecided=policy, lang=lang)
+    sheet = rn.assess(
+        frame(spread=spread), gates=[gate(threshold=threshold)], undecided=policy, lang=lang
+    )
     row = sheet.gates[sheet.gates["gate"] == "F"].iloc[0]
     outside = not row["low"] <= threshold <= row["high"]
     verdict = sheet.section("summary").blocks[0]
@@ -370,9 +426,13 @@ def test_a_gate_is_called_conclusive_only_where_its_interval_leaves_the_limit_ou
     assert (words in str(own[1])) == (row["outcome"] == "undecided")
 
 
-@pytest.mark.parametrize(("low", "says"), [(0.099, None), (0.1, "2"), (0.149, "2"), (0.1499, "2"), (0.15, "3")])
+@pytest.mark.parametrize(
+    ("low", "says"), [(0.099, None), (0.1, "2"), (0.149, "2"), (0.1499, "2"), (0.15, "3")]
+)
 def test_how_many_times_a_limit_is_passed_is_never_rounded_up(low, says):
-    sheet = rn.assess(frame().assign(noise_sensitivity=0.3), gates=[rn.Gate("N", "noise_sensitivity", "<=", 0.05)])
+    sheet = rn.assess(
+        frame().assign(noise_sensitivity=0.3), gates=[rn.Gate("N", "noise_sensitivity", "<=", 0.05)]
+    )
     gates = sheet.gates.copy()
     gates.loc[gates["gate"] == "N", ["low", "high"]] = [low, 0.5]
     lead = replace(sheet, gates=gates).section("summary").blocks[0].lead
@@ -395,7 +455,9 @@ def test_a_difference_is_called_better_only_where_its_interval_is_beyond_zero():
         sure = not row["low"] <= 0 <= row["high"]
         assert ("Better than" in finding or "Worse than" in finding) <= sure
         if shift == 0.2:
-            assert finding.startswith({"better": "Better than old", "worse": "Worse than old"}[outcome])
+            assert finding.startswith(
+                {"better": "Better than old", "worse": "Worse than old"}[outcome]
+            )
 
 
 # Many questions
@@ -426,8 +488,10 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
 def test_the_verdict_on_a_failed_difference_says_that_it_is_one(lang, words):
     scores = np.linspace(0.5, 0.9, 40)
     ids = [f"q{place}" for place in range(40)]
-    runs = [pd.DataFrame({"sample_id": ids, "faithfulness": scores - fall, "system": name})
-            for name, fall in (("new", 0.2), ("old", 0.0))]  # fmt: skip
+    runs = [
+        pd.DataFrame({"sample_id": ids, "faithfulness": scores - fall, "system": name})
+        for name, fall in (("new", 0.2), ("old", 0.0))
+    ]
     gates = [{"name": "kept", "metric": "faithfulness", "not_worse_than": "baseline", "by": 0.05}]
     sheet = rn.assess(pd.concat(runs), candidate="new", baseline="old", gates=gates, lang=lang)
     assert sheet.blocked

@@ -55,7 +55,11 @@ def written() -> dict[Path, str]:
         parts = {lang: catalogue.pages(lang) | reference.pages(lang) for lang in LANGUAGES}
     finally:
         sys.path.remove(str(DOCS / "ext"))
-    return {DOCS / lang / "generated" / name: text for lang, own in parts.items() for name, text in own.items()}
+    return {
+        DOCS / lang / "generated" / name: text
+        for lang, own in parts.items()
+        for name, text in own.items()
+    }
 
 
 @cache
@@ -82,7 +86,9 @@ def broken(path: Path) -> Iterator[str]:
             yield f"{target}: no such heading"
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *NOTEBOOKS], ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", [*SOURCES, *NOTEBOOKS], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_every_link_of_a_page_leads_to_something(path):
     assert not list(broken(path))
 
@@ -114,13 +120,18 @@ class Page(html.parser.HTMLParser):
         self.ids |= {given[name] for name in ("id", "name") if name in given}
         self._in_style = tag == "style"
         self.style += given.get("style", "")
-        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed") and "src" in given:
+        if (
+            tag in ("script", "img", "iframe", "source", "video", "audio", "embed")
+            and "src" in given
+        ):
             self.loads.append(given["src"])
         if tag == "link":
             self.loads.append(given.get("href", ""))
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
-        self.loads += [part.split()[0] for part in given.get("srcset", "").split(",") if part.strip()]
+        self.loads += [
+            part.split()[0] for part in given.get("srcset", "").split(",") if part.strip()
+        ]
 
     def handle_data(self, data):
         self.style += data if self._in_style else ""
@@ -136,12 +147,26 @@ def site(tmp_path_factory) -> Path:
     env = os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
     started = {}
     for lang, name in LANGUAGES.items():
-        words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-d", folder / "trees" / lang, "-c", DOCS]
+        words = [
+            "-m",
+            "sphinx",
+            "-q",
+            "-W",
+            "--keep-going",
+            "-d",
+            folder / "trees" / lang,
+            "-c",
+            DOCS,
+        ]
         words += ["-D", f"language={name}", DOCS / lang, folder / lang]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        started[lang] = subprocess.Popen([sys.executable, *map(str, words)], cwd=ROOT, env=env, **pipes)
+        started[lang] = subprocess.Popen(
+            [sys.executable, *map(str, words)], cwd=ROOT, env=env, **pipes
+        )
     said = {lang: process.communicate(timeout=300)[0] for lang, process in started.items()}
-    assert {lang: process.returncode for lang, process in started.items()} == {"en": 0, "zh": 0}, said
+    assert {lang: process.returncode for lang, process in started.items()} == {"en": 0, "zh": 0}, (
+        said
+    )
     return folder
 
 
@@ -160,7 +185,11 @@ def test_both_languages_build_without_a_warning(site, pages):
 
 def test_no_page_asks_another_host_for_anything(site, pages):
     for path, page in pages.items():
-        others = [place for place in page.loads if ELSEWHERE.match(place) and not place.startswith("data:")]
+        others = [
+            place
+            for place in page.loads
+            if ELSEWHERE.match(place) and not place.startswith("data:")
+        ]
         assert not others, path
         assert not HOST_IN_STYLE.search(page.style), path
     for path in site.rglob("*.css"):

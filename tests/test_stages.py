@@ -48,10 +48,14 @@ def test_report_shows_what_evaluate_wrote(folder, capsys):
         assert "Scores of ragnb evaluate" in file.read()
 
 
-def test_the_table_is_found_wherever_table_scenario_and_report_lie(folder, tmp_path_factory, monkeypatch, capsys):
+def test_the_table_is_found_wherever_table_scenario_and_report_lie(
+    folder, tmp_path_factory, monkeypatch, capsys
+):
     elsewhere, pages = tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("pages")
     monkeypatch.chdir(elsewhere)
-    assert main(["evaluate", str(folder / "x.yaml"), "--out", str(folder / "tables" / "e.csv")]) == 0
+    assert (
+        main(["evaluate", str(folder / "x.yaml"), "--out", str(folder / "tables" / "e.csv")]) == 0
+    )
     assert main(["check", str(folder / "x.yaml")]) == 0
     assert "support_lexical" in capsys.readouterr().out
     assert main(["report", str(folder / "x.yaml"), "--out", str(pages)]) == 0
@@ -64,7 +68,9 @@ def test_a_notebook_below_the_project_finds_the_table(folder, monkeypatch):
     monkeypatch.chdir(folder / "notebooks")
     means = rn.assess("../x.yaml").means.set_index("metric")
     assert means.loc["support_lexical", "n"] == 2
-    assert rn.assess(rn.load_scenario("../x.yaml")).means.set_index("metric")["n"].equals(means["n"])
+    assert (
+        rn.assess(rn.load_scenario("../x.yaml")).means.set_index("metric")["n"].equals(means["n"])
+    )
 
 
 def judged(folder, llm_server, extra=""):
@@ -74,7 +80,12 @@ def judged(folder, llm_server, extra=""):
 
 
 def test_both_stages_are_joined_by_sample_system_and_repeat(folder, llm_server):
-    rows = [case | {"system": system, "repeat": repeat} for case in CASES for system in "pq" for repeat in (1, 2)]
+    rows = [
+        case | {"system": system, "repeat": repeat}
+        for case in CASES
+        for system in "pq"
+        for repeat in (1, 2)
+    ]
     rows[1] |= {"answer": "No idea."}
     write_cases(folder, rows)
     judged(folder, llm_server)
@@ -86,7 +97,9 @@ def test_both_stages_are_joined_by_sample_system_and_repeat(folder, llm_server):
     for name, table in zip(("number_support", "accuracy"), tables, strict=True):
         keys = ["sample_id", "system", "repeat"]
         want = table.set_index(keys)[name].sort_index()
-        pd.testing.assert_series_equal(scores.set_index(keys)[name].sort_index(), want, check_index_type=False)
+        pd.testing.assert_series_equal(
+            scores.set_index(keys)[name].sort_index(), want, check_index_type=False
+        )
 
 
 def test_answers_of_one_question_that_no_column_tells_apart_are_joined_by_their_text(folder):
@@ -94,12 +107,17 @@ def test_answers_of_one_question_that_no_column_tells_apart_are_joined_by_their_
     main(["evaluate", "x.yaml"])
     scores = rn.assess("x.yaml").scores
     assert dict(zip(scores["answer"], scores["number_support"], strict=True)) == {
-        SOURCE[0]: 1, "Ten years, 4711.": 0, "730 days.": 1,
-    }  # fmt: skip
+        SOURCE[0]: 1,
+        "Ten years, 4711.": 0,
+        "730 days.": 1,
+    }
 
 
 def test_rows_with_two_scores_and_nothing_to_tell_them_apart_are_refused(folder):
-    write_cases(folder, [*CASES, CASES[0] | {"retrieved_contexts": ["The pump has a warranty of 100 days."]}])
+    write_cases(
+        folder,
+        [*CASES, CASES[0] | {"retrieved_contexts": ["The pump has a warranty of 100 days."]}],
+    )
     main(["evaluate", "x.yaml"])
     with pytest.raises(RagnbError, match="two values for one cell.*sample_id 'a'.*column 'repeat'"):
         rn.assess("x.yaml")
@@ -110,9 +128,13 @@ def test_rows_with_two_scores_and_nothing_to_tell_them_apart_are_refused(folder)
 
 CHANGES = {
     "cases": lambda folder: write_cases(folder, CASES[:1]),
-    "rubric": lambda folder: add(folder, "rubric: {passing: {metric: accuracy, op: '>=', at: 6}}\n"),
+    "rubric": lambda folder: add(
+        folder, "rubric: {passing: {metric: accuracy, op: '>=', at: 6}}\n"
+    ),
     "llm_profiles.judge": lambda folder: swap(folder, "model: small", "model: large"),
-    "table": lambda folder: (folder / "reports" / "x" / "judged.csv").write_text("sample_id,accuracy\na,9\n"),
+    "table": lambda folder: (folder / "reports" / "x" / "judged.csv").write_text(
+        "sample_id,accuracy\na,9\n"
+    ),
 }
 
 
@@ -127,7 +149,9 @@ def swap(folder, old, new):
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_table_of_other_inputs_is_not_used_and_its_stage_is_named(folder, llm_server, what, capsys):
+def test_a_table_of_other_inputs_is_not_used_and_its_stage_is_named(
+    folder, llm_server, what, capsys
+):
     judged(folder, llm_server)
     assert main(["judge", "x.yaml", "--no-probes"]) == 0
     CHANGES[what](folder)
@@ -135,12 +159,17 @@ def test_a_table_of_other_inputs_is_not_used_and_its_stage_is_named(folder, llm_
     assert main(["check", "x.yaml"]) == 2
     told = capsys.readouterr().err
     assert "run ragnb evaluate x.yaml or ragnb judge x.yaml first" in told
-    assert f"the following has changed since ragnb judge wrote it: {what}. Run ragnb judge x.yaml again" in told
+    assert (
+        f"the following has changed since ragnb judge wrote it: {what}. Run ragnb judge x.yaml again"
+        in told
+    )
 
 
 def test_beside_other_scores_an_unused_stage_is_a_note_on_the_sheet(folder):
     main(["evaluate", "x.yaml"])
-    pd.DataFrame({"sample_id": ["a", "b"], "faithfulness": [1.0, 0.5]}).to_csv("own.csv", index=False)
+    pd.DataFrame({"sample_id": ["a", "b"], "faithfulness": [1.0, 0.5]}).to_csv(
+        "own.csv", index=False
+    )
     add(folder, "scores: own.csv\n")
     both = rn.assess("x.yaml")
     assert {"faithfulness", "number_support"} <= set(both.means["metric"])
@@ -166,9 +195,13 @@ def test_two_values_for_one_cell_are_refused_and_gaps_are_filled(folder):
     add(folder, "scores: own.csv\n")
     assert rn.assess("x.yaml").scores["number_support"].tolist() == [1, 0]
     own.assign(number_support=[0.5, None]).to_csv("own.csv", index=False)
-    with pytest.raises(RagnbError, match=r"number_support of sample_id 'a' is 0.5, and 1 in reports.x.scores.csv"):
+    with pytest.raises(
+        RagnbError, match=r"number_support of sample_id 'a' is 0.5, and 1 in reports.x.scores.csv"
+    ):
         rn.assess("x.yaml")
-    own.assign(number_support=[None, None], number_support__status="not_applicable").to_csv("own.csv", index=False)
+    own.assign(number_support=[None, None], number_support__status="not_applicable").to_csv(
+        "own.csv", index=False
+    )
     assert rn.assess("x.yaml", metrics=["support_lexical"]).scores["number_support"].isna().all()
 
 
@@ -184,7 +217,9 @@ def test_rows_that_only_the_stage_has_are_kept(folder):
 def test_where_keeps_the_same_rows_of_a_stage(folder):
     write_cases(folder, [case | {"system": system} for case in CASES for system in "pq"])
     main(["evaluate", "x.yaml"])
-    pd.DataFrame({"sample_id": ["a", "b"], "system": "p", "faithfulness": 0.5}).to_csv("own.csv", index=False)
+    pd.DataFrame({"sample_id": ["a", "b"], "system": "p", "faithfulness": 0.5}).to_csv(
+        "own.csv", index=False
+    )
     for extra in ("", "scores: own.csv\n"):
         add(folder, extra)
         scores = rn.assess("x.yaml", where={"system": "p"}).scores
@@ -202,6 +237,8 @@ def test_python_runs_the_command_line_as_a_module(folder):
     import subprocess
     import sys
 
-    done = subprocess.run([sys.executable, "-m", "ragnb", "--version"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "ragnb", "--version"], capture_output=True, text=True
+    )
     assert done.stdout.startswith("ragnb, version")
     assert done.returncode == 0

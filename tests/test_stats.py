@@ -25,7 +25,9 @@ NEWCOMBE = {
 @pytest.mark.parametrize("case", NEWCOMBE)
 def test_wilson_is_newcombes_table(case):
     k, n = case
-    low, high = stats.wilson(np.array(k / n), np.array(float(n)), np.array(scipy_stats.norm.ppf(0.975)))
+    low, high = stats.wilson(
+        np.array(k / n), np.array(float(n)), np.array(scipy_stats.norm.ppf(0.975))
+    )
     assert (float(low), float(high)) == pytest.approx(NEWCOMBE[case], abs=6e-5)
 
 
@@ -34,12 +36,16 @@ def test_wilson_is_statsmodels(n, share, level):
     k = round(share * n)
     z = np.array(scipy_stats.norm.ppf(0.5 + level / 2))
     low, high = stats.wilson(np.array(k / n), np.array(float(n)), z)
-    assert (float(low), float(high)) == pytest.approx(proportion_confint(k, n, 1 - level, "wilson"), abs=1e-12)
+    assert (float(low), float(high)) == pytest.approx(
+        proportion_confint(k, n, 1 - level, "wilson"), abs=1e-12
+    )
 
 
 @given(st.floats(0.01, 0.999), st.floats(1, 1e4))
 def test_t_quantile_is_scipys(level, df):
-    assert float(stats.t_quantile(level, df)) == pytest.approx(scipy_stats.t.ppf(0.5 + level / 2, df), rel=1e-9)
+    assert float(stats.t_quantile(level, df)) == pytest.approx(
+        scipy_stats.t.ppf(0.5 + level / 2, df), rel=1e-9
+    )
 
 
 @given(st.lists(st.floats(-5, 5), min_size=8, max_size=8), st.integers(2, 4))
@@ -73,7 +79,9 @@ def test_kish_lies_between_one_and_the_count(weights):
 )
 def test_an_interval_holds_its_mean_and_stays_in_range(value, se, g_eff, n_kish, binary, level):
     args = [np.array([x]) for x in (1 + 4 * value, 4 * se, g_eff, n_kish)]
-    low, high = stats.mean_interval(*args, (np.array([1.0]), np.array([5.0])), binary=binary, level=level)
+    low, high = stats.mean_interval(
+        *args, (np.array([1.0]), np.array([5.0])), binary=binary, level=level
+    )
     assert 1 <= low[0] <= 1 + 4 * value + 1e-9
     assert 1 + 4 * value - 1e-9 <= high[0] <= 5
     assert high[0] > low[0]
@@ -81,8 +89,12 @@ def test_an_interval_holds_its_mean_and_stays_in_range(value, se, g_eff, n_kish,
 
 def test_a_binary_interval_is_never_narrower_than_independent_rows():
     one = np.array([1.0])
-    narrow = stats.mean_interval(0.5 * one, 0.001 * one, 50 * one, 40 * one, (0 * one, one), binary=True)
-    rows = stats.mean_interval(0.5 * one, np.sqrt(0.25 / 40) * one, 50 * one, 40 * one, (0 * one, one))
+    narrow = stats.mean_interval(
+        0.5 * one, 0.001 * one, 50 * one, 40 * one, (0 * one, one), binary=True
+    )
+    rows = stats.mean_interval(
+        0.5 * one, np.sqrt(0.25 / 40) * one, 50 * one, 40 * one, (0 * one, one)
+    )
     assert (narrow[0][0], narrow[1][0]) == pytest.approx((rows[0][0], rows[1][0]))
     free = stats.mean_interval(0.5 * one, 0.001 * one, 50 * one, 40 * one, (0 * one, one))
     assert free[1][0] - free[0][0] < 0.01
@@ -90,7 +102,9 @@ def test_a_binary_interval_is_never_narrower_than_independent_rows():
 
 def bounded(p, se, g_eff, n_kish, level=0.95):
     ends = np.zeros_like(p), np.ones_like(p)
-    return stats.mean_interval(p, se, np.full_like(p, g_eff), np.full_like(p, n_kish), ends, level=level)
+    return stats.mean_interval(
+        p, se, np.full_like(p, g_eff), np.full_like(p, n_kish), ends, level=level
+    )
 
 
 def test_a_skewed_mean_is_given_fewer_degrees_of_freedom_by_the_written_formula():
@@ -112,7 +126,9 @@ def test_a_mean_in_the_middle_keeps_wilsons_interval_with_t():
 
 
 def test_no_interval_is_wider_than_clusters_of_zeros_and_ones_would_make_it():
-    p, se = (x.ravel() for x in np.meshgrid(np.linspace(0.001, 0.999, 60), np.geomspace(1e-6, 0.5, 60)))
+    p, se = (
+        x.ravel() for x in np.meshgrid(np.linspace(0.001, 0.999, 60), np.geomspace(1e-6, 0.5, 60))
+    )
     for g in (3.0, 10.0, 50.0, 200.0):
         inside = se**2 * g <= p * (1 - p)
         low, high = bounded(p[inside], se[inside], g, 4 * g)
@@ -131,7 +147,9 @@ def test_values_all_alike_in_large_clusters_are_not_taken_for_independent_rows()
 def test_the_interval_of_scores_mostly_at_the_top_covers_their_mean():
     rng = np.random.default_rng(3)
     full = rng.beta(0.9 * 7 / 3, 0.1 * 7 / 3, (4000, 20))
-    x = np.where(rng.random((4000, 20, 10)) < full[:, :, None], 1.0, rng.beta(2, 2, (4000, 20, 10))).mean(2)
+    x = np.where(
+        rng.random((4000, 20, 10)) < full[:, :, None], 1.0, rng.beta(2, 2, (4000, 20, 10))
+    ).mean(2)
     low, high = bounded(x.mean(1), x.std(1, ddof=1) / np.sqrt(20), 20.0, 200.0)
     plain = stats.wilson(
         x.mean(1), x.mean(1) * (1 - x.mean(1)) / x.var(1, ddof=1) * 20, stats.t_quantile(0.95, 19)
@@ -143,8 +161,10 @@ def test_the_interval_of_scores_mostly_at_the_top_covers_their_mean():
 
 def test_the_jackknifes_level_is_95_percent_by_default():
     sums = np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 9.0], [1.0, 5.0]])
+
     def found(**how):
         return stats.jackknife(stats.ratio, sums, np.ones(4), **how)
+
     assert found() == found(level=0.95) != found(level=0.9)
 
 
@@ -152,6 +172,10 @@ def test_every_interval_is_at_95_percent_unless_asked_otherwise():
     functions = [getattr(stats, name) for name in stats.__all__]
     functions += [getattr(rn, name) for name in dir(rn) if inspect.isfunction(getattr(rn, name))]
     given = [inspect.signature(one).parameters.get("level") for one in functions if callable(one)]
-    levels = [one.default for one in given if one is not None and one.default is not inspect.Parameter.empty]
+    levels = [
+        one.default
+        for one in given
+        if one is not None and one.default is not inspect.Parameter.empty
+    ]
     assert len(levels) > 20
     assert set(levels) == {0.95}

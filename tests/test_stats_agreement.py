@@ -57,7 +57,13 @@ def test_no_constant_meets_more_humans_than_the_best(rows, rounded):
     assert free.value == pytest.approx(max(steps))
 
 
-@given(st.lists(st.lists(st.one_of(st.just(np.nan), THIRDS), min_size=3, max_size=3), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.lists(st.one_of(st.just(np.nan), THIRDS), min_size=3, max_size=3),
+        min_size=1,
+        max_size=12,
+    )
+)
 def test_ceiling_sets_each_human_beside_the_mean_of_the_others(ratings):
     others = []
     for i, row in enumerate(ratings):
@@ -70,15 +76,21 @@ def test_ceiling_sets_each_human_beside_the_mean_of_the_others(ratings):
     assert ceiling.n == len(others)
     assert ceiling.n_clusters == len({i for i, *_ in others})
     if others:
-        assert ceiling.value == pytest.approx(np.mean([abs(x - y) <= 1 + 1e-9 for _, x, y in others]))
+        assert ceiling.value == pytest.approx(
+            np.mean([abs(x - y) <= 1 + 1e-9 for _, x, y in others])
+        )
 
 
 @given(RATED)
 def test_errors_are_scikit_learns(rows):
     judge, human, cluster = rows
-    assert stats.mae(*rows).value == pytest.approx(sklearn_metrics.mean_absolute_error(human, judge))
+    assert stats.mae(*rows).value == pytest.approx(
+        sklearn_metrics.mean_absolute_error(human, judge)
+    )
     found = stats.bias(*rows)
-    assert (found.value, found.se) == pytest.approx(by_hand(lambda j, h: np.mean(j - h), *rows), abs=1e-9)
+    assert (found.value, found.se) == pytest.approx(
+        by_hand(lambda j, h: np.mean(j - h), *rows), abs=1e-9
+    )
     bounded = stats.mae(*rows, scale=(1, 5))
     assert 0 <= bounded.low <= bounded.value + 1e-12
     assert bounded.value - 1e-12 <= bounded.high <= 4
@@ -125,6 +137,7 @@ def test_limits_are_the_bias_and_its_spread_with_and_without_clusters(rows, fact
     spread = (plain[1].value - plain[0].value) / 2 / factor
     assert spread == pytest.approx(difference.std(ddof=1), abs=1e-12)
     for sign, one, other in ((-1, plain[0], clustered[0]), (1, plain[1], clustered[1])):
+
         def limit(j, h, sign=sign):
             return np.mean(j - h) + sign * factor * np.std(j - h, ddof=1) if len(j) > 1 else np.nan
 

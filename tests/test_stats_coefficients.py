@@ -22,7 +22,11 @@ def varies(*columns):
 
 def lin(judge, human):
     bottom = judge.var() + human.var() + (judge.mean() - human.mean()) ** 2
-    return 2 * np.mean((judge - judge.mean()) * (human - human.mean())) / bottom if bottom > 1e-12 else np.nan
+    return (
+        2 * np.mean((judge - judge.mean()) * (human - human.mean())) / bottom
+        if bottom > 1e-12
+        else np.nan
+    )
 
 
 @given(RATED)
@@ -37,8 +41,12 @@ def test_quadratic_kappa_is_lins_concordance_of_labels_and_its_se_the_jackknifes
 def test_quadratic_kappa_is_scikit_learns_with_the_full_label_range(rows):
     judge, human, cluster = rows
     assume(varies(np.concatenate([judge, human])))
-    want = sklearn_metrics.cohen_kappa_score(judge, human, weights="quadratic", labels=[1, 2, 3, 4, 5])
-    assert stats.quadratic_kappa(judge, human, (1, 5), cluster).value == pytest.approx(want, abs=1e-12)
+    want = sklearn_metrics.cohen_kappa_score(
+        judge, human, weights="quadratic", labels=[1, 2, 3, 4, 5]
+    )
+    assert stats.quadratic_kappa(judge, human, (1, 5), cluster).value == pytest.approx(
+        want, abs=1e-12
+    )
     assert stats.quadratic_kappa(judge, human, (1, 10)).value == pytest.approx(want, abs=1e-12)
 
 
@@ -76,7 +84,9 @@ def test_kendall_by_system_is_scipys_of_the_systems_means(rows, systems):
     system = np.array(systems[: len(rows[0])])
 
     def of_means(judge, human, system):
-        means = [[np.round(v[system == s].mean(), 10) for s in np.unique(system)] for v in (judge, human)]
+        means = [
+            [np.round(v[system == s].mean(), 10) for s in np.unique(system)] for v in (judge, human)
+        ]
         return scipys(*means)
 
     judge, human, cluster = rows
@@ -130,7 +140,10 @@ def test_the_jackknife_of_alpha_is_that_of_deletion():
     grid[rng.random(grid.shape) < 0.2] = np.nan
     want = krippendorff.alpha(reliability_data=grid.T, level_of_measurement="interval")
     kept = [grid[cluster != g] for g in range(9)]
-    without = [krippendorff.alpha(reliability_data=part.T, level_of_measurement="interval") for part in kept]
+    without = [
+        krippendorff.alpha(reliability_data=part.T, level_of_measurement="interval")
+        for part in kept
+    ]
     se = np.sqrt(8 / 9 * np.sum((np.array(without) - want) ** 2))
     assert stats.krippendorff_alpha(grid, cluster).se == pytest.approx(se)
 

@@ -29,7 +29,9 @@ def test_maps_are_those_of_scikit_learn_and_polyfit(judge, random):
         line = np.polyval(np.polyfit(judge, human, 1), at)
         assert stats.fit_map(judge, human, "linear")(at) == pytest.approx(line, abs=1e-8)
     else:
-        assert stats.fit_map(judge, human, "linear")(at) == pytest.approx(np.full(len(at), np.mean(human)))
+        assert stats.fit_map(judge, human, "linear")(at) == pytest.approx(
+            np.full(len(at), np.mean(human))
+        )
 
 
 def test_a_map_leaves_what_is_missing_missing():
@@ -64,7 +66,10 @@ def test_a_clusters_own_labels_never_reach_its_scores():
 
 def test_recalibration_helps_a_biased_judge_and_not_one_that_knows_nothing():
     rng = np.random.default_rng(1)
-    human, cluster = rng.integers(1, 6, 400).astype(float), np.repeat([f"{k:02}" for k in range(40)], 10)
+    human, cluster = (
+        rng.integers(1, 6, 400).astype(float),
+        np.repeat([f"{k:02}" for k in range(40)], 10),
+    )
     judge = human + 2 + rng.normal(scale=0.3, size=400)
     kind = stats.recalibrate(judge, human, cluster)["isotonic"]
     assert abs(np.mean(kind - human)) < 0.1
@@ -74,7 +79,9 @@ def test_recalibration_helps_a_biased_judge_and_not_one_that_knows_nothing():
     assert biased.loc["isotonic", "gain_low"] > 0
     assert biased.loc["isotonic", "share"] > biased.loc["raw", "share"]
     assert biased.loc["isotonic", "mae"] == pytest.approx(np.abs(kind - human).mean())
-    blind = calibrate(frame.assign(judge=rng.permutation(human)), scale=(1, 9)).recalibration.set_index("map")
+    blind = calibrate(
+        frame.assign(judge=rng.permutation(human)), scale=(1, 9)
+    ).recalibration.set_index("map")
     assert not blind.loc["isotonic", "helps"]
     assert blind.loc["isotonic", "mae"] > 0.98 * blind.loc["constant", "mae"]
 
@@ -139,7 +146,9 @@ def test_rho_is_the_one_way_icc_where_clusters_are_alike(groups, size, seed):
     within = grid.var(axis=1, ddof=1).mean()
     between = size * grid.mean(axis=1).var(ddof=1)
     want = (between - within) / (between + (size - 1) * within)
-    assert stats.anova_icc(grid.ravel(), np.repeat(np.arange(groups), size)) == pytest.approx(want, abs=1e-9)
+    assert stats.anova_icc(grid.ravel(), np.repeat(np.arange(groups), size)) == pytest.approx(
+        want, abs=1e-9
+    )
 
 
 def test_rho_finds_what_was_simulated_in_clusters_of_many_sizes():
@@ -148,7 +157,9 @@ def test_rho_finds_what_was_simulated_in_clusters_of_many_sizes():
     values = 0.6 * rng.normal(size=3000)[cluster] + 0.8 * rng.normal(size=len(cluster))
     assert stats.anova_icc(values, cluster) == pytest.approx(0.36, abs=0.03)
     sizes = np.bincount(cluster)
-    assert stats.design_effect(sizes, 0.36) == pytest.approx(1 + (np.average(sizes, weights=sizes) - 1) * 0.36)
+    assert stats.design_effect(sizes, 0.36) == pytest.approx(
+        1 + (np.average(sizes, weights=sizes) - 1) * 0.36
+    )
     assert stats.design_effect(sizes, -0.2) == stats.design_effect(sizes, np.nan) == 1.0
     assert np.isnan(stats.anova_icc([1, 0], ["a", "b"]))
 

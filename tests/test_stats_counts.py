@@ -18,8 +18,12 @@ TAKES_COUNTS = {
     "high limit": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k)[1],
     "quadratic_kappa": lambda j, h, g, **k: stats.quadratic_kappa(j, h, (1, 5), g, **k),
     "kendall": lambda j, h, g, **k: stats.kendall(j, h, g, **k),
-    "kendall_within": lambda j, h, g, **k: stats.kendall_within(j, h, np.asarray(j) % 2 if g is None else g, **k),
-    "kendall_of_means": lambda j, h, g, **k: stats.kendall_of_means(j, h, np.asarray(j) % 3, g, **k),
+    "kendall_within": lambda j, h, g, **k: stats.kendall_within(
+        j, h, np.asarray(j) % 2 if g is None else g, **k
+    ),
+    "kendall_of_means": lambda j, h, g, **k: stats.kendall_of_means(
+        j, h, np.asarray(j) % 3, g, **k
+    ),
     "isotonic": lambda j, h, g, **k: stats.fit_map(j, h, **k)([1.5, 3.0, 4.0]),
     "linear": lambda j, h, g, **k: stats.fit_map(j, h, "linear", **k)([1.5, 3.0, 4.0]),
 }
@@ -30,7 +34,12 @@ def cells(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(8, 30))
     judge, human = rng.integers(1, 6, size).astype(float), rng.integers(3, 16, size) / 3
-    return judge, human, rng.integers(0, 5, size).astype(float), rng.integers(1, 5, size).astype(float)
+    return (
+        judge,
+        human,
+        rng.integers(0, 5, size).astype(float),
+        rng.integers(1, 5, size).astype(float),
+    )
 
 
 def flat(found):
@@ -62,7 +71,9 @@ def test_recalibration_on_counts_is_that_on_rows():
         rows = [np.repeat(column, counts.astype(int)) for column in (judge, human, group)]
         got, want = stats.recalibrate(judge, human, group, counts=counts), stats.recalibrate(*rows)
         for kind in ("raw", "constant", "linear", "isotonic"):
-            np.testing.assert_allclose(np.repeat(got[kind], counts.astype(int)), want[kind], atol=1e-9)
+            np.testing.assert_allclose(
+                np.repeat(got[kind], counts.astype(int)), want[kind], atol=1e-9
+            )
 
 
 def test_counts_of_none_or_of_another_length_are_refused():

@@ -24,12 +24,16 @@ from ragnb.store import Cell, Client, Outcome, Store, estimate, run_cells
 from ragnb.store.client import canonical, digest
 
 ROOT = Path(__file__).resolve().parents[1]
-ELSEWHERE = json.dumps(["build-7 ab12 0000 pid:[4]", 4711, 1.5, "f00d"])  # as the first version wrote it
+ELSEWHERE = json.dumps(
+    ["build-7 ab12 0000 pid:[4]", 4711, 1.5, "f00d"]
+)  # as the first version wrote it
 told = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 
 
 def cells_of(n, model="small"):
-    return [Cell(f"s{i}", "echo", {"text": f"text {i}"}, model=model, cluster="d") for i in range(n)]
+    return [
+        Cell(f"s{i}", "echo", {"text": f"text {i}"}, model=model, cluster="d") for i in range(n)
+    ]
 
 
 def claimed(path, owner, until, n=3):
@@ -52,8 +56,12 @@ def shouting(store, **more):
 
 
 @pytest.mark.parametrize("ahead", [86400, 60, 1e300])
-@pytest.mark.parametrize("owner", [ELSEWHERE, "a name", Store(None)._owner], ids=["first", "any", "ours"])
-def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tmp_path, monkeypatch, owner, ahead):
+@pytest.mark.parametrize(
+    "owner", [ELSEWHERE, "a name", Store(None)._owner], ids=["first", "any", "ours"]
+)
+def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(
+    tmp_path, monkeypatch, owner, ahead
+):
     monkeypatch.setattr("ragnb.store.store._QUIET", 0.1)
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
     with Store(tmp_path / "a.sqlite", lease=0.6) as store:
@@ -63,16 +71,23 @@ def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tm
         assert run.counts["ok"] == 6
         assert 0.1 < time.monotonic() - started < 5
     texts = [str(one.message) for one in said]
-    assert re.match(r"waiting for 3 cells claimed by another process: process .+ on \S+ \(until ", texts[0])
+    assert re.match(
+        r"waiting for 3 cells claimed by another process: process .+ on \S+ \(until ", texts[0]
+    )
     who = {ELSEWHERE: "process 4711 on build-7", "a name": "process ? on ?"}.get(owner, "process ")
     assert all(who in text for text in texts[:2])
     assert re.search(r"showed no activity; its 3 cells are taken over", texts[1])
 
 
 @pytest.mark.parametrize("step", [-86400.0, 86400.0])
-def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one(tmp_path, monkeypatch, step):
+def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one(
+    tmp_path, monkeypatch, step
+):
     real = time.time
-    with Store(tmp_path / "a.sqlite", lease=0.5) as one, Store(tmp_path / "a.sqlite", lease=0.5) as other:
+    with (
+        Store(tmp_path / "a.sqlite", lease=0.5) as one,
+        Store(tmp_path / "a.sqlite", lease=0.5) as other,
+    ):
         one.plan(cells_of(2))
         keys = {cell.key for cell in cells_of(2)}
         assert one.claim([*keys], 0) == (keys, set())
@@ -88,10 +103,17 @@ def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one
 
 
 @told
-def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(tmp_path, llm_server, monkeypatch, capsys):
+def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(
+    tmp_path, llm_server, monkeypatch, capsys
+):
     """Another host holds the answer for a day; it is judged after a lease, here of three seconds."""
     llm_server.script = examiner
-    case = {"sample_id": "a", "question": "How long?", "answer": "730 days.", "retrieved_contexts": ["730 days."]}
+    case = {
+        "sample_id": "a",
+        "question": "How long?",
+        "answer": "730 days.",
+        "retrieved_contexts": ["730 days."],
+    }
     (tmp_path / "cases.jsonl").write_text(json.dumps(case), encoding="utf-8")
     judge = f"llm_profiles:\n  judge: {{base_url: '{llm_server.base_url}', model: small}}\n"
     (tmp_path / "mine.yaml").write_text(f"cases: cases.jsonl\n{judge}", encoding="utf-8")
@@ -117,12 +139,16 @@ def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(tmp_path, llm_se
 
 
 @told
-def test_a_store_that_another_process_writes_to_without_an_end_is_given_up_with_its_name(tmp_path, capfd):
+def test_a_store_that_another_process_writes_to_without_an_end_is_given_up_with_its_name(
+    tmp_path, capfd
+):
     path = tmp_path / "a.sqlite"
     claimed(path, ELSEWHERE, time.time() + 86400)
     with sqlite3.connect(path, isolation_level=None) as other, Store(path, lease=0.5) as store:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(RagnbError, match=r"process 4711 on build-7 has been writing .* for 0\.5 s"):
+        with pytest.raises(
+            RagnbError, match=r"process 4711 on build-7 has been writing .* for 0\.5 s"
+        ):
             store.plan(cells_of(7))
         other.execute("ROLLBACK")
         assert store.plan(cells_of(7))
@@ -215,14 +241,21 @@ def first_version(tmp_path):
     cells, path = cells_of(6), tmp_path / "old.sqlite"
     run = digest(canonical([cell.key for cell in cells]))[:8]
     attempts = [
-        (0, "ok", "0.5", None, '["raw \\ud800 one"]', 1, 7, 3), (1, "failed", None, "bad", '["x"]', 1, 1, None),
-        (1, "ok", '{"accuracy":7}', None, "[]", 2, 5, 5), (2, "not_applicable", None, "none", "[]", 0, 0, 0),
-    ]  # fmt: skip
+        (0, "ok", "0.5", None, '["raw \\ud800 one"]', 1, 7, 3),
+        (1, "failed", None, "bad", '["x"]', 1, 1, None),
+        (1, "ok", '{"accuracy":7}', None, "[]", 2, 5, 5),
+        (2, "not_applicable", None, "none", "[]", 0, 0, 0),
+    ]
     with closing(sqlite3.connect(path)) as file:
         file.executescript(VERSION_1)
-        about = [(c.key, json.dumps(c.sample_id), c.what, c.model, canonical(c.about)) for c in cells]
+        about = [
+            (c.key, json.dumps(c.sample_id), c.what, c.model, canonical(c.about)) for c in cells
+        ]
         file.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, NULL)", about)
-        file.execute("INSERT INTO runs VALUES (?, 'first', '2026-01-01T00:00:00.000+00:00', '{\"n\":1}')", [run])
+        file.execute(
+            "INSERT INTO runs VALUES (?, 'first', '2026-01-01T00:00:00.000+00:00', '{\"n\":1}')",
+            [run],
+        )
         places = [(run, place, cell.key, "d") for place, cell in enumerate(cells)]
         file.executemany("INSERT INTO plan VALUES (?, ?, ?, ?)", places)
         for number, (place, *rest) in enumerate(attempts, 1):
@@ -235,12 +268,16 @@ def first_version(tmp_path):
     return path, run
 
 
-def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_version, tmp_path, capsys):
+def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(
+    first_version, tmp_path, capsys
+):
     path, run = first_version
     before = path.read_bytes()
     for more in ([], [run], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
         assert main(["runs", str(path), *more]) == 0, more
-    assert "1 runs, 6 cells (6 uses in runs), 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
+    assert (
+        "1 runs, 6 cells (6 uses in runs), 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
+    )
     kinds = [row["type"] for row in lines_of(tmp_path / "a.jsonl")]
     assert kinds == ["run", *["cell"] * 6, *["plan"] * 6, *["attempt"] * 4, "export"]
     assert path.read_bytes() == before
@@ -252,7 +289,12 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
         assert frame["status"].tolist() == ["ok", "ok", "not_applicable", *["pending"] * 3]
         assert (frame["cluster"].unique().tolist(), frame["tokens_in"].sum()) == (["d"], 12)
         assert history["status"].tolist() == ["ok", "failed", "ok", "not_applicable"]
-        assert store.runs().loc[0, ["run", "name", "cells", "calls"]].tolist() == [run, "first", 6, 4]
+        assert store.runs().loc[0, ["run", "name", "cells", "calls"]].tolist() == [
+            run,
+            "first",
+            6,
+            4,
+        ]
         done = []
 
         async def work(cell):
@@ -266,12 +308,22 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
     assert "6 cells (6 uses in runs), 7 attempts, 0 calls, 0 claims" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("change", [
-    "UPDATE attempts SET value = 'NaN' WHERE id = 1", "UPDATE attempts SET value = NULL", "DROP TABLE plan",
-    "UPDATE attempts SET status = 'fine'", "UPDATE runs SET about = '3'", "UPDATE claims SET until = 'x'",
-    "UPDATE attempts SET seconds = 1e999", "UPDATE attempts SET replies = CAST(x'5b22ff225d' AS TEXT)",
-])  # fmt: skip
-def test_a_damaged_store_of_version_1_is_refused_and_left_as_it_is(first_version, tmp_path, capsys, change):
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE attempts SET value = 'NaN' WHERE id = 1",
+        "UPDATE attempts SET value = NULL",
+        "DROP TABLE plan",
+        "UPDATE attempts SET status = 'fine'",
+        "UPDATE runs SET about = '3'",
+        "UPDATE claims SET until = 'x'",
+        "UPDATE attempts SET seconds = 1e999",
+        "UPDATE attempts SET replies = CAST(x'5b22ff225d' AS TEXT)",
+    ],
+)
+def test_a_damaged_store_of_version_1_is_refused_and_left_as_it_is(
+    first_version, tmp_path, capsys, change
+):
     path, _ = first_version
     with closing(sqlite3.connect(path)) as file:
         file.execute(change)
@@ -321,13 +373,17 @@ def damage(data, kind, draw):
 
 
 @pytest.mark.parametrize("kind", ["zeroed page", "garbage", "cut off", "header", "root"])
-def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(whole, tmp_path, capsys, kind):
+def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
+    whole, tmp_path, capsys, kind
+):
     draw = random.Random(kind)
     for n in range(4):
         path, saved = tmp_path / f"{n}.sqlite", tmp_path / f"{n}.jsonl"
         bad = damage(whole[0], kind, draw)
         path.write_bytes(bad)
-        with pytest.raises(RagnbError, match=rf"damaged.*ragnb runs {path} --verify.*--export saved\.jsonl"):
+        with pytest.raises(
+            RagnbError, match=rf"damaged.*ragnb runs {path} --verify.*--export saved\.jsonl"
+        ):
             Store(path)
         assert main(["runs", str(path)]) == 2
         assert main(["runs", str(path), "--verify"]) == 2
@@ -348,8 +404,11 @@ def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
 
 
 def test_texts_that_are_not_what_was_written_are_found_and_marked(whole, tmp_path, capsys):
-    changes = [(b'{"accuracy":7}', b'{"accuracy":7,'), (b'"model":"small"', b'"model":"smell"'),
-               ("甲".encode(), b"\xff\xfe\xfd")]  # fmt: skip
+    changes = [
+        (b'{"accuracy":7}', b'{"accuracy":7,'),
+        (b'"model":"small"', b'"model":"smell"'),
+        ("甲".encode(), b"\xff\xfe\xfd"),
+    ]
     for n, (old, new) in enumerate(changes):
         path, saved = tmp_path / f"{n}.sqlite", tmp_path / "saved.jsonl"
         path.write_bytes(whole[0].replace(old, new, 1))
@@ -364,7 +423,9 @@ def test_texts_that_are_not_what_was_written_are_found_and_marked(whole, tmp_pat
 
 def test_no_call_is_made_where_the_store_is_damaged(whole, tmp_path, llm_server, capsys):
     llm_server.script = examiner
-    (tmp_path / "cases.jsonl").write_text('{"question": "How long?", "answer": "730 days."}', encoding="utf-8")
+    (tmp_path / "cases.jsonl").write_text(
+        '{"question": "How long?", "answer": "730 days."}', encoding="utf-8"
+    )
     judge = f"llm_profiles:\n  judge: {{base_url: '{llm_server.base_url}', model: small}}\n"
     (tmp_path / "mine.yaml").write_text(f"cases: cases.jsonl\n{judge}", encoding="utf-8")
     store = tmp_path / "a.sqlite"
@@ -401,11 +462,16 @@ os._exit(0)
 def test_verify_and_export_change_nothing_and_see_what_lies_in_the_log(killed, tmp_path, capsys):
     before = {file.name: file.read_bytes() for file in killed.parent.iterdir()}
     assert main(["runs", str(killed), "--verify"]) == 0
-    assert "1 runs, 30 cells (30 uses in runs), 30 attempts, 0 calls, 0 claims" in capsys.readouterr().out
+    assert (
+        "1 runs, 30 cells (30 uses in runs), 30 attempts, 0 calls, 0 claims"
+        in capsys.readouterr().out
+    )
     assert main(["runs", str(killed), "--export", str(tmp_path / "out" / "a.jsonl")]) == 0
     rows = lines_of(tmp_path / "out" / "a.jsonl")
     assert sum(row["type"] == "attempt" for row in rows) == 30
-    assert rows[-1]["lost"] == dict.fromkeys(["runs", "cells", "plan", "attempts", "calls", "claims"], 0)
+    assert rows[-1]["lost"] == dict.fromkeys(
+        ["runs", "cells", "plan", "attempts", "calls", "claims"], 0
+    )
     assert {name: (killed.parent / name).read_bytes() for name in before} == before
 
 
@@ -485,8 +551,12 @@ def test_what_is_no_store_has_nothing_to_verify_or_export(tmp_path, capsys):
     with sqlite3.connect(tmp_path / "c.sqlite") as file:
         file.execute("PRAGMA user_version = 9")
     file.close()
-    for name, words in (("a.csv", "not a ragnb store"), ("b.sqlite", "not a ragnb store"),
-                        ("c.sqlite", "version 9"), ("d", "no such store")):  # fmt: skip
+    for name, words in (
+        ("a.csv", "not a ragnb store"),
+        ("b.sqlite", "not a ragnb store"),
+        ("c.sqlite", "version 9"),
+        ("d", "no such store"),
+    ):
         for more in (["--verify"], ["--export", str(tmp_path / "out.jsonl")]):
             assert main(["runs", str(tmp_path / name), *more]) == 2
             assert words in capsys.readouterr().err
@@ -526,7 +596,9 @@ def test_any_bytes_in_a_store_are_reported_in_words(whole, tmp_path, capsys, see
     for _ in range(4):
         bad = bytearray(whole[0])
         for _ in range(draw.choice([30, 400, 3000])):
-            bad[draw.choice([draw.randrange(100, 4096), draw.randrange(100, len(bad))])] = draw.randrange(256)
+            bad[draw.choice([draw.randrange(100, 4096), draw.randrange(100, len(bad))])] = (
+                draw.randrange(256)
+            )
         path.write_bytes(bad)
         for more in (["--verify"], ["--export", str(tmp_path / "a.jsonl")], ["--claims"], []):
             assert main(["runs", str(path), *more]) in (0, 2), more
@@ -544,22 +616,41 @@ def judged(tmp_path_factory):
         server.script = examiner
         judge = f"llm_profiles:\n  judge: {{base_url: '{server.base_url}', model: small}}\n"
         (folder / "mine.yaml").write_text(f"cases: cases.jsonl\n{judge}", encoding="utf-8")
-        words = ["judge", str(folder / "mine.yaml"), "--no-probes", "--out", str(folder / "o.csv"), "--store"]
+        words = [
+            "judge",
+            str(folder / "mine.yaml"),
+            "--no-probes",
+            "--out",
+            str(folder / "o.csv"),
+            "--store",
+        ]
         with chdir(folder):  # its record of what it judged goes below the working directory
             assert main([*words, str(folder / "a.sqlite")]) == 0
         yield (folder / "a.sqlite").read_bytes(), words
 
 
-@pytest.mark.parametrize("change", [
-    *[f"update attempts set value = '{value}'" for value in ("{}", "[1]", '{"accuracy": "x"}', "NaN")],
-    f"update attempts set value = '{'[' * 99999}'", "update attempts set value = null",
-    "update attempts set seconds = 1e308 * 10", "update attempts set replies = '[1, 2]'",
-    "update attempts set tokens_in = 'x'",
-    "update runs set about = '3'", "insert into claims values ('k', 'nobody', 'zz')",
-    "update attempts set value = replace(value, '9', '8')", "update calls set reply = '\"other\"'",
-    "update cells set model = 'other'", "update plan set position = 'x' where position = 1",
-    "delete from plan where position = 1", "delete from calls where id = 1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        *[
+            f"update attempts set value = '{value}'"
+            for value in ("{}", "[1]", '{"accuracy": "x"}', "NaN")
+        ],
+        f"update attempts set value = '{'[' * 99999}'",
+        "update attempts set value = null",
+        "update attempts set seconds = 1e308 * 10",
+        "update attempts set replies = '[1, 2]'",
+        "update attempts set tokens_in = 'x'",
+        "update runs set about = '3'",
+        "insert into claims values ('k', 'nobody', 'zz')",
+        "update attempts set value = replace(value, '9', '8')",
+        "update calls set reply = '\"other\"'",
+        "update cells set model = 'other'",
+        "update plan set position = 'x' where position = 1",
+        "delete from plan where position = 1",
+        "delete from calls where id = 1",
+    ],
+)
 def test_rows_that_ragnb_never_writes_are_reported_and_refused(judged, tmp_path, capsys, change):
     path, saved = tmp_path / "a.sqlite", tmp_path / "a.jsonl"
     path.write_bytes(judged[0])

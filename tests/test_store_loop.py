@@ -115,11 +115,27 @@ def test_keys_are_equal_exactly_where_the_inputs_are(one, other):
 
 
 def test_the_key_holds_all_that_may_change_a_result():
-    base = {"sample_id": "s", "what": "m", "inputs": {"a": 1}, "model": "x", "parameters": {"t": 0}, "prompt": "p"}
+    base = {
+        "sample_id": "s",
+        "what": "m",
+        "inputs": {"a": 1},
+        "model": "x",
+        "parameters": {"t": 0},
+        "prompt": "p",
+    }
     base |= {"repeat": 0, "missing": ()}
-    changed = {"sample_id": 7, "what": "n", "inputs": {"a": 2}, "model": "y", "parameters": {"t": 1}}
+    changed = {
+        "sample_id": 7,
+        "what": "n",
+        "inputs": {"a": 2},
+        "model": "y",
+        "parameters": {"t": 1},
+    }
     changed |= {"prompt": "q", "repeat": 1, "missing": ("b",)}
-    keys = [Cell(**base).key, *(Cell(**(base | {name: value})).key for name, value in changed.items())]
+    keys = [
+        Cell(**base).key,
+        *(Cell(**(base | {name: value})).key for name, value in changed.items()),
+    ]
     assert len(set(keys)) == len(keys)
     assert Cell(**base).key == Cell(**base, calls=9, tokens=9, cluster="d.pdf").key
     assert Cell("1", "m", {}).key != Cell(1, "m", {}).key
@@ -127,7 +143,9 @@ def test_the_key_holds_all_that_may_change_a_result():
 
 def test_arrays_and_surrogates_make_keys_and_what_is_no_json_is_refused():
     assert Cell("s", "m", {"x": np.array([1.0, 2.0])}).key == Cell("s", "m", {"x": [1.0, 2.0]}).key
-    assert Cell("s", "m", {"x": "\ud800"}, prompt="\ud800").key != Cell("s", "m", {"x": "\ud801"}).key
+    assert (
+        Cell("s", "m", {"x": "\ud800"}, prompt="\ud800").key != Cell("s", "m", {"x": "\ud801"}).key
+    )
     for bad in (math.nan, {1}, object()):
         with pytest.raises(RagnbError, match="cannot be stored as JSON"):
             _ = Cell("s", "m", {"x": bad}).key
@@ -142,7 +160,10 @@ def test_an_outcome_is_a_value_or_a_reason_never_both_nor_nan(bad):
 
 
 def test_tokens_are_counted_to_about_a_third():
-    for text in ("The standard warranty is 24 months from the date of purchase.", "退款须在三十天内提出申请。"):
+    for text in (
+        "The standard warranty is 24 months from the date of purchase.",
+        "退款须在三十天内提出申请。",
+    ):
         assert abs(count_tokens(text) / 13 - 1) < 0.35, "tiktoken counts 13 in each"
 
 
@@ -188,7 +209,9 @@ def test_cells_without_their_fields_are_not_applicable_and_cost_nothing(llm_serv
 
 
 @fails
-def test_what_the_work_raises_fails_that_cell_alone_and_a_second_run_takes_it_anew(llm_server, store):
+def test_what_the_work_raises_fails_that_cell_alone_and_a_second_run_takes_it_anew(
+    llm_server, store
+):
     client = client_of(llm_server)
     broken = {"s1"}
 
@@ -216,7 +239,9 @@ def test_what_the_work_raises_fails_that_cell_alone_and_a_second_run_takes_it_an
 def test_failed_cells_are_told_with_their_reasons(llm_server, store):
     llm_server.script = lambda request: Answer(None)
     client = client_of(llm_server)
-    with pytest.warns(RagnbWarning, match=r"3 of 3 cells failed \(3 × the reply has no content\)") as said:
+    with pytest.warns(
+        RagnbWarning, match=r"3 of 3 cells failed \(3 × the reply has no content\)"
+    ) as said:
         run_cells(cells_of(3), asking(client), store, clients=[client])
     assert said[0].filename == __file__
 
@@ -257,7 +282,13 @@ def test_an_estimate_counts_what_is_still_to_be_paid_and_sends_nothing(llm_serve
     client = client_of(llm_server)
     cells = [*cells_of(6, calls=2, tokens=100), Cell("s9", "echo", {}, missing=("text",))]
     before = estimate(cells, store)
-    assert (before.cells, before.done, before.not_applicable, before.calls, before.tokens) == (7, 0, 1, 12, 600)
+    assert (before.cells, before.done, before.not_applicable, before.calls, before.tokens) == (
+        7,
+        0,
+        1,
+        12,
+        600,
+    )
     assert not llm_server.log
     assert store.runs().empty
     run_cells(cells[:4], asking(client), store, clients=[client])
@@ -277,7 +308,9 @@ def test_no_cells_are_an_empty_run(store):
 
 
 def test_a_foreign_file_or_another_version_is_refused_and_left_as_it_is(tmp_path):
-    text, database, newer, torn = (tmp_path / name for name in ("a.csv", "b.sqlite", "c.sqlite", "d.sqlite"))
+    text, database, newer, torn = (
+        tmp_path / name for name in ("a.csv", "b.sqlite", "c.sqlite", "d.sqlite")
+    )
     text.write_text("sample_id,score\n")
     with sqlite3.connect(database) as file:
         file.execute("CREATE TABLE mine (x)")
@@ -288,7 +321,12 @@ def test_a_foreign_file_or_another_version_is_refused_and_left_as_it_is(tmp_path
     file.commit()
     file.close()
     torn.write_bytes(newer.read_bytes()[:5000])
-    words = {text: "not a ragnb store", database: "not a ragnb store", newer: "version 9", torn: "d.sqlite"}
+    words = {
+        text: "not a ragnb store",
+        database: "not a ragnb store",
+        newer: "version 9",
+        torn: "d.sqlite",
+    }
     before = {path: path.read_bytes() for path in words}
     for path, said in words.items():
         with pytest.raises(RagnbError, match=said):
@@ -305,7 +343,12 @@ def test_no_text_is_lost_that_was_paid_for(tmp_path):
         run = store.plan([cell], name=odd, about={"note": odd})
         store.put([(cell, Outcome("ok", {"text": odd}, odd, (odd, odd)))])
         row = store.frame(run).iloc[0]
-        assert (row["sample_id"], row["what"], row["value"], row["reply"]) == (odd, odd, {"text": odd}, odd)
+        assert (row["sample_id"], row["what"], row["value"], row["reply"]) == (
+            odd,
+            odd,
+            {"text": odd},
+            odd,
+        )
         assert row["reason"] == odd.replace("\ud800", "\\ud800")
         assert len(store.runs()) == 1
 
@@ -368,7 +411,15 @@ def test_what_is_done_or_failed_since_the_mark_is_not_claimed(store):
     cells = cells_of(4)
     _, before, _, after = (cell.key for cell in cells)
     store.plan(cells)
-    store.put(list(zip(cells, [Outcome.of(1), Outcome.failed("x"), Outcome.lacking(["answer"])], strict=False)))
+    store.put(
+        list(
+            zip(
+                cells,
+                [Outcome.of(1), Outcome.failed("x"), Outcome.lacking(["answer"])],
+                strict=False,
+            )
+        )
+    )
     mark = store.mark()
     store.put([(cells[3], Outcome.failed("x"))])
     assert set(store.pending(cells)) == {before, after}
@@ -385,7 +436,9 @@ def test_two_runs_at_a_time_pay_once_a_cell_and_both_see_all(llm_server, tmp_pat
             found[name] = echoed(llm_server, store, 60, concurrency=3).frame
 
     at_once(3, take)
-    assert Counter(request.prompt for request in llm_server.log) == {f"text {i}": 1 for i in range(60)}
+    assert Counter(request.prompt for request in llm_server.log) == {
+        f"text {i}": 1 for i in range(60)
+    }
     for frame in found.values():
         assert frame.equals(found[0])
         assert set(frame["status"]) == {"ok"}
@@ -427,11 +480,15 @@ def test_a_cell_of_several_calls_resumes_at_its_first_missing_one(llm_server, tm
     for budget in (2, 3, 4, 5, 50):
         client = client_of(llm_server, concurrency=2, max_calls=budget)
         with Store(tmp_path / "a.sqlite") as store:
-            run = run_cells(cells_of(6, calls=1), steps(client, 5, **parameters), store, clients=[client])
+            run = run_cells(
+                cells_of(6, calls=1), steps(client, 5, **parameters), store, clients=[client]
+            )
     assert Counter(request.prompt for request in llm_server.log) == {
         f"text {i} step {step}": 1 for i in range(6) for step in range(5)
     }
-    assert run.frame["value"].tolist() == [[f"TEXT {i} STEP {step}" for step in range(5)] for i in range(6)]
+    assert run.frame["value"].tolist() == [
+        [f"TEXT {i} STEP {step}" for step in range(5)] for i in range(6)
+    ]
     assert run.frame["calls"].sum() <= 30, "what the store had is not counted as sent"
     with Store(tmp_path / "a.sqlite") as store:
         calls = store._query("SELECT reply FROM calls")
@@ -440,7 +497,9 @@ def test_a_cell_of_several_calls_resumes_at_its_first_missing_one(llm_server, tm
 
 
 @fails
-def test_a_cell_that_failed_pays_again_for_its_last_call_alone_and_keeps_every_reply(llm_server, store):
+def test_a_cell_that_failed_pays_again_for_its_last_call_alone_and_keeps_every_reply(
+    llm_server, store
+):
     bad = [Raw(500, "down"), "unreadable", "unreadable"]
 
     def script(request):
@@ -462,7 +521,12 @@ def test_a_cell_that_failed_pays_again_for_its_last_call_alone_and_keeps_every_r
         history = store.frame(run.id, attempts="all")
         assert history["status"].tolist() == statuses
     assert history["calls"].tolist() == [3, 1, 1, 1]
-    assert history["reply"].tolist() == ["unreadable", "unreadable", "text 0 step 1", "text 0 step 2"]
+    assert history["reply"].tolist() == [
+        "unreadable",
+        "unreadable",
+        "text 0 step 1",
+        "text 0 step 2",
+    ]
     assert len(store._query("SELECT 1 FROM calls")) == 5
 
 
@@ -474,7 +538,9 @@ def test_equal_requests_are_paid_once_but_for_repeats_and_at_a_temperature(llm_s
     assert run.frame["value"].tolist() == ["reply 0"] * 4
     assert sorted(run.frame["calls"]) == [0, 0, 0, 1]
     other = [Cell("s1", "another", {"text": "the same"}, model="small")]
-    assert run_cells(other, asking(client, temperature=0), store, clients=[client]).counts["ok"] == 1
+    assert (
+        run_cells(other, asking(client, temperature=0), store, clients=[client]).counts["ok"] == 1
+    )
     assert len(llm_server.log) == 1, "nor in another run"
     run_cells(repeated(same, 3), asking(client, temperature=0), store, clients=[client])
     assert len(llm_server.log) == 3, "a repeat is another request"
@@ -493,7 +559,9 @@ def test_equal_requests_are_paid_once_but_for_repeats_and_at_a_temperature(llm_s
 
 
 @fails
-def test_the_random_tag_is_no_part_of_a_calls_key_and_a_stored_reply_has_the_new_one(llm_server, store):
+def test_the_random_tag_is_no_part_of_a_calls_key_and_a_stored_reply_has_the_new_one(
+    llm_server, store
+):
     llm_server.script = lambda request: f"the tag is {request.prompt.split()[0]}"
     client, tags = client_of(llm_server), []
 
@@ -515,7 +583,10 @@ def test_the_random_tag_is_no_part_of_a_calls_key_and_a_stored_reply_has_the_new
 # Faults of an endpoint
 
 FAULTS = {
-    "html": (Raw(200, "<html>login</html>", {"Content-Type": "text/html"}), "perhaps a page of a proxy"),
+    "html": (
+        Raw(200, "<html>login</html>", {"Content-Type": "text/html"}),
+        "perhaps a page of a proxy",
+    ),
     "html called json": (Raw(200, "<html>login</html>"), "none of this API"),
     "empty body": (Raw(200, ""), ""),
     "half a body": (Raw(200, '{"choices": [{"mess'), "none of this API"),
@@ -528,7 +599,10 @@ FAULTS = {
     "cut off": (Answer("half a rep", finish_reason="length"), "cut off"),
     "filtered": (Answer("", finish_reason="content_filter"), "filter"),
     "refused": (Answer(None, message={"refusal": "I cannot"}), "refused: I cannot"),
-    "400": (Raw(400, '{"error": {"message": "max_tokens is too large"}}'), "max_tokens is too large"),
+    "400": (
+        Raw(400, '{"error": {"message": "max_tokens is too large"}}'),
+        "max_tokens is too large",
+    ),
     "500": (Raw(500, "down"), "HTTP 500: down"),
     "dropped": (DROP, "no connection"),
 }
@@ -555,7 +629,9 @@ def test_a_slow_reply_is_given_up_after_the_timeout(llm_server, store):
 
 
 @pytest.mark.parametrize(
-    "fault", [Raw(429, "slow down"), Raw(500, "x"), Raw(503, "x"), DROP], ids=["429", "500", "503", "dropped"]
+    "fault",
+    [Raw(429, "slow down"), Raw(500, "x"), Raw(503, "x"), DROP],
+    ids=["429", "500", "503", "dropped"],
 )
 def test_passing_faults_are_tried_again_and_counted(llm_server, store, fault):
     row = one(llm_server, store, lambda request: fault if request.number < 2 else "fine", retries=4)
@@ -639,7 +715,9 @@ def test_a_call_budget_is_never_passed_and_a_larger_one_goes_on(llm_server, stor
 
 
 @stops
-def test_a_budget_of_calls_is_spent_on_whole_cells_to_its_last_call_and_none_is_paid_again(llm_server, store):
+def test_a_budget_of_calls_is_spent_on_whole_cells_to_its_last_call_and_none_is_paid_again(
+    llm_server, store
+):
     for more, calls, done in (({"max_calls": 10}, 10, 3), ({}, 24, 8)):
         client = client_of(llm_server, concurrency=4, **more)
         run = run_cells(cells_of(8, calls=3), steps(client, 3), store, clients=[client])
@@ -657,7 +735,9 @@ def test_a_budget_is_spent_where_cells_need_less_than_they_said_and_its_message_
     assert "the budget of 30 calls is used up; run it again" in run.stopped
     assert run.stopped.endswith("(used: 30 of 30 calls and 36,000 tokens)")
     client = client_of(llm_server, concurrency=8, max_tokens=6000)
-    said = run_cells(cells_of(40, calls=4, tokens=10), steps(client, 2), store, clients=[client]).stopped
+    said = run_cells(
+        cells_of(40, calls=4, tokens=10), steps(client, 2), store, clients=[client]
+    ).stopped
     used = client.budget
     assert used.tokens >= 6000
     assert "6,000 tokens is used up" in said
@@ -686,7 +766,9 @@ def test_work_that_needs_more_calls_than_it_said_still_keeps_to_the_budget(llm_s
 
 
 @stops
-def test_a_token_budget_counts_what_the_endpoint_says_and_reserves_what_cells_expect(llm_server, store):
+def test_a_token_budget_counts_what_the_endpoint_says_and_reserves_what_cells_expect(
+    llm_server, store
+):
     llm_server.script = lambda request: Answer("ok", usage=(90, 10))
     client = client_of(llm_server, concurrency=4, max_tokens=1000)
     run = run_cells(cells_of(30, tokens=100), asking(client), store, clients=[client])
@@ -730,7 +812,9 @@ def test_embeddings_come_in_the_order_of_the_texts_are_counted_and_paid_once(llm
 
 @stops
 def test_calls_that_a_cell_makes_at_a_time_keep_to_limits_retries_and_budgets(llm_server, store):
-    llm_server.script = lambda r: Raw(500, "x") if r.number == 0 else Answer("ok", usage=(4, 2), seconds=0.01)
+    llm_server.script = lambda r: (
+        Raw(500, "x") if r.number == 0 else Answer("ok", usage=(4, 2), seconds=0.01)
+    )
     client = client_of(llm_server, concurrency=2, max_calls=9)
 
     async def work(cell):
@@ -755,7 +839,9 @@ def test_calls_that_a_cell_makes_at_a_time_keep_to_limits_retries_and_budgets(ll
 def leaves(folder):
     """Everything a run has left in a folder, as one text."""
     return "".join(
-        path.read_bytes().decode("utf-8", "replace") for path in Path(folder).rglob("*") if path.is_file()
+        path.read_bytes().decode("utf-8", "replace")
+        for path in Path(folder).rglob("*")
+        if path.is_file()
     )
 
 
@@ -781,7 +867,11 @@ def test_a_key_is_found_nowhere(llm_server, tmp_path, monkeypatch, caplog, capsy
         with pytest.raises(Stop) as caught:
             run_cells(cells_of(5), asking(client), store, clients=[client])
         frame = store.frame(store.runs()["run"][0])
-        said += ["".join(traceback.format_exception(caught.value)), frame.to_csv(), leaves(tmp_path)]
+        said += [
+            "".join(traceback.format_exception(caught.value)),
+            frame.to_csv(),
+            leaves(tmp_path),
+        ]
         error = caught.value
         while error is not None:
             frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -804,7 +894,15 @@ def test_every_form_of_a_key_is_taken_out():
 
     key = 'k/"é+' + "x" * 900
     redact = Redactor(SecretStr(key))
-    for form in (key, json.dumps(key), quote(key), quote(key, safe=""), key[:20], f"{key}{key}", f"a{key}b"):
+    for form in (
+        key,
+        json.dumps(key),
+        quote(key),
+        quote(key, safe=""),
+        key[:20],
+        f"{key}{key}",
+        f"a{key}b",
+    ):
         assert key[:8] not in redact(form)
         assert "xxxxxxxx" not in redact(form)
         assert "[key]" in redact(form)
@@ -823,7 +921,9 @@ def test_without_a_key_none_of_the_users_is_sent(llm_server, store, monkeypatch)
     assert llm_server.log[0].headers["authorization"] == "Bearer no-key"
 
 
-@pytest.mark.parametrize("bad", [dict(concurrency=0), dict(timeout=0), dict(retries=-1), dict(timeout=math.nan)])
+@pytest.mark.parametrize(
+    "bad", [dict(concurrency=0), dict(timeout=0), dict(retries=-1), dict(timeout=math.nan)]
+)
 def test_settings_without_sense_are_refused(llm_server, bad):
     with pytest.raises(RagnbError, match=next(iter(bad))):
         client_of(llm_server, **bad)
@@ -870,11 +970,15 @@ def test_ctrl_c_waits_for_the_calls_under_way_and_says_how_to_go_on(llm_server, 
     llm_server.script = lambda request: Answer(request.prompt, seconds=0.2)
     path = tmp_path / "a.sqlite"
     said = interrupted(llm_server, path, 1)
-    assert re.search(r"stopped; \d+ of 40 cells are saved in .*a\.sqlite\. Run the same again to go on", said)
+    assert re.search(
+        r"stopped; \d+ of 40 cells are saved in .*a\.sqlite\. Run the same again to go on", said
+    )
     with Store(path) as store:
         client = client_of(llm_server)
         paid = len(llm_server.log)
-        assert store.frame(store.runs()["run"][0])["status"].eq("ok").sum() == paid, "no paid call is lost"
+        assert store.frame(store.runs()["run"][0])["status"].eq("ok").sum() == paid, (
+            "no paid call is lost"
+        )
         run = run_cells(cells_of(40), asking(client), store, clients=[client])
     assert run.counts["ok"] == len(llm_server.log) == 40
 
@@ -916,11 +1020,20 @@ def test_in_a_notebook_there_is_a_bar_and_no_key(llm_server, tmp_path, monkeypat
     echo = f"bad key {CANARY}"
     llm_server.script = lambda request: Raw(401, echo) if request.number == 4 else "ok"
     first = NOTEBOOK.format(base_url=llm_server.base_url, path=str(tmp_path / "a.sqlite"))
-    sources = ["%xmode Verbose", first, "run_cells(cells, work, store, clients=[client])", "client, vars(client)"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    sources = [
+        "%xmode Verbose",
+        first,
+        "run_cells(cells, work, store, clients=[client])",
+        "client, vars(client)",
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in sources]
+    )
     NotebookClient(notebook, allow_errors=True, timeout=60).execute()
     outputs = [cell.outputs for cell in notebook.cells]
-    assert "4/4" in json.dumps(notebook.metadata["widgets"]), "the bar is a widget that has come to its end"
+    assert "4/4" in json.dumps(notebook.metadata["widgets"]), (
+        "the bar is a widget that has come to its end"
+    )
     assert "{'ok': 4, 'not_applicable': 0, 'failed': 0, 'pending': 0}" in str(outputs[1])
     assert "HTTP 401: bad key [key]" in str(outputs[2])
     assert outputs[3][0].output_type == "execute_result"
@@ -937,7 +1050,9 @@ def filled(tmp_path):
     path = tmp_path / "runs.sqlite"
     with Store(path) as store:
         for model, better in (("small", 0.0), ("large", 0.1)):
-            cells = [Cell(f"s{i}", "faith", {}, model=model, cluster=f"d{i % 4}") for i in range(12)]
+            cells = [
+                Cell(f"s{i}", "faith", {}, model=model, cluster=f"d{i % 4}") for i in range(12)
+            ]
             store.plan(cells, name=f"with {model}")
             done = [Outcome.of(i / 20 + better * (i < 10)) for i in range(12)]
             store.put(list(zip(cells, done, strict=True))[: 12 if better else 11])

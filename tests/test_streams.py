@@ -43,7 +43,9 @@ def scores(n=N, seed=5):
     }
     for name in METRICS:
         values = rng.integers(0, 101, n) / 100
-        columns[name] = [None if x < 0.1 else float(v) for x, v in zip(rng.random(n), values, strict=True)]
+        columns[name] = [
+            None if x < 0.1 else float(v) for x, v in zip(rng.random(n), values, strict=True)
+        ]
     words = ["failed", "not_applicable", None]
     columns["faithfulness__status"] = [
         "ok" if x is not None else words[int(k)]
@@ -71,7 +73,9 @@ def parts(table, k=3):
 
 
 def csv_of(table, folder):
-    lists = pl.col("retrieved_contexts").map_elements(lambda c: json.dumps(list(c), ensure_ascii=False), pl.String)
+    lists = pl.col("retrieved_contexts").map_elements(
+        lambda c: json.dumps(list(c), ensure_ascii=False), pl.String
+    )
     table.with_columns(lists).write_csv(folder / "scores.csv")
     return folder / "scores.csv"
 
@@ -100,7 +104,15 @@ KINDS = {
 
 def told(sheet):
     """The numbers and words of a sheet that must not depend on how its rows were read."""
-    return [sheet.means, sheet.gates, sheet.systems, sheet.documents, sheet.slices, sheet.modes, sheet.spread]
+    return [
+        sheet.means,
+        sheet.gates,
+        sheet.systems,
+        sheet.documents,
+        sheet.slices,
+        sheet.modes,
+        sheet.spread,
+    ]
 
 
 def same(got, want):
@@ -127,7 +139,10 @@ def test_a_stream_gives_the_sheet_of_the_same_rows_in_memory(table, tmp_path, ki
     assert got.scores["sample_id"].head(1000).tolist() == shown.tolist()
     named = {one["sample_id"] for worst in got.diagnoses["worst"] for one in worst}
     assert named <= set(got.scores["sample_id"])
-    assert got.scores["retrieved_contexts"].iloc[0] == want.scores.loc[shown.index[0], "retrieved_contexts"]
+    assert (
+        got.scores["retrieved_contexts"].iloc[0]
+        == want.scores.loc[shown.index[0], "retrieved_contexts"]
+    )
 
 
 def test_a_short_query_is_not_collected_either_and_the_editor_takes_it(table):
@@ -143,17 +158,23 @@ def test_a_short_query_is_not_collected_either_and_the_editor_takes_it(table):
 def test_rows_that_change_between_two_passes_are_refused(table):
     seen = iter(range(100))
     query = table.lazy().map_batches(lambda rows: rows.head(N - next(seen)), schema=table.schema)
-    with pytest.raises(RagnbError, match=r"gave \d+ rows at first and \d+ rows later; keep its result"):
+    with pytest.raises(
+        RagnbError, match=r"gave \d+ rows at first and \d+ rows later; keep its result"
+    ):
         rn.assess(query)
 
 
 def test_scores_in_a_stream_are_not_joined_to_traces(table, tmp_path):
     parquet_of(table, tmp_path, 1)
     (tmp_path / "traces.jsonl").write_text('{"question": "x", "answer": "Yes."}\n')
-    (tmp_path / "gold.jsonl").write_text('{"question": "x", "answerable": true, "gold_ids": ["a"]}\n')
+    (tmp_path / "gold.jsonl").write_text(
+        '{"question": "x", "answerable": true, "gold_ids": ["a"]}\n'
+    )
     names = {"scores": "part-0.parquet", "traces": "traces.jsonl", "gold": "gold.jsonl"}
     scenario = rn.Scenario(**{role: tmp_path / name for role, name in names.items()})
-    with pytest.raises(RagnbError, match="scores and traces are joined in memory, and one of them is too large"):
+    with pytest.raises(
+        RagnbError, match="scores and traces are joined in memory, and one of them is too large"
+    ):
         rn.assess(scenario)
 
 
@@ -176,7 +197,9 @@ def test_rows_are_kept_as_in_memory(table, tmp_path):
         if theirs is not None:
             pd.testing.assert_frame_equal(mine, theirs, rtol=1e-12, atol=1e-12)
     assert got.ledger["rows"].tolist() == want.ledger["rows"].tolist()
-    with pytest.raises(RagnbError, match=r"where.kind='图表' matches no row of the scores \(have: 图, 表\)"):
+    with pytest.raises(
+        RagnbError, match=r"where.kind='图表' matches no row of the scores \(have: 图, 表\)"
+    ):
         rn.assess(tmp_path / "*.parquet", where={"kind": "图表"})
     with pytest.raises(RagnbError, match="where.kindd: no such column; did you mean 'kind'"):
         rn.assess(tmp_path / "*.parquet", where={"kindd": "图"})
@@ -196,13 +219,20 @@ def test_a_few_files_are_read_as_one_table_in_memory(table, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("large", [True, False])
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "query"])
-def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monkeypatch, large, form):
+def test_cosines_and_alternating_names_are_read_alike_in_a_stream(
+    tmp_path, monkeypatch, large, form
+):
     monkeypatch.setattr(streams, "ROWS", 0 if large else 1 << 30)
     monkeypatch.setattr(streams, "BYTES", 0 if large else 1 << 30)
-    frame = pl.DataFrame({
-        "q": ["a", None, "", "d"], "question": [None, "b", "c", ""], "sas": [1.00000011921, -0.25, 1.0, None],
-        "context_relavency": [0.1, 0.2, 0.3, 0.4], "factuality": [1.0, 0.5, 0.0, 0.25],
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "q": ["a", None, "", "d"],
+            "question": [None, "b", "c", ""],
+            "sas": [1.00000011921, -0.25, 1.0, None],
+            "context_relavency": [0.1, 0.2, 0.3, 0.4],
+            "factuality": [1.0, 0.5, 0.0, 0.25],
+        }
+    )
     path = tmp_path / f"s.{form}"
     if form != "query":
         (frame.write_parquet if form == "parquet" else frame.write_ndjson)(path)
@@ -215,7 +245,10 @@ def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monk
     assert found["faithfulness"].tolist() == [1.0, 0.5, 0.0, 0.25]
     assert found["context_relevancy"].tolist() == [0.1, 0.2, 0.3, 0.4]
     lossy = found.attrs["lossy"] if stream is None else stream.lossy
-    assert [(row["column"], row["n"]) for row in lossy if row["what"] == "clipped"] == [("semantic_similarity", 1)]
+    assert [(row["column"], row["n"]) for row in lossy if row["what"] == "clipped"] == [
+        ("semantic_similarity", 1)
+    ]
+
     def questions(rows, **options):
         found = (stream_scores if large else rn.read_scores)(rows.lazy(), **options)
         return (found.frame.collect() if large else found)["question"].to_list()
@@ -223,7 +256,9 @@ def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monk
     assert questions(frame.with_columns(q="question"))[1:3] == ["b", "c"]
     picked = frame.with_columns(q=pl.Series(["A", "", None, "D"]))
     assert questions(picked, columns={"q": "question"}) == ["A", "b", "c", "D"]
-    with pytest.raises(RagnbError, match="'q' and 'question' both mean 'question'; records fill both"):
+    with pytest.raises(
+        RagnbError, match="'q' and 'question' both mean 'question'; records fill both"
+    ):
         questions(frame.with_columns(q=pl.lit("x")))
 
 
@@ -266,7 +301,9 @@ def test_bad_lines_of_a_stream_are_counted_and_named(table, tmp_path):
     assert sheet.rows == N - 1
     text = sheet.notes.set_index("code").loc["bad_lines", "text"]
     assert "part-2.jsonl, line 8" in text
-    (tmp_path / "part-0.jsonl").write_text('{"faithfulness": "0.5"}\n{"faithfulness": "gut"}\n' * 3000)
+    (tmp_path / "part-0.jsonl").write_text(
+        '{"faithfulness": "0.5"}\n{"faithfulness": "gut"}\n' * 3000
+    )
     with pytest.raises(RagnbError, match="column 'faithfulness': found 'gut'"):
         rn.assess(tmp_path / "part-0.jsonl")
 
@@ -282,14 +319,21 @@ def test_a_stream_counts_what_is_damaged_or_lost_and_refuses_a_key_given_twice(t
     assert (stream.origin["lines"], stream.origin["damaged"]) == (len(lines), 3)
     lines[70] = lines[70][:-1] + ', "faithfulness": 0.5}'
     path.write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(RagnbError, match=r"part-2\.jsonl, line 71, key 'faithfulness': appears twice"):
+    with pytest.raises(
+        RagnbError, match=r"part-2\.jsonl, line 71, key 'faithfulness': appears twice"
+    ):
         stream_scores(tmp_path / "part-*.jsonl")
 
 
 def test_packed_lines_and_results_of_cases_are_streamed(table, tmp_path):
     results = [{"faithfulness": {"score": i % 5 / 4, "status": "ok"}} for i in range(999)]
-    records = [{"question": f"q{i}", "doc_name": f"d{i % 7}", "results": cell} for i, cell in enumerate(results)]
-    records.append({"question": "last", "results": {"faithfulness": {"score": None, "status": "failed"}}})
+    records = [
+        {"question": f"q{i}", "doc_name": f"d{i % 7}", "results": cell}
+        for i, cell in enumerate(results)
+    ]
+    records.append(
+        {"question": "last", "results": {"faithfulness": {"score": None, "status": "failed"}}}
+    )
     with gzip.open(tmp_path / "cases.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(one) + "\n" for one in records)
     sheet = rn.assess(tmp_path / "cases.jsonl.gz")
@@ -300,7 +344,9 @@ def test_packed_lines_and_results_of_cases_are_streamed(table, tmp_path):
 
 
 def test_numbers_in_words_are_numbers_and_ranges_hold_in_a_stream(tmp_path):
-    frame = pl.DataFrame({"id": range(N), "faithfulness": ["0.5", "True", "NaN", "0.9999999999"] * (N // 4)})
+    frame = pl.DataFrame(
+        {"id": range(N), "faithfulness": ["0.5", "True", "NaN", "0.9999999999"] * (N // 4)}
+    )
     frame.write_parquet(tmp_path / "s.parquet")
     stream = stream_scores(tmp_path / "s.parquet")
     assert stream.frame.head(4).collect()["faithfulness"].to_list() == [0.5, 1.0, None, 1.0]
@@ -310,7 +356,9 @@ def test_numbers_in_words_are_numbers_and_ranges_hold_in_a_stream(tmp_path):
 
 
 def test_repeated_samples_are_told_in_a_stream(tmp_path):
-    frame = pl.DataFrame({"id": [i // 2 for i in range(N)], "run": [i % 2 for i in range(N)], "faithfulness": 0.5})
+    frame = pl.DataFrame(
+        {"id": [i // 2 for i in range(N)], "run": [i % 2 for i in range(N)], "faithfulness": 0.5}
+    )
     frame.write_parquet(tmp_path / "s.parquet")
     assert "repeat" in stream_scores(tmp_path / "s.parquet").frame.collect_schema()
     frame.drop("run").write_parquet(tmp_path / "s.parquet")
@@ -325,8 +373,14 @@ def test_cells_of_a_stream_that_are_neither_text_nor_numbers_are_refused_by_name
     cell = {pl.Object: object(), pl.Duration: timedelta(1), pl.Binary: b"a"}.get(kind, ["a"])
     frame = frame.with_columns(pl.Series(name, [cell] * 2, dtype=kind))
     nested = kind == pl.List(pl.String)
-    if name == "faithfulness" or kind in (pl.Object, pl.Duration) or (nested and name == "sample_id"):
-        with pytest.raises(RagnbError, match=f"{name.replace('model', 'system')}'.*(holds|is of type).*convert"):
+    if (
+        name == "faithfulness"
+        or kind in (pl.Object, pl.Duration)
+        or (nested and name == "sample_id")
+    ):
+        with pytest.raises(
+            RagnbError, match=f"{name.replace('model', 'system')}'.*(holds|is of type).*convert"
+        ):
             rn.assess(frame.lazy())
     else:
         assert len(rn.assess(frame.lazy()).scores) == 2
@@ -334,12 +388,16 @@ def test_cells_of_a_stream_that_are_neither_text_nor_numbers_are_refused_by_name
 
 def test_different_ids_that_share_a_hash_are_told_apart(monkeypatch):
     ids = [f"{i % 8:0{1 + i % 3}}" for i in range(100)]
-    monkeypatch.setattr(pl.Expr, "hash", lambda key: key.struct.field("sample_id").str.len_chars().cast(pl.UInt64))
+    monkeypatch.setattr(
+        pl.Expr, "hash", lambda key: key.struct.field("sample_id").str.len_chars().cast(pl.UInt64)
+    )
     query = streams.Query(pl.LazyFrame({"sample_id": ids}), len(ids))
     assert query.distinct("sample_id") == len({*ids}) > len({*map(len, ids)})
 
 
-def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(table, tmp_path, monkeypatch):
+def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(
+    table, tmp_path, monkeypatch
+):
     monkeypatch.setattr("ragnb.weights.batches.ROWS", 500)
     tallest = []
     collect = pl.LazyFrame.collect
@@ -385,22 +443,37 @@ def test_a_scenario_takes_patterns_and_folders(table, tmp_path, role):
         (tmp_path / "s.yaml").write_text(f"{role}: {given}\n")
         scenario = rn.load_scenario(tmp_path / "s.yaml")
         assert getattr(scenario, role) == tmp_path / given
-        assert f'{role}: "{given}"' in scenario.snapshot_text() or f"{role}: {given}" in scenario.snapshot_text()
+        assert (
+            f'{role}: "{given}"' in scenario.snapshot_text()
+            or f"{role}: {given}" in scenario.snapshot_text()
+        )
     assert rn.Scenario(**{role: tmp_path / "parts" / "*.parquet"}).name == "parts"
 
 
 def test_traces_of_several_files_are_labelled_as_one_table(tmp_path):
     records = [
-        {"qid": f"q{i}", "q": f"问题 {i}", "answer": "citations: [a]" if i % 3 else "not in context"}
+        {
+            "qid": f"q{i}",
+            "q": f"问题 {i}",
+            "answer": "citations: [a]" if i % 3 else "not in context",
+        }
         for i in range(90)
     ]
     lines = [json.dumps(one, ensure_ascii=False) + "\n" for one in records]
     (tmp_path / "all.jsonl").write_text("".join(lines), encoding="utf-8")
     for k in range(3):
-        (tmp_path / f"traces-{k}.jsonl").write_text("".join(lines[k * 30 : k * 30 + 30]), encoding="utf-8")
-    gold = [{"qid": f"q{i}", "q": f"问题 {i}", "answerable": i % 2 == 0, "gold_ids": ["a"]} for i in range(90)]
+        (tmp_path / f"traces-{k}.jsonl").write_text(
+            "".join(lines[k * 30 : k * 30 + 30]), encoding="utf-8"
+        )
+    gold = [
+        {"qid": f"q{i}", "q": f"问题 {i}", "answerable": i % 2 == 0, "gold_ids": ["a"]}
+        for i in range(90)
+    ]
     (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
-    sheets = [rn.assess(tmp_path / name, gold=tmp_path / "gold.json") for name in ("all.jsonl", "traces-*.jsonl")]
+    sheets = [
+        rn.assess(tmp_path / name, gold=tmp_path / "gold.json")
+        for name in ("all.jsonl", "traces-*.jsonl")
+    ]
     pd.testing.assert_frame_equal(sheets[0].means, sheets[1].means)
     pd.testing.assert_frame_equal(sheets[0].outcomes, sheets[1].outcomes)
     assert sheets[1].scenario.name == "traces"

@@ -16,7 +16,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-CASE = {"sample_id": "a", "question": "Long?", "answer": "730 days.", "retrieved_contexts": ["It is 730 days."]}
+CASE = {
+    "sample_id": "a",
+    "question": "Long?",
+    "answer": "730 days.",
+    "retrieved_contexts": ["It is 730 days."],
+}
 WORDS = [sys.executable, "-m", "ragnb", "evaluate", "cases.jsonl", "--metric", "number_support"]
 
 
@@ -31,7 +36,9 @@ def on_terminal(folder: Path) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     env = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
-    process = subprocess.Popen(WORDS, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
+    process = subprocess.Popen(
+        WORDS, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env
+    )
     os.close(theirs)
     shown = b""
     with suppress(OSError):  # the end of a terminal is an error on Linux
@@ -44,7 +51,9 @@ def on_terminal(folder: Path) -> str:
 
 def test_a_terminal_sees_one_named_bar_and_no_colours(cases):
     shown = on_terminal(cases)
-    bars = {line.partition(":")[0] for line in shown.replace("\n", "\r").split("\r") if "%|" in line}
+    bars = {
+        line.partition(":")[0] for line in shown.replace("\n", "\r").split("\r") if "%|" in line
+    }
     assert bars == {"evaluate"}
     assert "\x1b" not in shown
 

@@ -35,9 +35,15 @@ WORDS = {  # scores that are words, which no reader takes for numbers
 }
 # Of these the file itself does not tell a failure from a score that does not apply.
 SILENT = (
-    "ragas", "haystack", "llama", "phoenix_evals_3.9.4_annot", "azure", "langsmith", "inspect_0.3.285_s",
+    "ragas",
+    "haystack",
+    "llama",
+    "phoenix_evals_3.9.4_annot",
+    "azure",
+    "langsmith",
+    "inspect_0.3.285_s",
     "mlflow_2",
-)  # fmt: skip
+)
 
 
 def ours(file, name):
@@ -49,13 +55,19 @@ def ours(file, name):
     return name
 
 
-@pytest.mark.parametrize("file", [name for name in RESULTS if name not in {*UNREADABLE, *NO_HEADER}])
+@pytest.mark.parametrize(
+    "file", [name for name in RESULTS if name not in {*UNREADABLE, *NO_HEADER}]
+)
 def test_means_are_those_of_pandas_by_the_line_of_the_card(file):
     card = rn.inspect_file(HERE / file)
     assert card.kind == "scores"
     sheet = eval(card.code)
     means = sheet.means.set_index("metric")
-    expected = {name: row for name, row in EXPECTED[file]["metrics"].items() if name not in WORDS.get(file, ())}
+    expected = {
+        name: row
+        for name, row in EXPECTED[file]["metrics"].items()
+        if name not in WORDS.get(file, ())
+    }
     for name, row in expected.items():
         found = means.loc[ours(file, name)]
         assert found["n"] == row["n"]
@@ -65,7 +77,9 @@ def test_means_are_those_of_pandas_by_the_line_of_the_card(file):
             assert found["n_failed"] == row["failed"], name
 
 
-@pytest.mark.parametrize("file", [name for name in RESULTS if name not in {*UNREADABLE, *NO_HEADER}])
+@pytest.mark.parametrize(
+    "file", [name for name in RESULTS if name not in {*UNREADABLE, *NO_HEADER}]
+)
 def test_the_command_of_the_card_and_its_scenario_work(file, tmp_path):
     card = rn.inspect_file(HERE / file)
     with redirect_stdout(StringIO()):
@@ -75,7 +89,11 @@ def test_the_command_of_the_card_and_its_scenario_work(file, tmp_path):
     pandas.testing.assert_frame_equal(rn.assess(scenario).means, eval(card.code).means)
 
 
-GATED = [name for name in RESULTS if name.startswith(("deepeval", "promptfoo", "azure")) and "csv" not in name]
+GATED = [
+    name
+    for name in RESULTS
+    if name.startswith(("deepeval", "promptfoo", "azure")) and "csv" not in name
+]
 
 
 @pytest.mark.parametrize("file", GATED)
@@ -83,7 +101,9 @@ def test_thresholds_of_the_tool_are_gates_that_block(file):
     sheet = rn.assess(HERE / file)
     rows = EXPECTED[file]["metrics"].items()
     named = {ours(file, name): row["threshold"] for name, row in rows if row["threshold"]}
-    gates = sheet.gates[(sheet.gates["role"] != "completeness") & (sheet.gates["reason"] != "advisory")]
+    gates = sheet.gates[
+        (sheet.gates["role"] != "completeness") & (sheet.gates["reason"] != "advisory")
+    ]
     assert dict(zip(gates["metric"], gates["threshold"], strict=True)) == named
     below = gates["value"] < gates["threshold"]
     assert gates.loc[below & (gates["outcome"] == "fail"), "blocks"].all()
@@ -115,14 +135,20 @@ def test_qrels_are_gold_by_query():
     gold = rn.read_gold(HERE / "trec_quickstart.qrels").set_index("sample_id")
     rows = [line.split() for line in (HERE / "trec_quickstart.qrels").read_text().splitlines()]
     for query, ids in gold["gold_ids"].items():
-        assert ids == [passage for name, _, passage, relevance in rows if name == query and int(relevance) > 0]
+        assert ids == [
+            passage for name, _, passage, relevance in rows if name == query and int(relevance) > 0
+        ]
     assert (gold["answerable"] == gold["gold_ids"].map(bool)).all()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_table_of_tools_is_true(lang):
     page = Path(__file__).parents[1] / "docs" / lang / "tools.md"
-    cells = [line.strip("|").split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if "`" in line]
+    cells = [
+        line.strip("|").split(" | ")
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if "`" in line
+    ]
     rows = [[cell.strip(" `") for cell in row] for row in cells if len(row) == 6]
     assert len(rows) > 25
     for _, version, file, n, declared, _ in rows:

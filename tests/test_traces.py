@@ -34,27 +34,52 @@ def one(answer, **gold):
     ours = {k: [gold.pop(k)] for k in ("citations", "chunks", "ok") if k in gold}
     options = {k: gold.pop(k) for k in ("refusal", "patterns", "split", "containment") if k in gold}
     traces = pd.DataFrame({"question": ["q"], "answer": pd.Series([answer], dtype=object), **ours})
-    theirs = {"question": ["q"], "answerable": [True], "gold_ids": [["a"]], "gold_claim": ["thirty days"]}
-    labelled = label_traces(traces, gold=pd.DataFrame(theirs | {k: [v] for k, v in gold.items()}), **options)
+    theirs = {
+        "question": ["q"],
+        "answerable": [True],
+        "gold_ids": [["a"]],
+        "gold_claim": ["thirty days"],
+    }
+    labelled = label_traces(
+        traces, gold=pd.DataFrame(theirs | {k: [v] for k, v in gold.items()}), **options
+    )
     return labelled.iloc[0]
 
 
 # The labels and rates, by a loop
 
-ANSWERS = st.sampled_from([
-    "not in context", " Not In Context\n", "not in context.", "Within thirty days. citations: [a, b]",
-    "citations: []", "citations: [c] citations: [a]", "Citations :[b]", "no list", "", None,
-    "三十天內可退。citations：[a，c]",
-])  # fmt: skip
+ANSWERS = st.sampled_from(
+    [
+        "not in context",
+        " Not In Context\n",
+        "not in context.",
+        "Within thirty days. citations: [a, b]",
+        "citations: []",
+        "citations: [c] citations: [a]",
+        "Citations :[b]",
+        "no list",
+        "",
+        None,
+        "三十天內可退。citations：[a，c]",
+    ]
+)
 IDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
-TRACE = st.fixed_dictionaries({
-    "question": st.sampled_from(["q1", "q2", "q3", "q9"]), "answer": ANSWERS, "citations": st.none() | IDS,
-    "chunks": st.none() | IDS.map(lambda ids: [{"id": name} for name in ids]),
-})  # fmt: skip
-GOLD_ROW = st.fixed_dictionaries({
-    "question": st.sampled_from(["q1", "q2", "q3", "q4"]), "answerable": st.none() | st.booleans(),
-    "gold_ids": IDS, "gold_claim": st.none() | st.sampled_from(["within thirty days", "三十天", "30"]),
-})  # fmt: skip
+TRACE = st.fixed_dictionaries(
+    {
+        "question": st.sampled_from(["q1", "q2", "q3", "q9"]),
+        "answer": ANSWERS,
+        "citations": st.none() | IDS,
+        "chunks": st.none() | IDS.map(lambda ids: [{"id": name} for name in ids]),
+    }
+)
+GOLD_ROW = st.fixed_dictionaries(
+    {
+        "question": st.sampled_from(["q1", "q2", "q3", "q4"]),
+        "answerable": st.none() | st.booleans(),
+        "gold_ids": IDS,
+        "gold_claim": st.none() | st.sampled_from(["within thirty days", "三十天", "30"]),
+    }
+)
 GOLD = st.lists(GOLD_ROW, min_size=1, max_size=5, unique_by=lambda row: row["question"])
 
 
@@ -81,7 +106,9 @@ def by_hand(trace, gold):
     if row["answerable"]:
         out["over_refusal"] = float(refused)
         out["citation_hit_rate"] = float(hit and not refused) if told else None
-        out["label"] = "OVER_REFUSAL" if refused else {True: "OK", False: "ANS_NO_HIT", None: None}[hit]
+        out["label"] = (
+            "OVER_REFUSAL" if refused else {True: "OK", False: "ANS_NO_HIT", None: None}[hit]
+        )
         if row["gold_claim"]:
             holds = {"within thirty days": "within thirty days" in answer.lower()}
             holds |= {"三十天": "三十天" in answer, "30": False}
@@ -128,20 +155,31 @@ def test_labels_and_rates_are_a_plain_loops(rows, gold):
 # Refusals
 
 
-@pytest.mark.parametrize(("answer", "options", "refused"), [
-    ("Not in Context ", {}, True), ("not in context.", {}, False), ("it is not in context", {}, False),
-    ("", {}, False), ("", {"refusal": ["", "x"]}, True),
-    ("资料中没有", {"refusal": ["not in context", "资料中没有"]}, True),
-    ("I don't know", {"refusal": "i don't know"}, True), ("not in context", {"refusal": "i don't know"}, False),
-    (unicodedata.normalize("NFD", "Désolé"), {"refusal": "désolé"}, True),
-    ("sorry \ud800", {"patterns": ["^sorry"]}, True),
-])  # fmt: skip
-def test_a_refusal_equals_a_token_trimmed_and_lower_cased_in_one_unicode_form(answer, options, refused):
+@pytest.mark.parametrize(
+    ("answer", "options", "refused"),
+    [
+        ("Not in Context ", {}, True),
+        ("not in context.", {}, False),
+        ("it is not in context", {}, False),
+        ("", {}, False),
+        ("", {"refusal": ["", "x"]}, True),
+        ("资料中没有", {"refusal": ["not in context", "资料中没有"]}, True),
+        ("I don't know", {"refusal": "i don't know"}, True),
+        ("not in context", {"refusal": "i don't know"}, False),
+        (unicodedata.normalize("NFD", "Désolé"), {"refusal": "désolé"}, True),
+        ("sorry \ud800", {"patterns": ["^sorry"]}, True),
+    ],
+)
+def test_a_refusal_equals_a_token_trimmed_and_lower_cased_in_one_unicode_form(
+    answer, options, refused
+):
     row = one(answer, **options)
     assert (row["refused"], row["label"] == "OVER_REFUSAL") == (refused, refused)
 
 
-@pytest.mark.parametrize("pattern", ["^sorry", "cannot (say|tell)", r"无法.{0,4}回答", r"\bno\s+answer\b"])
+@pytest.mark.parametrize(
+    "pattern", ["^sorry", "cannot (say|tell)", r"无法.{0,4}回答", r"\bno\s+answer\b"]
+)
 @pytest.mark.parametrize(
     "answer", ["Sorry, no.", "I CANNOT tell", "很抱歉，无法为您回答", "there is no  answer", "30"]
 )
@@ -167,34 +205,50 @@ CITED = {
     "an empty list wins too": (TEXT, {"citations": []}, {"citations_predicted": []}),
     "null falls through to the text": (TEXT, {"citations": None}, {"citations_predicted": ["a"]}),
     "NaN falls through to the text": (TEXT, {"citations": float("nan")}, {"hit": True}),
-    "an array is a list": (TEXT, {"citations": np.array(["a", "b"])}, {"citations_predicted": ["a", "b"]}),
+    "an array is a list": (
+        TEXT,
+        {"citations": np.array(["a", "b"])},
+        {"citations_predicted": ["a", "b"]},
+    ),
     "an empty list complies": ("x citations: []", {}, {"compliance": 1}),
     "an empty list field complies": ("x", {"citations": []}, {"compliance": 1}),
     "a refusal complies": ("not in context", {}, {"compliance": 1}),
     "silence does not comply": ("x", {}, {"compliance": 0}),
     "ids with spaces need the comma": ("citations: [leave policy.pdf, b]", SPACED, {"hit": True}),
     "spaces part ids": (
-        "citations: [leave policy.pdf, b]", {"gold_ids": ["leave policy.pdf"]},
+        "citations: [leave policy.pdf, b]",
+        {"gold_ids": ["leave policy.pdf"]},
         {"hit": False, "citations_predicted": ["leave", "policy.pdf", "b"]},
     ),
     "the first list counts": ("citations: [b] citations: [a]", {}, {"citations_predicted": ["b"]}),
     "an id counts once": ("citations: [b, b，a c]", {}, {"citations_predicted": ["b", "a", "c"]}),
     "Chinese signs part ids": (
-        "引用如下。citations：[甲.pdf#1、乙.pdf]", {}, {"citations_predicted": ["甲.pdf#1", "乙.pdf"]},
+        "引用如下。citations：[甲.pdf#1、乙.pdf]",
+        {},
+        {"citations_predicted": ["甲.pdf#1", "乙.pdf"]},
     ),
     "Chinese signs in ids need the comma": (
-        "citations: [第三、四章.pdf，乙.pdf]", {"split": "comma"},
+        "citations: [第三、四章.pdf，乙.pdf]",
+        {"split": "comma"},
         {"citations_predicted": ["第三、四章.pdf", "乙.pdf"]},
     ),
     "quotes are taken off": (
-        "CITATIONS :\n ['b', \"a\"]", {"split": "comma"}, {"citations_predicted": ["b", "a"]},
+        "CITATIONS :\n ['b', \"a\"]",
+        {"split": "comma"},
+        {"citations_predicted": ["b", "a"]},
     ),
-    "a bracket later on the line is no cut": ("citations: [a], see [b]", {}, {"citations_predicted": ["a"]}),
+    "a bracket later on the line is no cut": (
+        "citations: [a], see [b]",
+        {},
+        {"citations_predicted": ["a"]},
+    ),
     "names meet in one Unicode form": (
-        "x", {"citations": [unicodedata.normalize("NFD", NAME)], "gold_ids": [NAME]}, {"hit": True},
+        "x",
+        {"citations": [unicodedata.normalize("NFD", NAME)], "gold_ids": [NAME]},
+        {"hit": True},
     ),
     "numbers meet texts": ("x", {"citations": [12], "gold_ids": ["12"]}, {"hit": True}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", CITED)
@@ -207,7 +261,12 @@ def test_citations_are_taken_from_the_list_field_or_the_first_list_of_the_answer
 
 @pytest.mark.parametrize(
     "answer",
-    ["citations: [a", "citations: [a[1], b]", "citations: [doc].pdf, b]", "citations: [" + "a, " * 900 + "b]"],
+    [
+        "citations: [a",
+        "citations: [a[1], b]",
+        "citations: [doc].pdf, b]",
+        "citations: [" + "a, " * 900 + "b]",
+    ],
 )
 def test_a_list_that_cannot_be_taken_whole_is_flagged_and_not_cut(answer):
     row = one(answer)
@@ -239,7 +298,9 @@ HOSTILE = [
 def test_time_at_most_doubles_when_hostile_text_doubles(hostile, at_most_doubles):
     """A quadratic form takes seconds here; below a few milliseconds the ratio says nothing."""
     short, long = hostile(500_000), hostile(1_000_000)
-    assert at_most_doubles(lambda: citations_in(short, "space"), lambda: citations_in(long, "space"), 0.02)
+    assert at_most_doubles(
+        lambda: citations_in(short, "space"), lambda: citations_in(long, "space"), 0.02
+    )
 
 
 @pytest.mark.parametrize("unit", ["ab- ", "abcde,", "a b\n", "é", "-"])
@@ -261,11 +322,20 @@ def test_latin_phrases_are_trimmed_runs_of_five():
     assert one("PAY WITHIN 30 days", gold_claim="within 30 days, please")["contained"]
 
 
-@pytest.mark.parametrize(("claim", "answer", "auto", "latin"), [
-    ("歐洲", "在歐洲開創", 1, 0), ("60%", "占60%。", 1, 0), ("1/3", "失去了1/3的人口", 1, 0),
-    ("iPhone很贵", "iPhone很贵", 1, 1), ("235", "1235 and 2350", 0, 0), ("235", "2350 or 235", 1, 0),
-    (None, "x", None, None), (" ", "x", None, None), ("thirty days", "not in context", 0, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("claim", "answer", "auto", "latin"),
+    [
+        ("歐洲", "在歐洲開創", 1, 0),
+        ("60%", "占60%。", 1, 0),
+        ("1/3", "失去了1/3的人口", 1, 0),
+        ("iPhone很贵", "iPhone很贵", 1, 1),
+        ("235", "1235 and 2350", 0, 0),
+        ("235", "2350 or 235", 1, 0),
+        (None, "x", None, None),
+        (" ", "x", None, None),
+        ("thirty days", "not in context", 0, 0),
+    ],
+)
 def test_auto_also_counts_a_claim_of_another_script_that_occurs_whole(claim, answer, auto, latin):
     """A claim that is not there is missing and no miss; one inside a longer number does not count."""
     for containment, want in (("auto", auto), ("latin", latin)):
@@ -280,11 +350,18 @@ def test_an_empty_claim_occurs_nowhere():
 # Retrieval and misses
 
 
-@pytest.mark.parametrize(("answer", "chunks", "miss"), [
-    ("x", [{"id": "b"}], "not retrieved"), ("x", [], "not retrieved"), ("x", ["b", "a"], "retrieved, not cited"),
-    ("x", None, None), ("citations: [a]", ["a"], None), ("x", [{"text": "t"}], None),
-    ("x", [{"text": "t"}, {"id": "b"}], "not retrieved"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "chunks", "miss"),
+    [
+        ("x", [{"id": "b"}], "not retrieved"),
+        ("x", [], "not retrieved"),
+        ("x", ["b", "a"], "retrieved, not cited"),
+        ("x", None, None),
+        ("citations: [a]", ["a"], None),
+        ("x", [{"text": "t"}], None),
+        ("x", [{"text": "t"}, {"id": "b"}], "not retrieved"),
+    ],
+)
 def test_misses_split_into_not_retrieved_and_not_cited(answer, chunks, miss):
     assert one(answer, chunks=chunks)["miss"] == miss
 
@@ -302,7 +379,9 @@ def test_retrieval_measures_are_missing_where_nothing_can_be_retrieved():
 
 
 def test_without_gold_only_what_the_trace_tells_is_known():
-    traces = pd.DataFrame({"answer": ["x citations: [a]", "not in context", "x", None], "citations": None})
+    traces = pd.DataFrame(
+        {"answer": ["x citations: [a]", "not in context", "x", None], "citations": None}
+    )
     labelled = label_traces(traces)
     assert labelled["refused"].tolist() == [False, True, False, pd.NA]
     assert labelled["compliance"].tolist()[:3] == [1, 1, 0]
@@ -341,7 +420,9 @@ def test_empty_lists_of_ids_everywhere_are_no_ids_unless_nothing_can_be_answered
 
 def test_an_empty_answer_of_a_failed_call_is_none_and_of_another_call_is_told():
     gold = pd.DataFrame({"question": list("qrs"), "answerable": False, "gold_ids": [[]] * 3})
-    traces = pd.DataFrame({"question": list("qrs"), "answer": [" ", "", "x"], "ok": [False, True, False]})
+    traces = pd.DataFrame(
+        {"question": list("qrs"), "answer": [" ", "", "x"], "ok": [False, True, False]}
+    )
     labelled = label_traces(traces, gold=gold)
     assert labelled["label"].tolist() == [None, "HALLUCINATION", "HALLUCINATION"]
     assert labelled["under_refusal__status"].tolist() == ["failed", "ok", "ok"]
@@ -353,7 +434,9 @@ def test_an_empty_answer_of_a_failed_call_is_none_and_of_another_call_is_told():
 
 
 def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():
-    gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, True], "gold_ids": [["a"], ["a"]]})
+    gold = pd.DataFrame(
+        {"question": ["q", "r"], "answerable": [True, True], "gold_ids": [["a"], ["a"]]}
+    )
     traces = pd.DataFrame({"question": ["q", "r"], "answer": [None, None], "ok": [False, True]})
     labelled = label_traces(traces, gold=gold)
     assert labelled["refused"].isna().all()
@@ -365,7 +448,9 @@ def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():
 def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
     gold = pd.DataFrame({"question": list("abcd"), "answerable": [True, True, False, False]})
     gold["gold_ids"] = [["x"]] * 4
-    traces = pd.DataFrame({"question": list("abcde"), "answer": ["y", "not in context"] * 2 + ["y"]})
+    traces = pd.DataFrame(
+        {"question": list("abcde"), "answer": ["y", "not in context"] * 2 + ["y"]}
+    )
     means = refusal_metrics(label_traces(traces, gold=gold)).set_index("metric")
     counts = means[["n", "n_not_applicable", "n_missing"]]
     for rate in ("over_refusal", "under_refusal", "answer_precision"):
@@ -375,14 +460,22 @@ def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
 
 # The join
 
-GOLD_SET = pd.DataFrame({
-    "sample_id": ["1", "2", "3"], "question": ["q1", "q2", "q3"], "answerable": [True, False, True],
-    "gold_ids": [["a"], [], ["b"]], "doc_name": ["甲.pdf", "乙.pdf", "甲.pdf"], "kind": ["k1", "k2", "k3"],
-})  # fmt: skip
+GOLD_SET = pd.DataFrame(
+    {
+        "sample_id": ["1", "2", "3"],
+        "question": ["q1", "q2", "q3"],
+        "answerable": [True, False, True],
+        "gold_ids": [["a"], [], ["b"]],
+        "doc_name": ["甲.pdf", "乙.pdf", "甲.pdf"],
+        "kind": ["k1", "k2", "k3"],
+    }
+)
 
 
 def test_ids_join_before_text_and_text_joins_where_ids_are_missing():
-    traces = pd.DataFrame({"sample_id": ["2", None, "7"], "question": ["q1", "q3", "q1"], "answer": ["x"] * 3})
+    traces = pd.DataFrame(
+        {"sample_id": ["2", None, "7"], "question": ["q1", "q3", "q1"], "answer": ["x"] * 3}
+    )
     labelled = label_traces(traces, gold=GOLD_SET)
     assert labelled["kind"].tolist()[:2] == ["k2", "k3"]
     assert pd.isna(labelled["kind"].iloc[2])
@@ -391,13 +484,20 @@ def test_ids_join_before_text_and_text_joins_where_ids_are_missing():
     assert report["unmatched"] == ["7"]
     assert report["gold_without_trace"] == ["1"]
     assert report["question_differs"] == ["2"]
-    assert label_traces(traces, gold=GOLD_SET, join="question")["kind"].tolist() == ["k1", "k3", "k1"]
+    assert label_traces(traces, gold=GOLD_SET, join="question")["kind"].tolist() == [
+        "k1",
+        "k3",
+        "k1",
+    ]
 
 
 def test_numbers_and_texts_of_one_id_meet():
     traces = pd.DataFrame({"sample_id": [1, 3], "answer": ["x", "y"]})
     assert label_traces(traces, gold=GOLD_SET)["question"].tolist() == ["q1", "q3"]
-    assert label_traces(traces.astype({"sample_id": float}), gold=GOLD_SET)["kind"].tolist() == ["k1", "k3"]
+    assert label_traces(traces.astype({"sample_id": float}), gold=GOLD_SET)["kind"].tolist() == [
+        "k1",
+        "k3",
+    ]
 
 
 def test_ids_that_never_meet_warn_and_fall_back_to_text():
@@ -409,13 +509,18 @@ def test_ids_that_never_meet_warn_and_fall_back_to_text():
 
 
 def test_unmatched_rows_stay_and_leave_every_rate():
-    traces = pd.DataFrame({"question": ["q1", "new"], "answer": ["citations: [a]", "not in context"]})
+    traces = pd.DataFrame(
+        {"question": ["q1", "new"], "answer": ["citations: [a]", "not in context"]}
+    )
     labelled = label_traces(traces, gold=GOLD_SET)
     assert len(labelled) == 2
     assert labelled.loc[1, list(RATES)].isna().all()
     assert pd.isna(labelled.loc[1, "label"])
     assert labelled.loc[1, "refused"]
-    assert (labelled.attrs["join"]["n_unmatched"], labelled.attrs["join"]["n_gold_without_trace"]) == (1, 2)
+    assert (
+        labelled.attrs["join"]["n_unmatched"],
+        labelled.attrs["join"]["n_gold_without_trace"],
+    ) == (1, 2)
 
 
 def test_a_repeated_question_or_id_takes_the_last_gold_with_a_warning():
@@ -429,7 +534,9 @@ def test_a_repeated_question_or_id_takes_the_last_gold_with_a_warning():
     by_id = label_traces(traces.assign(sample_id="1"), gold=gold)
     assert by_id["kind"].tolist() == ["k1"]
     with pytest.warns(RagnbWarning, match="sample_id"):
-        labelled = label_traces(traces.assign(sample_id="1"), gold=gold.assign(sample_id=["1", "2", "3", "1"]))
+        labelled = label_traces(
+            traces.assign(sample_id="1"), gold=gold.assign(sample_id=["1", "2", "3", "1"])
+        )
     assert labelled["kind"].tolist() == ["last"]
 
 
@@ -462,15 +569,23 @@ def test_empty_traces_give_an_empty_frame():
     assert set(RATES) <= set(labelled)
 
 
-@pytest.mark.parametrize(("traces", "gold", "options", "message"), [
-    ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
-    ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
-    ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
-    ({"question": ["q1"], "answer": ["x"]}, GOLD_SET.assign(answerable="yes"), {}, "neither true nor false"),
-    ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
-    ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
-    ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
-])
+@pytest.mark.parametrize(
+    ("traces", "gold", "options", "message"),
+    [
+        ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
+        ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
+        ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
+        (
+            {"question": ["q1"], "answer": ["x"]},
+            GOLD_SET.assign(answerable="yes"),
+            {},
+            "neither true nor false",
+        ),
+        ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
+        ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
+        ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
+    ],
+)
 def test_what_cannot_be_labelled_is_refused(traces, gold, options, message):
     with pytest.raises(RagnbError, match=message):
         label_traces(pd.DataFrame(traces), gold=gold, **options)
@@ -483,7 +598,9 @@ def many(n=60, seed=3):
     rng = np.random.default_rng(seed)
     questions = [f"q{i}" for i in range(n)]
     docs = rng.choice(["甲", "乙", "丙", "丁", "戊"], n)
-    gold = pd.DataFrame({"question": questions, "answerable": rng.random(n) < 0.7, "gold_ids": [["a"]] * n})
+    gold = pd.DataFrame(
+        {"question": questions, "answerable": rng.random(n) < 0.7, "gold_ids": [["a"]] * n}
+    )
     answers = rng.choice(["not in context", "x citations: [a]", "x citations: [b]"], n)
     return label_traces(
         pd.DataFrame({"question": questions, "answer": answers}),
@@ -500,7 +617,10 @@ def test_rates_are_the_one_estimators_rows():
     pd.testing.assert_frame_equal(ours[columns], rates[columns])
     assert list(ours["metric"]) == list(RATES)
     assert ours["weight"].isna().all()
-    assert ours.set_index("metric").loc["compliance", ["range_low", "range_high"]].tolist() == [0.0, 1.0]
+    assert ours.set_index("metric").loc["compliance", ["range_low", "range_high"]].tolist() == [
+        0.0,
+        1.0,
+    ]
 
 
 def test_rates_stand_beside_quality_metrics_without_touching_them():
@@ -510,7 +630,9 @@ def test_rates_stand_beside_quality_metrics_without_touching_them():
 
 def test_numerators_of_groups_are_the_groups_sums():
     labelled = many()
-    means = refusal_metrics(labelled, metrics=["over_refusal", "compliance"], by="lang", cluster="question")
+    means = refusal_metrics(
+        labelled, metrics=["over_refusal", "compliance"], by="lang", cluster="question"
+    )
     for row in means.itertuples():
         scores = labelled.loc[labelled["lang"] == row.lang, row.metric].dropna()
         assert (row.numerator, row.n) == (scores.sum(), len(scores))
@@ -538,16 +660,28 @@ def test_outcomes_count_every_label_once():
 
 
 def test_check_gold_finds_what_is_missing_repeated_and_changed():
-    gold = pd.DataFrame({
-        "sample_id": ["1", "2", "2", "4"], "question": ["q1", "q2", "q2", "q4"],
-        "answerable": [True, True, False, None], "gold_ids": [["a"], [], [], None],
-    })  # fmt: skip
+    gold = pd.DataFrame(
+        {
+            "sample_id": ["1", "2", "2", "4"],
+            "question": ["q1", "q2", "q2", "q4"],
+            "answerable": [True, True, False, None],
+            "gold_ids": [["a"], [], [], None],
+        }
+    )
     previous = pd.DataFrame({"sample_id": ["1", "3"], "question": ["old words", "q3"]})
     found = check_gold(gold, previous=previous).set_index("finding")
     assert found["n"].to_dict() == {
-        "questions": 4, "answerable": 2, "unanswerable": 1, "not_marked": 1, "no_gold_ids": 1,
-        "repeated_questions": 1, "repeated_ids": 1, "changed": 1, "new": 2, "gone": 1,
-    }  # fmt: skip
+        "questions": 4,
+        "answerable": 2,
+        "unanswerable": 1,
+        "not_marked": 1,
+        "no_gold_ids": 1,
+        "repeated_questions": 1,
+        "repeated_ids": 1,
+        "changed": 1,
+        "new": 2,
+        "gone": 1,
+    }
     assert found.loc["changed", "names"] == ["1"]
     assert found.loc["no_gold_ids", "names"] == ["2"]
     assert not found.drop(["new", "gone"])["fine"].any()

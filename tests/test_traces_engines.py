@@ -28,16 +28,32 @@ from ragnb.readers import formats, read_traces
 from ragnb.readers.formats import Document
 from ragnb.readers.frames import polars_series
 from ragnb.readers.raw import Lossy
-from ragnb.traces import RATES, join_report, label_traces, outcome_counts, refusal_metrics, sample_traces
+from ragnb.traces import (
+    RATES,
+    join_report,
+    label_traces,
+    outcome_counts,
+    refusal_metrics,
+    sample_traces,
+)
 from ragnb.traces.answers import SETTLED, composed, trimmed_and_lowered
 from ragnb.traces.columns import as_series
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12
+)
 IDS = st.lists(TEXT | st.sampled_from(["a", "b"]) | st.integers(0, 9), max_size=3)
-ANSWERS = TEXT | st.sampled_from([
-    "not in context", "Yes. citations: [a, b]", "citations:[a[1]]", "NaN", "",
-    "RE\u0301SUME\u0301 citations: [b]", None,
-])  # fmt: skip
+ANSWERS = TEXT | st.sampled_from(
+    [
+        "not in context",
+        "Yes. citations: [a, b]",
+        "citations:[a[1]]",
+        "NaN",
+        "",
+        "RE\u0301SUME\u0301 citations: [b]",
+        None,
+    ]
+)
 RECORD = st.fixed_dictionaries(
     {"q": st.sampled_from(["q1", "q2", "NaN", "e\u0301"]), "answer": ANSWERS},
     optional={
@@ -51,10 +67,16 @@ RECORD = st.fixed_dictionaries(
 )
 LINE = RECORD.map(lambda r: json.dumps(r, ensure_ascii=False)) | RECORD.map(json.dumps)
 BAD = st.sampled_from(["{", "[]", "3", '{"q": nope}', '{"q": "q1", "answer": "\\ud800x"}'])
-GOLD = pd.DataFrame({
-    "sample_id": ["1", "2"], "question": ["q1", "q2"], "answerable": [True, False], "gold_ids": [["a", "7"], []],
-    "gold_claim": ["résumé of all", None], "doc_name": ["甲.pdf", "乙.pdf"],
-})  # fmt: skip
+GOLD = pd.DataFrame(
+    {
+        "sample_id": ["1", "2"],
+        "question": ["q1", "q2"],
+        "answerable": [True, False],
+        "gold_ids": [["a", "7"], []],
+        "gold_claim": ["résumé of all", None],
+        "doc_name": ["甲.pdf", "乙.pdf"],
+    }
+)
 
 
 def quietly(call):
@@ -71,7 +93,9 @@ def in_polars(frame):
 def scanned(path):
     """The records of a file, block by block, and what became of its lines."""
     report = Lossy()
-    records = [record for _, some in formats.record_blocks(Document(path), report) for record in some]
+    records = [
+        record for _, some in formats.record_blocks(Document(path), report) for record in some
+    ]
     return in_polars(pd.DataFrame(records, dtype=object)), report
 
 
@@ -94,7 +118,9 @@ def block(request, monkeypatch):
 
 @settings(max_examples=60)
 @given(lines=st.lists(LINE | BAD, min_size=1, max_size=8))
-def test_both_engines_label_a_file_alike_and_a_block_is_scanned_as_it_is_read(block, tmp_path, lines):
+def test_both_engines_label_a_file_alike_and_a_block_is_scanned_as_it_is_read(
+    block, tmp_path, lines
+):
     path = tmp_path / "t.jsonl"
     path.write_bytes("\n".join(lines).encode())
     try:
@@ -105,21 +131,33 @@ def test_both_engines_label_a_file_alike_and_a_block_is_scanned_as_it_is_read(bl
                 scanned(path)
         return
     (found, report), origin = scanned(path), theirs.attrs["source"]
-    assert (len(found), report.lines, report.damaged) == (len(theirs), origin["lines"], origin["damaged"])
+    assert (len(found), report.lines, report.damaged) == (
+        len(theirs),
+        origin["lines"],
+        origin["damaged"],
+    )
     ours = in_polars(theirs)
     same_cells(ours, theirs, ours.columns)
     if "answer" not in ours.columns:
         return
     labelled, wanted = (quietly(lambda f=f: label_traces(f, gold=GOLD)) for f in (ours, theirs))
-    same_cells(labelled, wanted, ["label", "miss", "citations_predicted", "citations_flagged", *RATES])
-    same_cells(labelled, wanted, ["answered", "refused", "partial", "hit", "contained", "compliant", "doc_name"])
+    same_cells(
+        labelled, wanted, ["label", "miss", "citations_predicted", "citations_flagged", *RATES]
+    )
+    same_cells(
+        labelled,
+        wanted,
+        ["answered", "refused", "partial", "hit", "contained", "compliant", "doc_name"],
+    )
     same_cells(labelled, wanted, [f"{rate}__status" for rate in RATES])
     pd.testing.assert_frame_equal(refusal_metrics(labelled), refusal_metrics(wanted))
     pd.testing.assert_frame_equal(outcome_counts(labelled), outcome_counts(wanted))
     assert quietly(lambda: join_report(ours, gold=GOLD)).items() <= wanted.attrs["join"].items()
 
 
-GOOD = [json.dumps({"q": f"问题 {i}", "answer": f"- a{i}", "chunks": [{"id": "c"}]}) for i in range(997)]
+GOOD = [
+    json.dumps({"q": f"问题 {i}", "answer": f"- a{i}", "chunks": [{"id": "c"}]}) for i in range(997)
+]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -147,7 +185,9 @@ def test_a_key_given_twice_is_refused_by_the_scanner_with_its_line(tmp_path):
     path = tmp_path / "t.jsonl"
     for line, key in ((0, "q"), (700, "answer"), (996, "chunks")):
         for bad in ([], ["{bad"]):
-            lines = [one[:-1] + f', "{key}": null}}' if i == line else one for i, one in enumerate(GOOD)]
+            lines = [
+                one[:-1] + f', "{key}": null}}' if i == line else one for i, one in enumerate(GOOD)
+            ]
             path.write_text("\n".join([*lines, *bad]), encoding="utf-8")
             with pytest.raises(RagnbError, match=f"line {line + 1}, key '{key}': appears twice"):
                 scanned(path)
@@ -156,16 +196,22 @@ def test_a_key_given_twice_is_refused_by_the_scanner_with_its_line(tmp_path):
 def test_ids_with_backslashes_and_quotes_survive(tmp_path):
     ids = ["C:\\new\\t.pdf", 'a"b', "é\t", "plain"]
     path = tmp_path / "t.jsonl"
-    path.write_text(json.dumps({"q": "q", "answer": "x", "chunks": [{"id": i, "m": {"id": "no"}} for i in ids]}))
+    path.write_text(
+        json.dumps({"q": "q", "answer": "x", "chunks": [{"id": i, "m": {"id": "no"}} for i in ids]})
+    )
     for chunks in (read_traces(path)["chunks"][0], scanned(path)[0]["chunks"].to_list()[0]):
         assert [chunk["id"] for chunk in chunks] == ids
 
 
-@pytest.mark.parametrize("shape", [bytes, lambda b: b"\xef\xbb\xbf" + b, gzip.compress, lambda b: b[:-1]])
+@pytest.mark.parametrize(
+    "shape", [bytes, lambda b: b"\xef\xbb\xbf" + b, gzip.compress, lambda b: b[:-1]]
+)
 def test_a_file_is_read_packed_or_not_with_a_mark_or_without(tmp_path, shape):
     lines, path = '{"q": "问", "answer": "答"}\n'.encode() * 3, tmp_path / "traces.jsonl"
     path.write_bytes(shape(lines))
-    assert [list(frame["answer"]) for frame in (read_traces(path), scanned(path)[0])] == [["答"] * 3] * 2
+    assert [list(frame["answer"]) for frame in (read_traces(path), scanned(path)[0])] == [
+        ["答"] * 3
+    ] * 2
     path.unlink()
 
 
@@ -178,7 +224,9 @@ def test_a_late_key_that_labels_depend_on_is_seen(tmp_path):
 
 
 def test_lazy_and_arrow_frames_come_back_as_their_kind():
-    traces = pl.DataFrame({"question": ["q1", "q2"], "answer": ["citations: [a]", "not in context"]})
+    traces = pl.DataFrame(
+        {"question": ["q1", "q2"], "answer": ["citations: [a]", "not in context"]}
+    )
     for frame in (traces, traces.lazy(), traces.to_arrow()):
         labelled = label_traces(frame, gold=pl.from_pandas(GOLD))
         assert type(labelled) is type(frame)
@@ -195,8 +243,23 @@ def test_frames_that_are_none_are_refused():
 # Time
 
 PIECES = [
-    "[", "]", " ", "\t", "citations", "citations: [", "a", "a ", '"', "'a'", ", ", "\n", "é", "題", "- ", "\\",
-]  # fmt: skip
+    "[",
+    "]",
+    " ",
+    "\t",
+    "citations",
+    "citations: [",
+    "a",
+    "a ",
+    '"',
+    "'a'",
+    ", ",
+    "\n",
+    "é",
+    "題",
+    "- ",
+    "\\",
+]
 HOSTILE = [*PIECES, *(f"{one}{other}" for one in ("citations", "[") for other in PIECES)]
 
 
@@ -206,8 +269,13 @@ def test_labelling_hostile_text_at_most_doubles_when_the_text_doubles(piece, at_
 
     def label(size):
         text = (piece * (size // len(piece) + 1))[:size]
-        frames = [pl.DataFrame({"question": ["q1"], "answer": [head + text]}) for head in ("", "citations: [")]
-        return lambda: [label_traces(f, gold=gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames]
+        frames = [
+            pl.DataFrame({"question": ["q1"], "answer": [head + text]})
+            for head in ("", "citations: [")
+        ]
+        return lambda: [
+            label_traces(f, gold=gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames
+        ]
 
     assert at_most_doubles(label(100_000), label(200_000), 0.03)
 
@@ -226,7 +294,21 @@ def regexes():
 @pytest.mark.parametrize("name", sorted(regexes()))
 def test_no_expression_takes_more_than_twice_as_long_on_twice_the_text(name, at_most_doubles):
     pattern = regexes()[name]
-    for piece in [*PIECES, "1", "1.", "e1", "None", "u'", "Unnamed: ", "_", "0.0", "# ", "{", "(", "a_b"]:
+    for piece in [
+        *PIECES,
+        "1",
+        "1.",
+        "e1",
+        "None",
+        "u'",
+        "Unnamed: ",
+        "_",
+        "0.0",
+        "# ",
+        "{",
+        "(",
+        "a_b",
+    ]:
         for tail in ("", "!"):
 
             def find(size, piece=piece, tail=tail):
@@ -244,7 +326,9 @@ def test_characters_taken_for_settled_never_change_under_nfc():
     every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
     settled = set(pl.Series(every).filter(pl.Series(every).str.contains(f"^[{SETTLED}]$")))
     assert len(settled) > 40_000
-    assert all(unicodedata.is_normalized("NFC", c) and not unicodedata.combining(c) for c in settled)
+    assert all(
+        unicodedata.is_normalized("NFC", c) and not unicodedata.combining(c) for c in settled
+    )
     seconds = set()
     for c in every:
         parts = unicodedata.decomposition(c).split()
@@ -273,23 +357,35 @@ def test_only_texts_that_lower_casing_leaves_alone_are_left_alone():
 # Partial refusals
 
 
-@pytest.mark.parametrize(("answer", "refused", "partial"), [
-    ("The passages do not say when, but it is free.", 0, 1), ("The passages do not say.", 1, 0),
-    ("not in context", 1, 0), ("It is free.", 0, 0), ("BUT", 0, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "refused", "partial"),
+    [
+        ("The passages do not say when, but it is free.", 0, 1),
+        ("The passages do not say.", 1, 0),
+        ("not in context", 1, 0),
+        ("It is free.", 0, 0),
+        ("BUT", 0, 1),
+    ],
+)
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_a_partial_refusal_counts_as_answered_and_is_shown(frame, answer, refused, partial):
     traces = frame({"question": ["q1"], "answer": [answer]})
     options = {"patterns": "do not say", "partial": [r"\bbut\b", "not in context"]}
     row = label_traces(traces, gold=GOLD, **options)
-    assert [row[c][0] for c in ("refused", "partial", "answered")] == [refused, partial, not refused]
+    assert [row[c][0] for c in ("refused", "partial", "answered")] == [
+        refused,
+        partial,
+        not refused,
+    ]
     assert row["over_refusal"][0] == refused
     if frame is pd.DataFrame:
         assert row.attrs["join"]["n_partial"] == partial
 
 
 def test_without_partial_patterns_nothing_refuses_in_part_and_no_answer_is_unknown():
-    labelled = label_traces(pd.DataFrame({"question": ["q1", "q2"], "answer": ["but", None]}), gold=GOLD)
+    labelled = label_traces(
+        pd.DataFrame({"question": ["q1", "q2"], "answer": ["but", None]}), gold=GOLD
+    )
     assert labelled["partial"].tolist() == [False, pd.NA]
     with pytest.raises(RagnbError, match="partial"):
         label_traces(pd.DataFrame({"answer": ["x"]}), partial=["("])
@@ -302,8 +398,15 @@ def sampled(frame, share, **kwargs):
     return sample_traces(frame, share=share, **kwargs)["sample_id"].tolist()
 
 
-@given(st.lists(st.integers(0, 10_000), unique=True, max_size=200), st.randoms(), st.floats(0, 1), st.floats(0, 1))
-def test_a_sample_does_not_depend_on_order_or_piece_and_grows_with_its_share(numbers, rng, one, other):
+@given(
+    st.lists(st.integers(0, 10_000), unique=True, max_size=200),
+    st.randoms(),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_a_sample_does_not_depend_on_order_or_piece_and_grows_with_its_share(
+    numbers, rng, one, other
+):
     frame = pd.DataFrame({"sample_id": [f"题{n}" for n in numbers]})
     kept = sampled(frame, one)
     shuffled = frame.sample(frac=1, random_state=rng.randrange(2**31))
@@ -324,10 +427,15 @@ def test_a_sample_is_the_same_in_every_process(seed):
         "print(*rn.sample_traces(frame, share=0.05)['sample_id'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env=os.environ | {"PYTHONHASHSEED": seed, "TZ": "Asia/Shanghai"},
-    )  # fmt: skip
-    assert [*map(int, done.stdout.split())] == sampled(pd.DataFrame({"sample_id": range(1000)}), 0.05)
+    )
+    assert [*map(int, done.stdout.split())] == sampled(
+        pd.DataFrame({"sample_id": range(1000)}), 0.05
+    )
 
 
 def test_a_sample_is_of_the_kind_of_the_frame_with_its_source():
@@ -356,7 +464,11 @@ def test_a_sample_is_drawn_by_the_hash_that_the_notes_tell():
     person = hashlib.blake2b(b"salt", digest_size=16).digest()
     ids = [f"q{i}" for i in range(300)]
     hashes = [hashlib.blake2b(i.encode(), digest_size=8, person=person).digest() for i in ids]
-    wanted = [i for i, place in zip(ids, hashes, strict=True) if int.from_bytes(place, "big") < 0.3 * 2**64]
+    wanted = [
+        i
+        for i, place in zip(ids, hashes, strict=True)
+        if int.from_bytes(place, "big") < 0.3 * 2**64
+    ]
     assert sampled(pd.DataFrame({"sample_id": ids}), 0.3, salt="salt") == wanted
 
 

@@ -45,7 +45,15 @@ def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, hig
         rows.append((x, v, ("row", i) if own is None else own))
     a = sum(v for _, v, _ in rows)
     if a == 0:
-        return dict(value=math.nan, low=math.nan, high=math.nan, se=math.nan, n=len(rows), n_clusters=0, n_eff=0.0)
+        return dict(
+            value=math.nan,
+            low=math.nan,
+            high=math.nan,
+            se=math.nan,
+            n=len(rows),
+            n_clusters=0,
+            n_eff=0.0,
+        )
     theta = sum(v * x for x, v, _ in rows) / a
     weight = {}
     for _, v, g in rows:
@@ -53,7 +61,15 @@ def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, hig
     groups = [g for g, w in weight.items() if w > 0]
     count = len(groups)
     n_eff = a**2 / sum(v * v for _, v, _ in rows)
-    out = dict(value=theta, low=math.nan, high=math.nan, se=math.nan, n=len(rows), n_clusters=count, n_eff=n_eff)
+    out = dict(
+        value=theta,
+        low=math.nan,
+        high=math.nan,
+        se=math.nan,
+        n=len(rows),
+        n_clusters=count,
+        n_eff=n_eff,
+    )
     if count < 2:
         return out
     moves = []
@@ -78,7 +94,11 @@ def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, hig
 
 cell = st.one_of(st.just(math.nan), st.floats(0, 1).map(lambda x: round(x, 3)))
 row = st.tuples(
-    cell, cell, cell, st.sampled_from(["甲.pdf", "b.pdf", "c.pdf", None]), st.sampled_from(["u", "v", None])
+    cell,
+    cell,
+    cell,
+    st.sampled_from(["甲.pdf", "b.pdf", "c.pdf", None]),
+    st.sampled_from(["u", "v", None]),
 )
 tables = st.lists(row, max_size=30).flatmap(
     lambda rows: st.integers(1, 4).map(lambda k: rows * k)  # repeats make real cells, not one a row
@@ -87,7 +107,9 @@ weight = st.sampled_from([0.0, 0.25, 1.0, 3.0])
 
 
 def frame_of(rows):
-    return pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk"]).astype(dict.fromkeys(NAMES, float))
+    return pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk"]).astype(
+        dict.fromkeys(NAMES, float)
+    )
 
 
 def same(got, want, tolerance=1e-9):
@@ -130,7 +152,9 @@ def test_no_weights_and_all_ones_are_the_same_bits(rows):
     frame = frame_of(rows)
     plain = rn.weighted_means(frame)
     names = frame["doc_name"].dropna().unique()
-    ones = rn.weighted_means(frame, metric_weights=dict.fromkeys(NAMES, 1.0), doc_weights=dict.fromkeys(names, 1))
+    ones = rn.weighted_means(
+        frame, metric_weights=dict.fromkeys(NAMES, 1.0), doc_weights=dict.fromkeys(names, 1)
+    )
     empty = rn.weighted_means(frame, metric_weights={}, doc_weights={})
     for other in (ones, empty):
         pd.testing.assert_frame_equal(plain, other, check_exact=True)
@@ -142,33 +166,44 @@ def test_no_weights_and_all_ones_are_the_same_bits(rows):
 @given(tables, st.sampled_from([0.125, 7.0, 1e6]))
 def test_scaling_all_weights_changes_nothing(rows, factor):
     frame = frame_of([*rows, (1.0, 0.5, 0.5, "甲.pdf", "u"), (0.5, 1.0, 0.0, "b.pdf", "v")])
-    w, v = {"faithfulness": 0.3, "answer_relevancy": 2.0, "noise_sensitivity": 1.0}, {"甲.pdf": 0.5, "b.pdf": 2.0}
+    w, v = (
+        {"faithfulness": 0.3, "answer_relevancy": 2.0, "noise_sensitivity": 1.0},
+        {"甲.pdf": 0.5, "b.pdf": 2.0},
+    )
     v |= dict.fromkeys(set(frame["doc_name"].dropna()) - set(v), 1.0)
     frame = frame[frame["doc_name"].notna()]
     one = rn.weighted_means(frame, metric_weights=w, doc_weights=v)
     large = [{name: x * factor for name, x in weights.items()} for weights in (w, v)]
     two = rn.weighted_means(frame, metric_weights=large[0], doc_weights=large[1])
     columns = ["value", "low", "high", "se", "n_eff"]
-    np.testing.assert_allclose(one[columns].to_numpy(float), two[columns].to_numpy(float), atol=1e-10)
+    np.testing.assert_allclose(
+        one[columns].to_numpy(float), two[columns].to_numpy(float), atol=1e-10
+    )
 
 
 @given(tables)
 def test_groups_are_the_means_of_their_rows(rows):
-    frame = frame_of(rows).assign(system=lambda f: np.where(np.arange(len(f)) % 3 == 0, "甲系统", "B"))
+    frame = frame_of(rows).assign(
+        system=lambda f: np.where(np.arange(len(f)) % 3 == 0, "甲系统", "B")
+    )
     grouped = rn.moments(frame, by="system")
     table = grouped.means()
     for system, part in frame.groupby("system"):
         alone = rn.weighted_means(part)
         block = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
         told = ["cluster_unit"]  # a part without any document has rows as clusters
-        pd.testing.assert_frame_equal(block.drop(columns=told), alone.drop(columns=told), atol=1e-10)
+        pd.testing.assert_frame_equal(
+            block.drop(columns=told), alone.drop(columns=told), atol=1e-10
+        )
     pooled = rn.weighted_means(frame)
     pd.testing.assert_frame_equal(grouped.pooled().means(), pooled, check_exact=False, atol=1e-10)
 
 
 def test_interval_of_another_level_and_range_is_the_loops():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"gpt": rng.uniform(1, 5, 60).round(1), "doc_name": rng.choice(list("abcdef"), 60)})
+    frame = pd.DataFrame(
+        {"gpt": rng.uniform(1, 5, 60).round(1), "doc_name": rng.choice(list("abcdef"), 60)}
+    )
     got = rn.weighted_means(frame, metrics=[rn.Metric("gpt", 1, 5)], level=0.8).iloc[0]
     same(got, loop_mean(frame["gpt"], frame["doc_name"], {}, level=0.8, low=1, high=5))
 
@@ -176,7 +211,9 @@ def test_interval_of_another_level_and_range_is_the_loops():
 def test_an_unbounded_metric_has_the_symmetric_t_interval():
     frame = pd.DataFrame({"margin": [-3.0, 4.0, 1.0, 2.0, 8.0], "doc_name": list("abcde")})
     got = rn.weighted_means(frame, metrics=[rn.Metric("margin", -math.inf, math.inf)]).iloc[0]
-    low, high = scipy_stats.t.interval(0.95, 4, frame["margin"].mean(), scipy_stats.sem(frame["margin"]))
+    low, high = scipy_stats.t.interval(
+        0.95, 4, frame["margin"].mean(), scipy_stats.sem(frame["margin"])
+    )
     assert (got["low"], got["high"]) == pytest.approx((low, high), abs=1e-9)
 
 
@@ -199,13 +236,19 @@ def test_nfc_and_nfd_names_are_one_document():
     got = rn.weighted_means(frame, doc_weights={"re\u0301sume\u0301": 3}).iloc[0]
     assert got["n_clusters"] == 2
     assert got["value"] == pytest.approx((3 + 0 + 0.5) / 7)
-    assert rn.weigh(frame, doc_weights={"r\u00e9sum\u00e9": 3})["sample_weight"].tolist() == [3.0, 3.0, 1.0]
+    assert rn.weigh(frame, doc_weights={"r\u00e9sum\u00e9": 3})["sample_weight"].tolist() == [
+        3.0,
+        3.0,
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "Float64", "object"])
 def test_dtypes_agree(dtype):
     values = [1.0, None, 0.5, 0.25]
-    column = pd.Series([None if v is None else Decimal(str(v)) for v in values] if dtype == "object" else values)
+    column = pd.Series(
+        [None if v is None else Decimal(str(v)) for v in values] if dtype == "object" else values
+    )
     frame = pd.DataFrame({"faithfulness": column.astype(dtype)})
     assert rn.weighted_means(frame).loc[0, "value"] == pytest.approx(1.75 / 3)
 
@@ -239,7 +282,10 @@ def test_different_ranges_are_never_added_up_unless_rescaled():
     means = rn.weighted_means(frame, rescale=True)
     assert means.iloc[-1]["value"] == pytest.approx(1 / 3)
     assert means.iloc[-1][["range_low", "range_high"]].tolist() == [0.0, 1.0]
-    assert rn.weighted_score(frame, metric_weights={"accuracy": 0, "faithfulness": 1}).tolist() == [0.0, 0.5]
+    assert rn.weighted_score(frame, metric_weights={"accuracy": 0, "faithfulness": 1}).tolist() == [
+        0.0,
+        0.5,
+    ]
     lenient = rn.moments(frame).means(strict=False)
     assert math.isnan(lenient.iloc[-1]["value"])
     assert lenient.iloc[-1]["reason"].startswith("mixed: faithfulness 0..1, accuracy 1..10")
@@ -259,9 +305,16 @@ def test_rescaled_and_turned_rows_follow_the_definition(a, b, orient):
 
 
 def test_a_rescaled_and_turned_metric_around_zero_is_its_good_share():
-    frame, lean = pd.DataFrame({"lean": [-1.0, 0.5, 1.0]}), [rn.Metric("lean", -1, 1, better="lower")]
-    assert rn.weighted_score(frame, metrics=lean, rescale=True).tolist() == pytest.approx([1, 0.25, 0])
-    assert rn.weighted_means(frame, metrics=lean, rescale=True)["value"].iloc[-1] == pytest.approx(1.25 / 3)
+    frame, lean = (
+        pd.DataFrame({"lean": [-1.0, 0.5, 1.0]}),
+        [rn.Metric("lean", -1, 1, better="lower")],
+    )
+    assert rn.weighted_score(frame, metrics=lean, rescale=True).tolist() == pytest.approx(
+        [1, 0.25, 0]
+    )
+    assert rn.weighted_means(frame, metrics=lean, rescale=True)["value"].iloc[-1] == pytest.approx(
+        1.25 / 3
+    )
 
 
 def test_weights_zero_for_all_present_metrics_leave_no_score():
@@ -269,10 +322,17 @@ def test_weights_zero_for_all_present_metrics_leave_no_score():
     got = rn.weighted_score(frame, metric_weights={"answer_relevancy": 0.0, "faithfulness": 1.0})
     assert got.iloc[0] == 0.5
     assert math.isnan(got.iloc[1])
-    assert rn.weighted_means(frame, metric_weights={"answer_relevancy": 0, "faithfulness": 1}).iloc[-1]["n"] == 1
+    assert (
+        rn.weighted_means(frame, metric_weights={"answer_relevancy": 0, "faithfulness": 1}).iloc[
+            -1
+        ]["n"]
+        == 1
+    )
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -1, True, np.True_, "0.3", None, [1], 10**400])
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -1, True, np.True_, "0.3", None, [1], 10**400]
+)
 @pytest.mark.parametrize("what", ["metric_weights", "doc_weights"])
 def test_what_is_no_weight_is_refused_with_its_key(value, what):
     frame = pd.DataFrame({"faithfulness": [0.5], "doc_name": ["faithfulness"]})
@@ -287,13 +347,21 @@ def test_weights_of_any_size_count_by_their_proportions(size, documents):
     frame = pd.DataFrame(rng.random((60, 2)), columns=["faithfulness", "context_recall"])
     frame["doc_name"] = [f"d{i % 6}" for i in range(60)]
     alike = {f"d{i}": 1.0 for i in range(6)}
-    big = {"metric_weights": dict.fromkeys(frame.columns[:2], size), "doc_weights": dict.fromkeys(alike, size)}
+    big = {
+        "metric_weights": dict.fromkeys(frame.columns[:2], size),
+        "doc_weights": dict.fromkeys(alike, size),
+    }
     small = {"metric_weights": dict.fromkeys(frame.columns[:2], 1.0), "doc_weights": alike}
     cluster = {} if documents else {"cluster": "row"}
     rows = frame.assign(row=range(60)) if not documents else frame
-    got, want = (rn.weighted_means(rows, **cluster, **how).drop(columns="weight") for how in (big, small))
+    got, want = (
+        rn.weighted_means(rows, **cluster, **how).drop(columns="weight") for how in (big, small)
+    )
     pd.testing.assert_frame_equal(got, want, rtol=1e-12)
-    boots = [rn.moments(rows, **cluster).bootstrap(resamples=100, **how)["se"].tolist() for how in (big, small)]
+    boots = [
+        rn.moments(rows, **cluster).bootstrap(resamples=100, **how)["se"].tolist()
+        for how in (big, small)
+    ]
     assert boots[0] == pytest.approx(boots[1], rel=1e-9)
     assert rn.weighted_score(rows, metric_weights=big["metric_weights"]).tolist() == pytest.approx(
         rn.weighted_score(rows).tolist(), rel=1e-12
@@ -312,7 +380,9 @@ def test_one_weight_of_any_size_beside_others_gives_finite_results(size):
     table = rn.weighted_means(frame, cluster="doc_name", **weights).set_index("metric")
     assert np.isfinite(table["value"]).all()
     assert table.loc["context_recall", "n_eff"] == pytest.approx(10)
-    rows = rn.weighted_means(frame.drop(columns="doc_name").assign(doc_name=None), **weights | {"doc_weights": {}})
+    rows = rn.weighted_means(
+        frame.drop(columns="doc_name").assign(doc_name=None), **weights | {"doc_weights": {}}
+    )
     assert np.isfinite(rows[["value", "low", "high", "se"]]).all(axis=None)
     groups = rn.weighted_means(frame, by="doc_name", **weights)
     alone = rn.weighted_means(frame[frame["doc_name"] == "d0"].drop(columns="doc_name"))
@@ -344,31 +414,47 @@ def test_a_weight_of_0_leaves_a_metric_or_document_out():
 
 def test_decimal_weights_are_taken_as_decimal_scores_are():
     frame = pd.DataFrame({"faithfulness": [Decimal("0.1"), Decimal("0.9")], "doc_name": list("ab")})
-    for how in ({"doc_weights": {"a": Decimal("3")}}, {"doc_weights": {"a": Decimal("3")}, "level": 0.9}):
+    for how in (
+        {"doc_weights": {"a": Decimal("3")}},
+        {"doc_weights": {"a": Decimal("3")}, "level": 0.9},
+    ):
         want = rn.weighted_means(frame, **how | {"doc_weights": {"a": 3.0}})
         pd.testing.assert_frame_equal(rn.weighted_means(frame, **how), want)
-        assert rn.assess(frame, **how).means.equals(rn.assess(frame, **how | {"doc_weights": {"a": 3.0}}).means)
+        assert rn.assess(frame, **how).means.equals(
+            rn.assess(frame, **how | {"doc_weights": {"a": 3.0}}).means
+        )
     for wrong in ("nan", "sNaN", "Infinity", "-1"):
         for call in (rn.weighted_means, rn.assess):
             with pytest.raises(RagnbError):
                 call(frame, doc_weights={"a": Decimal(wrong)})
 
 
-@pytest.mark.parametrize("call", [
-    rn.weighted_means, rn.weigh, rn.weighted_score, rn.diagnose, rn.assess,
-    lambda frame, **how: rn.moments(frame).means(**how),
-    lambda frame, **how: rn.moments(frame).bootstrap(**how),
-    lambda frame, **how: WeightEditor(frame, **how),
-    lambda frame, **how: WeightEditor(rn.moments(frame), **how),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        rn.weighted_means,
+        rn.weigh,
+        rn.weighted_score,
+        rn.diagnose,
+        rn.assess,
+        lambda frame, **how: rn.moments(frame).means(**how),
+        lambda frame, **how: rn.moments(frame).bootstrap(**how),
+        lambda frame, **how: WeightEditor(frame, **how),
+        lambda frame, **how: WeightEditor(rn.moments(frame), **how),
+    ],
+)
 def test_the_weight_of_an_unknown_metric_is_refused_with_near_names(call):
-    frame = pd.DataFrame({"faithfulness": [0.5, 0.9], "context_recall": [0.1, 0.2], "doc_name": ["a", "b"]})
+    frame = pd.DataFrame(
+        {"faithfulness": [0.5, 0.9], "context_recall": [0.1, 0.2], "doc_name": ["a", "b"]}
+    )
     with pytest.raises(RagnbError, match="did you mean 'context_recall'"):
         call(frame, metric_weights={"context_recal": 10})
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_weights_of_what_is_absent_are_notes_with_near_names_in_every_output(tmp_path, capsys, lang):
+def test_weights_of_what_is_absent_are_notes_with_near_names_in_every_output(
+    tmp_path, capsys, lang
+):
     path = tmp_path / "s.csv"
     rows = pd.DataFrame({"faithfulness": [0.5, 0.9], "doc_name": ["warranty.pdf", "travel.pdf"]})
     rows.to_csv(path, index=False)
@@ -392,7 +478,9 @@ def test_weights_of_what_is_absent_are_notes_with_near_names_in_every_output(tmp
 
 def test_a_weight_for_nothing_warns_with_the_near_names():
     frame = pd.DataFrame({"faithfulness": [0.5, 1.0], "doc_name": ["322_双源CT成像技术.pdf", "b"]})
-    with pytest.warns(RagnbWarning, match=r"'context_recall'.* does not occur; .*have: faithf") as caught:
+    with pytest.warns(
+        RagnbWarning, match=r"'context_recall'.* does not occur; .*have: faithf"
+    ) as caught:
         rn.weighted_means(frame, metric_weights={"context_recall": 2.0})
     assert caught[0].message.args[0].startswith("metric_weights names")
     with pytest.warns(RagnbWarning, match="did you mean '322_双源CT成像技术.pdf'"):
@@ -403,10 +491,21 @@ WEIGHTS = {"faithfulness": 9, "context_recall": 1}
 
 
 @pytest.mark.parametrize("metrics", [WEIGHTS, pd.Series(WEIGHTS)], ids=["mapping", "series"])
-@pytest.mark.parametrize("function", [
-    rn.weighted_means, rn.moments, rn.diagnose, rn.failure_modes, rn.weigh, rn.weighted_score,
-    rn.refusal_metrics, rn.applicable_metrics, rn.read_scores, rn.evaluate,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        rn.weighted_means,
+        rn.moments,
+        rn.diagnose,
+        rn.failure_modes,
+        rn.weigh,
+        rn.weighted_score,
+        rn.refusal_metrics,
+        rn.applicable_metrics,
+        rn.read_scores,
+        rn.evaluate,
+    ],
+)
 def test_weights_given_as_metrics_are_refused_with_the_keyword_for_them(function, metrics):
     row = {"question": "q", "faithfulness": 1.0, "context_recall": 0.1, "over_refusal": 1.0}
     frame = pd.DataFrame([row])
@@ -461,7 +560,9 @@ def test_a_number_that_failed_or_does_not_apply_is_an_error_and_gaps_are_counted
 def test_a_mean_of_scores_all_at_one_end_is_exactly_that_end_and_so_is_its_interval(end):
     for n in [*range(2, 60), 97, 98, 103, 107]:
         docs = [f"d{i % 7}" for i in range(n)]
-        frame = pd.DataFrame({"faithfulness": [end] * n, "over_refusal": [end] * n, "doc_name": docs})
+        frame = pd.DataFrame(
+            {"faithfulness": [end] * n, "over_refusal": [end] * n, "doc_name": docs}
+        )
         for options in ({}, {"doc_weights": {"d0": 0.3, "d1": 1.7}}, {"by": "doc_name"}):
             means = rn.weighted_means(frame, metrics=["faithfulness", "over_refusal"], **options)
             assert (means["value"] == end).all()
@@ -476,23 +577,37 @@ def test_notes_say_what_a_reader_must_know(lang):
     found = notes(rn.weighted_means(frame), lang=lang).set_index("code")
     assert "大文件.pdf" in found.loc["dominated", "text"]
     assert "77" in found.loc["dominated", "text"]
-    assert set(notes(rn.weighted_means(frame.drop(columns="doc_name")), lang=lang)["code"]) == {"rows_independent"}
+    assert set(notes(rn.weighted_means(frame.drop(columns="doc_name")), lang=lang)["code"]) == {
+        "rows_independent"
+    }
     one = notes(rn.weighted_means(frame.assign(doc_name="x")), lang=lang)
     assert set(one["code"]) == {"one_cluster"}
     alone = notes(rn.weighted_means(frame[["faithfulness"]].head(1)), lang=lang)
     assert set(alone["code"]) == {"rows_independent", "one_row"}
     few = frame.assign(doc_name=["abcd"[i % 4] for i in range(39)])
-    assert "4" in notes(rn.weighted_means(few), lang=lang).set_index("code").loc["few_clusters", "text"]
+    assert (
+        "4"
+        in notes(rn.weighted_means(few), lang=lang).set_index("code").loc["few_clusters", "text"]
+    )
     for n, few_or_not in ((19, {"few_clusters"}), (20, set())):
-        some = pd.DataFrame({"faithfulness": np.linspace(0, 1, n), "doc_name": [f"d{i}" for i in range(n)]})
+        some = pd.DataFrame(
+            {"faithfulness": np.linspace(0, 1, n), "doc_name": [f"d{i}" for i in range(n)]}
+        )
         assert set(notes(rn.weighted_means(some), lang=lang)["code"]) == few_or_not
-    for n, key in ((5, "few_clusters_counted"), (6, "few_clusters")):  # few enough for n to be what they are
+    for n, key in (
+        (5, "few_clusters_counted"),
+        (6, "few_clusters"),
+    ):  # few enough for n to be what they are
         even = frame.head(30).assign(doc_name=[*"abcdef"[:n]] * (30 // n))
-        text = notes(rn.weighted_means(even), lang=lang).set_index("code").loc["few_clusters", "text"]
+        text = (
+            notes(rn.weighted_means(even), lang=lang).set_index("code").loc["few_clusters", "text"]
+        )
         assert text == load(lang)(f"note.{key}", n=n)
     many = frame.assign(doc_name=[f"d{i}" for i in range(39)])
     assert notes(rn.weighted_means(many), lang=lang).empty
-    turned = notes(rn.weighted_means(many.rename(columns={"faithfulness": "noise_sensitivity"})), lang=lang)
+    turned = notes(
+        rn.weighted_means(many.rename(columns={"faithfulness": "noise_sensitivity"})), lang=lang
+    )
     assert turned["code"].tolist() == ["lower_is_better"]
     tipped = rn.weighted_means(few, doc_weights={"a": 3.5, "b": 0.1, "c": 3.5, "d": 0.1})
     assert "few_clusters" in set(notes(tipped, lang=lang)["code"])
@@ -509,14 +624,18 @@ def test_a_lower_is_better_metric_is_turned_round_unless_asked_not_to():
 
 
 def test_weigh_adds_two_columns_and_makes_old_ones_anew():
-    frame = pd.DataFrame({"faithfulness": [0.5], "doc_name": ["a"], "weighted_score": [9.0], "note": ["x"]})
+    frame = pd.DataFrame(
+        {"faithfulness": [0.5], "doc_name": ["a"], "weighted_score": [9.0], "note": ["x"]}
+    )
     got = rn.weigh(frame, doc_weights={"a": 2})
     assert got[["weighted_score", "sample_weight"]].to_numpy().tolist() == [[0.5, 2.0]]
     assert frame["weighted_score"].iloc[0] == 9.0
 
 
 def test_a_sample_is_spread_over_the_weight_of_the_scores_that_it_has():
-    frame = pd.DataFrame({"faithfulness": [1.0, np.nan, np.nan], "context_recall": [0.5, 0.5, np.nan]})
+    frame = pd.DataFrame(
+        {"faithfulness": [1.0, np.nan, np.nan], "context_recall": [0.5, 0.5, np.nan]}
+    )
     got = rn.weighted_score(frame, metric_weights={"faithfulness": 3.0})
     assert got.tolist()[:2] == [0.875, 0.5]
     assert np.isnan(got[2])
@@ -530,7 +649,9 @@ def test_moments_show_what_they_hold():
 def test_notes_of_a_table_that_lacks_columns_are_refused_by_their_names():
     means = rn.weighted_means(pd.DataFrame({"faithfulness": [0.1, 0.5]}))
     for name in ("df", "cluster_unit", "n_clusters", "better", "n", "role"):
-        with pytest.raises(RagnbError, match=f"need the columns {name}; pass the whole table of rn"):
+        with pytest.raises(
+            RagnbError, match=f"need the columns {name}; pass the whole table of rn"
+        ):
             notes(means.drop(columns=name))
     with pytest.raises(RagnbError, match="need the columns df, better"):
         notes(means.drop(columns=["df", "better"]))

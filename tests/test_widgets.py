@@ -36,13 +36,15 @@ gates:
 
 def scores(systems: int = 1, rows: int = 80) -> pd.DataFrame:
     random = np.random.default_rng(5)
-    frame = pd.DataFrame({
-        "faithfulness": random.beta(5, 2, rows),
-        "context_recall": random.beta(2, 4, rows),
-        "noise_sensitivity": random.beta(2, 6, rows),
-        "doc_name": np.array(DOCS)[random.integers(0, len(DOCS), rows)],
-        "system": [f"s{i % systems}" for i in range(rows)],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "faithfulness": random.beta(5, 2, rows),
+            "context_recall": random.beta(2, 4, rows),
+            "noise_sensitivity": random.beta(2, 6, rows),
+            "doc_name": np.array(DOCS)[random.integers(0, len(DOCS), rows)],
+            "system": [f"s{i % systems}" for i in range(rows)],
+        }
+    )
     frame.loc[frame.index % 7 == 0, "context_recall"] = np.nan
     return frame.drop(columns=["system"] if systems == 1 else [])
 
@@ -63,12 +65,19 @@ def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("source", ["file", "frame", "moments", "scenario"])
 def test_numbers_are_those_of_weighted_means_whatever_the_source(path, source):
-    made = {"file": path, "frame": scores(), "moments": rn.moments(scores()), "scenario": rn.load_scenario(path)}
+    made = {
+        "file": path,
+        "frame": scores(),
+        "moments": rn.moments(scores()),
+        "scenario": rn.load_scenario(path),
+    }
     editor = WeightEditor(made[source])
     editor.model.set(METRIC, "context_recall", 0.25)
     editor.model.add(DOCS[0])
     editor.model.set(DOC, DOCS[0], "3")
-    expected = rn.weighted_means(scores(), metric_weights=editor.metric_weights, doc_weights=editor.doc_weights)
+    expected = rn.weighted_means(
+        scores(), metric_weights=editor.metric_weights, doc_weights=editor.doc_weights
+    )
     same(editor.means, expected)
     assert editor.metric_weights["context_recall"] == 0.25
     assert editor.doc_weights[DOCS[0]] == 3
@@ -80,12 +89,17 @@ def test_grouped_moments_give_the_pooled_means_and_the_systems():
         model = WeightEditor(source).model
         model.set(METRIC, "faithfulness", 5)
         same(model.now.means, rn.weighted_means(frame, metric_weights=model.metric_weights))
-        same(model.now.systems, rn.weighted_means(frame, metric_weights=model.metric_weights, by="system"))
+        same(
+            model.now.systems,
+            rn.weighted_means(frame, metric_weights=model.metric_weights, by="system"),
+        )
 
 
 def test_systems_are_ranked_by_their_score_and_one_without_any_comes_last():
     frame = scores(systems=3)
-    frame.loc[frame["system"] == "s1", ["faithfulness", "context_recall", "noise_sensitivity"]] = np.nan
+    frame.loc[frame["system"] == "s1", ["faithfulness", "context_recall", "noise_sensitivity"]] = (
+        np.nan
+    )
     now = WeightEditor(frame).model.now
     totals = now.systems[now.systems["metric"] == "weighted_score"].set_index("system")["value"]
     assert totals.isna().tolist() == [False, True, False]
@@ -94,7 +108,11 @@ def test_systems_are_ranked_by_their_score_and_one_without_any_comes_last():
 
 def test_file_weights_are_the_start_and_blank_goes_back_to_them(path):
     model = WeightEditor(path).model
-    assert model.metric_weights == {"faithfulness": 0.5, "context_recall": 1.0, "noise_sensitivity": 1.0}
+    assert model.metric_weights == {
+        "faithfulness": 0.5,
+        "context_recall": 1.0,
+        "noise_sensitivity": 1.0,
+    }
     assert model.doc_weights == {"warranty.pdf": 2.0}
     for blank in ("", "  ", None):
         model.set(METRIC, "faithfulness", 0.9)
@@ -137,7 +155,9 @@ def test_weights_that_are_all_0_keep_the_last_numbers_and_say_so(path):
     assert math.isnan(WeightEditor(path).model.share("faithfulness")) is False
 
 
-@given(st.dictionaries(st.text("abcdefgh", min_size=1), st.floats(0, 1e300), min_size=1, max_size=12))
+@given(
+    st.dictionaries(st.text("abcdefgh", min_size=1), st.floats(0, 1e300), min_size=1, max_size=12)
+)
 def test_normalised_weights_add_up_to_1_on_the_grid_and_keep_their_order(weights):
     if not any(weights.values()):
         return
@@ -191,7 +211,9 @@ def test_a_document_is_added_by_a_part_that_names_one_alone(lang):
 
 
 def test_document_of_the_file_that_does_not_occur_warns_nobody_and_changes_nothing(path):
-    path.write_text(YAML.replace("{warranty.pdf: 2.0}", "{warranty.pdf: 2.0, gone.pdf: 9.0}"), encoding="utf-8")
+    path.write_text(
+        YAML.replace("{warranty.pdf: 2.0}", "{warranty.pdf: 2.0, gone.pdf: 9.0}"), encoding="utf-8"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = WeightEditor(path).model
@@ -201,7 +223,9 @@ def test_document_of_the_file_that_does_not_occur_warns_nobody_and_changes_nothi
 
 
 def test_gate_that_the_weights_flip_is_shown_with_what_it_was(path):
-    path.write_text(YAML.replace("at: 0.5", "at: 0.05"), encoding="utf-8")  # three documents give a wide interval
+    path.write_text(
+        YAML.replace("at: 0.5", "at: 0.05"), encoding="utf-8"
+    )  # three documents give a wide interval
     editor = WeightEditor(path)
     before = editor.model.now.gates["outcome"].tolist()
     editor.model.set(METRIC, "context_recall", 50)
@@ -232,8 +256,10 @@ def test_normalised_weights_are_saved_as_they_are_shown(path):
     editor.model.normalise()
     editor.save()
     assert rn.load_scenario(path).metric_weights == {
-        "faithfulness": 0.2, "context_recall": 0.4, "noise_sensitivity": 0.4,
-    }  # fmt: skip
+        "faithfulness": 0.2,
+        "context_recall": 0.4,
+        "noise_sensitivity": 0.4,
+    }
 
 
 def test_concurrent_edit_is_refused_and_reading_again_keeps_both(path):
@@ -300,7 +326,11 @@ def test_widgets_follow_the_model_and_the_model_the_widgets(path):
     view.pick.value = "pdf"
     assert sorted(view.hits.options) == sorted({*DOCS} - {"warranty.pdf"})
     view.pick.value = "报销"
-    assert (view.hits.options, view.hits.value, len(view.boxes[DOC].children)) == ((DOCS[0],), None, 1)
+    assert (view.hits.options, view.hits.value, len(view.boxes[DOC].children)) == (
+        (DOCS[0],),
+        None,
+        1,
+    )
     view.hits.value = DOCS[0]
     assert (view.hits.options, view.pick.value, len(view.boxes[DOC].children)) == ((), "", 2)
     view.pick.value = "118"
@@ -344,14 +374,18 @@ def versions() -> pd.DataFrame:
     random = np.random.default_rng(8)
     shifts = {"new": (0.2, -0.12, 0.05), "old": (0.0, 0.0, 0.0)}
     tables = [
-        pd.DataFrame({
-            "sample_id": [f"q{i}" for i in range(60)], "doc_name": DOCS * 15, "system": name,
-            "faithfulness": random.beta(5, 5, 60) * 0.5 + 0.2 + shift[0],
-            "context_recall": random.beta(5, 5, 60) * 0.5 + 0.3 + shift[1],
-            "noise_sensitivity": random.beta(5, 5, 60) * 0.5 + shift[2],
-        })
+        pd.DataFrame(
+            {
+                "sample_id": [f"q{i}" for i in range(60)],
+                "doc_name": DOCS * 15,
+                "system": name,
+                "faithfulness": random.beta(5, 5, 60) * 0.5 + 0.2 + shift[0],
+                "context_recall": random.beta(5, 5, 60) * 0.5 + 0.3 + shift[1],
+                "noise_sensitivity": random.beta(5, 5, 60) * 0.5 + shift[2],
+            }
+        )
         for name, shift in shifts.items()
-    ]  # fmt: skip
+    ]
     frame = pd.concat(tables, ignore_index=True)
     frame.loc[frame.index % 7 == 0, "context_recall"] = np.nan
     frame.loc[frame.index % 11 == 0, "noise_sensitivity"] = np.nan
@@ -360,11 +394,16 @@ def versions() -> pd.DataFrame:
 
 def at_weight(frame: pd.DataFrame, model, name: str, weight: float) -> float:
     """Return by how much the new version leads at the weights of a model, but for one."""
-    how = {"metric_weights": model.metric_weights | {name: weight}, "doc_weights": model.doc_weights}
+    how = {
+        "metric_weights": model.metric_weights | {name: weight},
+        "doc_weights": model.doc_weights,
+    }
     return float(rn.compare(frame, baseline="old", **how)["value"].iloc[-1])
 
 
-@pytest.mark.parametrize("moved", [{}, {"context_recall": 0.3}, {"faithfulness": 0.2, "noise_sensitivity": 2.5}])
+@pytest.mark.parametrize(
+    "moved", [{}, {"context_recall": 0.3}, {"faithfulness": 0.2, "noise_sensitivity": 2.5}]
+)
 def test_marks_are_where_compare_changes_its_sign(moved):
     frame = versions()
     model = WeightEditor(frame, doc_weights={DOCS[1]: 3.0}).model
@@ -377,10 +416,14 @@ def test_marks_are_where_compare_changes_its_sign(moved):
     assert model.now.flips
     for name in model.metrics:
         own, of = model.weight(METRIC, name), partial(at_weight, frame, model, name)
-        turned = [weight for weight in [*np.linspace(0, 4, 17), 20.0, 400.0] if of(weight) * now < 0]
+        turned = [
+            weight for weight in [*np.linspace(0, 4, 17), 20.0, 400.0] if of(weight) * now < 0
+        ]
         assert (name in model.now.flips) == bool(turned), name
         if turned:
-            found = brentq(of, own, min(turned, key=lambda weight, own=own: abs(weight - own)), xtol=1e-10)
+            found = brentq(
+                of, own, min(turned, key=lambda weight, own=own: abs(weight - own)), xtol=1e-10
+            )
             assert model.now.flips[name] == pytest.approx(found, abs=1e-6)
 
 
@@ -419,7 +462,10 @@ def test_where_no_single_weight_decides_it_is_said_once(lang):
     assert html.count(load(lang)("editor.no_flip")) == 1
     row = rn.compare(frame, baseline="old").iloc[-1]
     ends = f"{row['low']:.3f}–{row['high']:.3f}"
-    assert load(lang)("editor.leads", name="new", other="old", value=f"{row['value']:.3f}", ends=ends) in html
+    assert (
+        load(lang)("editor.leads", name="new", other="old", value=f"{row['value']:.3f}", ends=ends)
+        in html
+    )
     assert {row.said.widget.value for row in editor._views["None"]._rows.values()} == {""}
 
 
@@ -441,10 +487,12 @@ def test_nothing_is_marked_without_two_systems_that_can_be_compared():
     third = frame[frame["system"] == "old"].assign(system="third")
     far = [rn.Metric("faithfulness"), rn.Metric("tone", 0, 10)]
     sources = [
-        (frame[frame["system"] == "new"], {}), (pd.concat([frame, third]), {}),
-        (rn.moments(frame, by="system"), {}), (frame, {"metrics": far}),
+        (frame[frame["system"] == "new"], {}),
+        (pd.concat([frame, third]), {}),
+        (rn.moments(frame, by="system"), {}),
+        (frame, {"metrics": far}),
         (frame[["sample_id", "system", "doc_name", "faithfulness"]], {}),
-    ]  # fmt: skip
+    ]
     for source, how in sources:
         editor = WeightEditor(source, **how)
         assert (editor.model.now.found, dict(editor.model.now.flips)) == (None, {})
@@ -456,10 +504,18 @@ def test_nothing_is_marked_without_two_systems_that_can_be_compared():
 # Ratings
 
 ITEMS = [
-    {"sample_id": f"q{i}", "question": f"问题 {i}?", "answer": f"answer {i}", "retrieved_contexts": ["<b>one</b>"],
-     "doc_name": "甲.pdf", "system": system, "faithfulness": 0.123}
-    for i in range(4) for system in ("weak", "strong")
-]  # fmt: skip
+    {
+        "sample_id": f"q{i}",
+        "question": f"问题 {i}?",
+        "answer": f"answer {i}",
+        "retrieved_contexts": ["<b>one</b>"],
+        "doc_name": "甲.pdf",
+        "system": system,
+        "faithfulness": 0.123,
+    }
+    for i in range(4)
+    for system in ("weak", "strong")
+]
 TWO = ["accuracy", "clarity"]
 
 
@@ -473,7 +529,10 @@ def press(sheet: Rating, keys: str) -> None:
 
 
 def lines(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / "marks.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder / "marks.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def read(folder: Path) -> pd.DataFrame:
@@ -488,8 +547,9 @@ def test_keys_mark_each_dimension_and_the_last_one_saves(tmp_path):
     sheet.press("０")
     common = {"item_id": first.key[0], "rater": "A", "system": first.key[1], "cluster": "甲.pdf"}
     assert lines(tmp_path) == [
-        common | {"dimension": "accuracy", "score": 8}, common | {"dimension": "clarity", "score": 10},
-    ]  # fmt: skip
+        common | {"dimension": "accuracy", "score": 8},
+        common | {"dimension": "clarity", "score": 10},
+    ]
     assert sheet.item is not first
     sheet.press("x")
     assert sheet.problem == load("en")("rating.not_a_key", entry="x", keys="1 – 9, 0 = 10")
@@ -592,7 +652,11 @@ def test_fast_keys_count_once_each_also_past_a_clearing(tmp_path):
     sheet = RatingSheet(ITEMS, tmp_path / "marks.jsonl", rater="A", dimensions=TWO)
     _ = sheet.view
     # The second two were typed before the field was cleared.
-    for entries, saved in ((["8", "87"], [8, 7]), (["879", "8796"], [8, 7, 9, 6]), (["12"], [8, 7, 9, 6, 1, 2])):
+    for entries, saved in (
+        (["8", "87"], [8, 7]),
+        (["879", "8796"], [8, 7, 9, 6]),
+        (["12"], [8, 7, 9, 6, 1, 2]),
+    ):
         for entry in entries:
             sheet._press(entry)
         assert [row["score"] for row in lines(tmp_path)] == saved
@@ -646,10 +710,20 @@ def test_a_file_without_comments_is_taken_up(tmp_path):
 def test_the_rubric_stands_beside_its_scores(tmp_path, lang):
     known = load(lang)("judge.bands.accuracy.10")
     own = rn.Rubric(
-        dimensions=[{"name": "tone", "description": "how it greets", "bands": {"6-10": "warm", "1-5": "<curt>"}}],
+        dimensions=[
+            {
+                "name": "tone",
+                "description": "how it greets",
+                "bands": {"6-10": "warm", "1-5": "<curt>"},
+            }
+        ],
         passing={"metric": "tone", "op": ">=", "threshold": 6},
     )
-    for dimensions, words in ((None, [known]), (own, ["how it greets", "6–10", "&lt;curt&gt;"]), (["other"], [])):
+    for dimensions, words in (
+        (None, [known]),
+        (own, ["how it greets", "6–10", "&lt;curt&gt;"]),
+        (["other"], []),
+    ):
         file = tmp_path / f"{len(words)}.jsonl"
         sheet = RatingSheet(ITEMS, file, rater="A", dimensions=dimensions, lang=lang)
         _ = sheet.view

@@ -55,12 +55,19 @@ class Player(ThreadingHTTPServer):
 
     def answer(self, asked: str) -> str | None:
         """The first retried answer to the question that is not the earlier one, else the last again."""
-        rows = [row for row in self.rows.values() if row["system"] == "retried" and row["question"] in asked]
+        rows = [
+            row
+            for row in self.rows.values()
+            if row["system"] == "retried" and row["question"] in asked
+        ]
         if not rows:
             return None
         row = next((row for row in rows if row["answer"] not in asked), rows[-1])
         with self.lock, self.log.open("a", encoding="utf-8") as log:
-            log.write(json.dumps({"sample_id": row["sample_id"], "system": "retry", "again": False}) + "\n")
+            log.write(
+                json.dumps({"sample_id": row["sample_id"], "system": "retry", "again": False})
+                + "\n"
+            )
         text: str = row["answer"]
         return text
 
@@ -77,10 +84,18 @@ class Handler(BaseHTTPRequestHandler):
         text = self.server.reply(asked["messages"])
         message = {"role": "assistant", "content": text}
         good = {
-            "id": "recorded", "object": "chat.completion", "created": 0, "model": asked["model"],
+            "id": "recorded",
+            "object": "chat.completion",
+            "created": 0,
+            "model": asked["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        }  # fmt: skip
-        bad = {"error": {"message": "no reply is recorded for this question and answer", "code": "not_recorded"}}
+        }
+        bad = {
+            "error": {
+                "message": "no reply is recorded for this question and answer",
+                "code": "not_recorded",
+            }
+        }
         data = json.dumps(bad if text is None else good).encode()
         self.send_response(422 if text is None else 200)
         self.send_header("Content-Type", "application/json")

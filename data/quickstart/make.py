@@ -74,7 +74,9 @@ def table(rows: list[Row]) -> str:
     writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({k: format(v, ".12g") if isinstance(v, float) else v for k, v in row.items()})
+        writer.writerow(
+            {k: format(v, ".12g") if isinstance(v, float) else v for k, v in row.items()}
+        )
     return buffer.getvalue()
 
 
@@ -100,7 +102,9 @@ def measure(question: Row, asked: Row, contexts: list[str]) -> dict[str, Cell]:
     if not asked["refused"]:
         support = (support_lexical(asked["text"], contexts), "ok", "")
     if not question["answerable"]:
-        return dict.fromkeys(METRICS[:-1], (None, "not_applicable", UNANSWERABLE)) | {METRICS[-1]: support}
+        return dict.fromkeys(METRICS[:-1], (None, "not_applicable", UNANSWERABLE)) | {
+            METRICS[-1]: support
+        }
     relevant = [chunk["id"] in question["gold_ids"] for chunk in asked["chunks"]]
     precision: Cell = (None, "missing", "nothing was retrieved: 0/0")
     relevance = precision
@@ -120,7 +124,9 @@ def spread(cells: dict[str, Cell]) -> Row:
     return row
 
 
-def run(system: System, corpus: list[Row], questions: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
+def run(
+    system: System, corpus: list[Row], questions: list[Row]
+) -> tuple[list[Row], list[Row], list[Row]]:
     """Traces, cases and scores of one system."""
     pipeline = Pipeline(system, corpus)
     texts = {row["id"]: row["text"] for row in corpus}
@@ -129,7 +135,12 @@ def run(system: System, corpus: list[Row], questions: list[Row]) -> tuple[list[R
         asked = pipeline.ask(question)
         contexts = [texts[chunk["id"]] for chunk in asked["chunks"]]
         trace = {"ts": (START + timedelta(seconds=7 * number)).isoformat(), "qid": question["qid"]}
-        trace |= {"q": question["q"], "chunks": asked["chunks"], "answer": asked["answer"], "ok": True}
+        trace |= {
+            "q": question["q"],
+            "chunks": asked["chunks"],
+            "answer": asked["answer"],
+            "ok": True,
+        }
         trace |= {"citations": asked["cited"]} if system.list_field else {}
         traces.append(trace | {"system": system.name})
         about = {key: question[key] for key in ("doc_name", "language", "kind", "answerable")}
@@ -158,7 +169,11 @@ def simulate(seed: int = 20250303, each: int = 10) -> list[Row]:
                     cells[name] = (None, "failed", "模拟的失败：评审回复不是有效的JSON")
                 elif fate < 0.06:
                     cells[name] = (None, "missing", "")
-            head = {"sample_id": f"sim-{len(rows) + 1:03d}", "origin": "simulated", "doc_name": document}
+            head = {
+                "sample_id": f"sim-{len(rows) + 1:03d}",
+                "origin": "simulated",
+                "doc_name": document,
+            }
             rows.append(head | {"question": f"模拟问题{number}：{document}"} | spread(cells))
     return rows
 
@@ -186,7 +201,9 @@ def make() -> dict[str, str]:
 def main() -> None:
     """Write the made files."""
     parser = argparse.ArgumentParser(description="Make the quickstart files.")
-    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: beside this script)")
+    parser.add_argument(
+        "--out", type=Path, default=HERE, help="folder to write to (default: beside this script)"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     for name, text in make().items():

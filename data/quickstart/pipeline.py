@@ -57,7 +57,9 @@ class System:
     longest: int  # characters of an answer; past it the citations are left out
 
 
-WEAK = System("weak", characters, 0.4, 0.0, 2, False, False, {"en": 0.33, "zh": 0.38}, 1, False, 172)
+WEAK = System(
+    "weak", characters, 0.4, 0.0, 2, False, False, {"en": 0.33, "zh": 0.38}, 1, False, 172
+)
 STRONG = System("strong", bigrams, 1.2, 0.75, 5, True, True, {"en": 0.4, "zh": 0.25}, 2, True, 400)
 
 
@@ -66,7 +68,9 @@ class Pipeline:
 
     def __init__(self, system: System, corpus: list[Row]) -> None:
         self.system, self.corpus = system, corpus
-        texts = [f"{row['title']} {row['text']}" if system.titles else row["text"] for row in corpus]
+        texts = [
+            f"{row['title']} {row['text']}" if system.titles else row["text"] for row in corpus
+        ]
         passages = [system.tokens(text) for text in texts]
         self.bags = [set(tokens) for tokens in passages]
         self.index = bm25s.BM25(method="lucene", k1=system.k1, b=system.b, dtype="float64")
@@ -86,12 +90,16 @@ class Pipeline:
         """Rows of the best passages with their scores, best first; equal scores in corpus order."""
         asked = self.system.tokens(question)
         scores = [round(float(score), 4) for score in self.index.get_scores(asked)]
-        order = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i))
+        order = sorted(
+            (i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i)
+        )
         if self.system.rerank:
             order = order[: 2 * self.system.top]
             top = max(scores)
             scores = [
-                round(score / top + self.covered(set(asked), self.bags[i]), 4) if i in order else 0.0
+                round(score / top + self.covered(set(asked), self.bags[i]), 4)
+                if i in order
+                else 0.0
                 for i, score in enumerate(scores)
             ]
             order.sort(key=lambda i: (-scores[i], i))
@@ -133,4 +141,10 @@ class Pipeline:
         tail = f"\ncitations: [{', '.join(cited)}]" if cited and not self.system.list_field else ""
         sent = text + tail if len(text + tail) <= self.system.longest else text
         chunks = [{"id": self.corpus[i]["id"], "score": score} for i, score in found]
-        return {"text": text, "refused": not picked, "cited": cited, "chunks": chunks, "answer": sent}
+        return {
+            "text": text,
+            "refused": not picked,
+            "cited": cited,
+            "chunks": chunks,
+            "answer": sent,
+        }

@@ -28,7 +28,11 @@ class Rules(Player):
         if data:
             asked = json.loads(data[2])
             passages = asked["passages"].items()
-            answer = {"relevant": {n: overlap(asked["question"], text) >= RELEVANT for n, text in passages}}
+            answer = {
+                "relevant": {
+                    n: overlap(asked["question"], text) >= RELEVANT for n, text in passages
+                }
+            }
         elif given:
             answer = verdicts(json.loads(given[1]))
         else:
@@ -41,12 +45,22 @@ class Rules(Player):
 def verdicts(given: dict[str, Any]) -> dict[str, Any]:
     """Answer one of the prompts: statements of an answer, their support, or what a context holds."""
     if "statements" in given:
-        rows = [(text, int(overlap(text, given["context"]) >= SUPPORTED)) for text in given["statements"]]
-        return {"statements": [{"statement": text, "reason": "", "verdict": verdict} for text, verdict in rows]}
+        rows = [
+            (text, int(overlap(text, given["context"]) >= SUPPORTED))
+            for text in given["statements"]
+        ]
+        return {
+            "statements": [
+                {"statement": text, "reason": "", "verdict": verdict} for text, verdict in rows
+            ]
+        }
     if "context" in given and "answer" in given:
         context, answer = given["context"], sentences(given["answer"])
         supported = {text: int(overlap(text, context) >= SUPPORTED) for text in answer}
-        rows = [{"statement": text, "reason": "", "attributed": verdict} for text, verdict in supported.items()]
+        rows = [
+            {"statement": text, "reason": "", "attributed": verdict}
+            for text, verdict in supported.items()
+        ]
         return {"classifications": rows, "reason": "", "verdict": int(any(supported.values()))}
     return {"statements": sentences(given["answer"])}
 

@@ -19,7 +19,11 @@ RETRIED = (  # what the weak system answers when it is asked again, with accurac
     ("zh-10", "婚假为13天；陪产假为20天，可以分两次休。", (10, 10, 8)),
     ("zh-33", "国外出差的住宿标准参照国内一线城市，每晚不超过450元。", (2, 2, 8)),
     ("en-04", "You need the serial number and a photo of the fault.", (7, 6, 8)),
-    ("en-04", "Send the serial number and a photo of the fault; we answer within two business days.", (10, 10, 9)),
+    (
+        "en-04",
+        "Send the serial number and a photo of the fault; we answer within two business days.",
+        (10, 10, 9),
+    ),
 )
 WIDE = str.maketrans({":": "：", ",": "，"})
 REFUSALS = ("not in context", "资料中没有相关内容")
@@ -46,11 +50,18 @@ def texts_of(facts: list[str], row: Row) -> tuple[str, str, str]:
         return (
             told
             if chinese
-            else ("The passages do not say, and neither does the answer.", "Rightly refused.", "None.")
+            else (
+                "The passages do not say, and neither does the answer.",
+                "Rightly refused.",
+                "None.",
+            )
         )
     if not facts:
         told = ("资料里没有答案，回答却给了另一件事的数字。", "答非所问。", "直接说资料中没有。")
-        other = ("The passages do not say; the answer has figures of something else.", "Not what was asked.")
+        other = (
+            "The passages do not say; the answer has figures of something else.",
+            "Not what was asked.",
+        )
         return told if chinese else (*other, "Say that the passages do not tell.")
     there = [fact for fact in facts if fact.lower() in answer.lower()]
     gone = [fact for fact in facts if fact not in there]
@@ -83,18 +94,28 @@ def replies(judged: list[Row], questions: list[Row], seed: int = 20250305) -> li
         row = of[place]
         first = tuple(row[name] for name in DIMENSIONS)
         second = tuple(max(1, min(10, score + rng.choice((-1, 0, 0, 0, 1)))) for score in first)
-        told = [shaped(number, verdict(scores, texts_of(facts[place[1]], row))) for scores in (first, second)]
+        told = [
+            shaped(number, verdict(scores, texts_of(facts[place[1]], row)))
+            for scores in (first, second)
+        ]
         rows.append(line(row, [PROSE, *told] if place[1] == "zh-10" else told))
     for lang, why in WHY.items():
-        known: dict[tuple[str, str], Row] = {}  # an order planted in a passage changes neither question nor answer
+        known: dict[
+            tuple[str, str], Row
+        ] = {}  # an order planted in a passage changes neither question nor answer
         for probe in probe_cases(Rubric(), lang).to_dict("records"):
-            known.setdefault((probe["question"], probe["answer"]), {str(key): cell for key, cell in probe.items()})
+            known.setdefault(
+                (probe["question"], probe["answer"]),
+                {str(key): cell for key, cell in probe.items()},
+            )
         for row in known.values():
             text = json.dumps(verdict(PROBE_SCORES[row["kind"]], why), ensure_ascii=False)
             rows.append(line(row | {"system": f"probes in {lang}"}, [text]))
     for qid, answer, scores in RETRIED:
         row = of["weak", qid] | {"system": "retried", "answer": answer}
-        rows.append(line(row, [json.dumps(verdict(scores, texts_of(facts[qid], row)), ensure_ascii=False)]))
+        rows.append(
+            line(row, [json.dumps(verdict(scores, texts_of(facts[qid], row)), ensure_ascii=False)])
+        )
     return rows
 
 

@@ -33,15 +33,30 @@ COUNTED = {  # by the rates' own definitions, which `label_traces` computes
     "ANS_NO_HIT": (),
 }
 
-_PARTS = {"note": ("first", "quoted", "join"), "judge.note": ("cut_evidence",), "judge.loop": ("message",)}
+_PARTS = {
+    "note": ("first", "quoted", "join"),
+    "judge.note": ("cut_evidence",),
+    "judge.loop": ("message",),
+}
 _PARTS["judge.loop"] += ("unreported", "most", "written")
 _OTHER_CODE = {
-    "few_clusters_counted": "few_clusters", "few_rows_counted": "few_rows", "systems_candidate": "systems",
-    "stage_streamed": "stage_unused", "no_total_mixed": "no_total", "no_total_unbounded": "no_total",
-    "on_the_bar": "more_needed", "documents_unseen": "documents_may_fail", "no_data_blocks": "no_data",
+    "few_clusters_counted": "few_clusters",
+    "few_rows_counted": "few_rows",
+    "systems_candidate": "systems",
+    "stage_streamed": "stage_unused",
+    "no_total_mixed": "no_total",
+    "no_total_unbounded": "no_total",
+    "on_the_bar": "more_needed",
+    "documents_unseen": "documents_may_fail",
+    "no_data_blocks": "no_data",
     "no_data_skipped": "no_data",
-}  # fmt: skip
-_GROUPS = {"run": "note", "judge": "judge.note", "loop": "judge.loop", "calibration": "calibration.note"}
+}
+_GROUPS = {
+    "run": "note",
+    "judge": "judge.note",
+    "loop": "judge.loop",
+    "calibration": "calibration.note",
+}
 
 
 def note_codes() -> dict[str, dict[str, list[str]]]:
@@ -75,7 +90,10 @@ class Words:
 
     def metric(self, name: str) -> Mapping[str, str]:
         """Return what is said of a metric, by the library and then by the catalogue."""
-        return {**self.prose["metrics"].get(name, {}), **texts.table(self.lang)["metrics"].get(name, {})}
+        return {
+            **self.prose["metrics"].get(name, {}),
+            **texts.table(self.lang)["metrics"].get(name, {}),
+        }
 
     def name(self, name: str) -> str:
         """Return a metric's plain name."""
@@ -89,7 +107,14 @@ class Words:
 def pages(lang: str) -> dict[str, str]:
     """Return the pages in one language: path below `generated/` → Markdown."""
     words = Words(lang)
-    made = {"index": index, "metrics": metrics, "rules": rules, "gates": gates, "labels": labels, "notes": notes}
+    made = {
+        "index": index,
+        "metrics": metrics,
+        "rules": rules,
+        "gates": gates,
+        "labels": labels,
+        "notes": notes,
+    }
     return {f"catalogue/{name}.md": write(words) for name, write in made.items()}
 
 
@@ -99,11 +124,21 @@ def index(words: Words) -> str:
     for name in METRICS:
         told = words.metric(name)
         rule = RULES.get(name)
-        limits = " / ".join(f"{at:g}" for at in (rule.warning, rule.critical) if at is not None) if rule else "—"
+        limits = (
+            " / ".join(f"{at:g}" for at in (rule.warning, rule.critical) if at is not None)
+            if rule
+            else "—"
+        )
         says = plain(told.get("gloss", "") or glossary(words, "score"))
-        rows.append([link("metric", name, told["name"]), f"`{name}`", says, _range(words, name), limits])
+        rows.append(
+            [link("metric", name, told["name"]), f"`{name}`", says, _range(words, name), limits]
+        )
     of_gates = [
-        [link("gate", name), requirement(words, gate), f"`{gate.metric} {gate.op} {gate.threshold:g}`"]
+        [
+            link("gate", name),
+            requirement(words, gate),
+            f"`{gate.metric} {gate.op} {gate.threshold:g}`",
+        ]
         for name, gate in {**DEFAULT_GATES, **COMPLETENESS}.items()
     ]
     notes_of = []
@@ -116,14 +151,24 @@ def index(words: Words) -> str:
         [words["modes"], " ".join(link("mode", name) for name in MODES)],
         *notes_of,
     ]
-    head = [words["index_metric"], words["identifier"], words["index_says"], words["range"], words["index_warn"]]
+    head = [
+        words["index_metric"],
+        words["identifier"],
+        words["index_says"],
+        words["range"],
+        words["index_warn"],
+    ]
     return page(
-        f"# {words['title']}", words["intro"], toctree("metrics", "rules", "gates", "labels", "notes"),
-        f"## {words['metrics']}", table(head, rows),
+        f"# {words['title']}",
+        words["intro"],
+        toctree("metrics", "rules", "gates", "labels", "notes"),
+        f"## {words['metrics']}",
+        table(head, rows),
         f"## {words['gates']}",
         table([words["index_gate"], words["requires"], words["formula"]], of_gates),
-        f"## {words['index_others']}", table([words["index_kind"], words["index_entries"]], others),
-    )  # fmt: skip
+        f"## {words['index_others']}",
+        table([words["index_kind"], words["index_entries"]], others),
+    )
 
 
 def glossary(words: Words, name: str) -> str:
@@ -144,7 +189,10 @@ def metrics(words: Words) -> str:
     for family, title in words.prose["family"].items():
         members = [name for name, metric in METRICS.items() if metric.family == family]
         parts += [f"## {title}", *(part for name in members for part in _metric(words, name))]
-    rows = [[f"`{name}`", text, _computed(words, name)] for name, text in words.prose["computed"].items()]
+    rows = [
+        [f"`{name}`", text, _computed(words, name)]
+        for name, text in words.prose["computed"].items()
+    ]
     head = [words["identifier"], words["index_says"], words["computed_by"]]
     return page(*parts, f"## {words['computed']}", words["computed_intro"], table(head, rows))
 
@@ -167,7 +215,9 @@ def _metric(words: Words, name: str) -> list[str]:
 
 def _facts(words: Words, name: str) -> list[list[str]]:
     metric, rule = METRICS[name], RULES.get(name)
-    formula = words.prose["metrics"][name].get("formula", "" if words.lang == "zh" else metric.variant)
+    formula = words.prose["metrics"][name].get(
+        "formula", "" if words.lang == "zh" else metric.variant
+    )
     facts = {"identifier": f"`{name}`", "formula": plain(formula)}
     if metric.bounded:
         facts["range"] = words["to"].format(low=f"{metric.low:g}", high=f"{metric.high:g}")
@@ -175,9 +225,17 @@ def _facts(words: Words, name: str) -> list[list[str]]:
     if name in rn.METRICS:
         facts["kind"] = words[metric.kind]
         rate = metric.role == "rate"
-        facts["weight"] = words["weighs_rate"] if rate else words["weighs"].format(weight=f"{metric.weight:g}")
+        facts["weight"] = (
+            words["weighs_rate"] if rate else words["weighs"].format(weight=f"{metric.weight:g}")
+        )
         facts["needs"] = code(metric.needs)
-        key = "rates_unanswerable" if name in RATES else "grades" if metric.grades_refusals else "not_grades"
+        key = (
+            "rates_unanswerable"
+            if name in RATES
+            else "grades"
+            if metric.grades_refusals
+            else "not_grades"
+        )
         facts["unanswerable"] = words[key]
     facts["computed_by"] = _computed(words, name)
     facts["aliases"] = code(metric.aliases)
@@ -185,9 +243,12 @@ def _facts(words: Words, name: str) -> list[list[str]]:
         facts["thresholds"] = f"{_limits(words, rule)} ({link('rule', name)})"
     facts["gate_of"] = ", ".join(
         f"{link('gate', gate.name)} {gate.op} {gate.threshold:g}"
-        for gate in DEFAULT_GATES.values() if gate.metric == name
-    )  # fmt: skip
-    facts["mode_of"] = ", ".join(link("mode", mode) for mode, names in READS.items() if name in names)
+        for gate in DEFAULT_GATES.values()
+        if gate.metric == name
+    )
+    facts["mode_of"] = ", ".join(
+        link("mode", mode) for mode, names in READS.items() if name in names
+    )
     return [[words[key], text] for key, text in facts.items() if text]
 
 
@@ -212,8 +273,9 @@ def _limits(words: Words, rule: rn.Rule) -> str:
     limits = {"warning": rule.warning, "critical": rule.critical}
     return words["join"].join(
         words["limit"].format(severity=words[key], side=words[side].format(at=f"{at:g}"))
-        for key, at in limits.items() if at is not None
-    )  # fmt: skip
+        for key, at in limits.items()
+        if at is not None
+    )
 
 
 def rules(words: Words) -> str:
@@ -225,10 +287,13 @@ def rules(words: Words) -> str:
         limits = _limits(words, rule)
         if rule.also:
             other = link("metric", rule.also.metric, words.name(rule.also.metric))
-            limits += " " + words["also"].format(metric=other, op=rule.also.op, at=f"{rule.also.threshold:g}")
+            limits += " " + words["also"].format(
+                metric=other, op=rule.also.op, at=f"{rule.also.threshold:g}"
+            )
         example = ", ".join(f"`{metric}` {mean:g}" for metric, mean in rule.example.items())
         steps = [
-            f"- {plain(str(one['text']))}" + f" ({words['setting']} `{one['setting']}`)" * bool(one["setting"])
+            f"- {plain(str(one['text']))}"
+            + f" ({words['setting']} `{one['setting']}`)" * bool(one["setting"])
             for one in actions
         ]
         rows = [[words["identifier"], f"`{name}`"], [words["reads"], reads]]
@@ -238,9 +303,11 @@ def rules(words: Words) -> str:
             heading("rule", name, problem, 2),
             table([words["fact"], words["value"]], rows),
             words.bold("threshold_why", words.prose["rules"][name]),
-            f"**{words['causes']}**", "\n".join(f"- {plain(cause)}" for cause in causes),
-            f"**{words['actions']}**", "\n".join(steps),
-        ]  # fmt: skip
+            f"**{words['causes']}**",
+            "\n".join(f"- {plain(cause)}" for cause in causes),
+            f"**{words['actions']}**",
+            "\n".join(steps),
+        ]
     return page(*parts)
 
 
@@ -250,8 +317,17 @@ def gates(words: Words) -> str:
         f'  - {{name: {gate.name}, metric: {gate.metric}, op: "{gate.op}", threshold: {gate.threshold:g}}}'
         for gate in DEFAULT_GATES.values()
     )
-    parts = [f"# {words['gates']}", words["gates_intro"], f"## {words['choose']}", words["choose_text"]]
-    parts += [f"## {words['default_gates']}", words["default_gates_intro"], f"```yaml\ngates:\n{yaml}\n```"]
+    parts = [
+        f"# {words['gates']}",
+        words["gates_intro"],
+        f"## {words['choose']}",
+        words["choose_text"],
+    ]
+    parts += [
+        f"## {words['default_gates']}",
+        words["default_gates_intro"],
+        f"```yaml\ngates:\n{yaml}\n```",
+    ]
     parts += [part for gate in DEFAULT_GATES.values() for part in _gate(words, gate)]
     parts += [f"## {words['completeness_gates']}", words["completeness_gates_intro"]]
     return page(*parts, *(part for gate in COMPLETENESS.values() for part in _gate(words, gate)))
@@ -260,13 +336,18 @@ def gates(words: Words) -> str:
 def _gate(words: Words, gate: rn.Gate) -> list[str]:
     about, known = words.prose["gates"][gate.name], gate.metric in METRICS
     sign = "≥" if gate.op == ">=" else "≤"
-    limit = f"{link('metric', gate.metric) if known else code([gate.metric])} {sign} {gate.threshold:g}"
+    limit = (
+        f"{link('metric', gate.metric) if known else code([gate.metric])} {sign} {gate.threshold:g}"
+    )
     return [
-        heading("gate", gate.name, f"`{gate.name}`" + (f" {words.name(gate.metric)}" if known else "")),
+        heading(
+            "gate", gate.name, f"`{gate.name}`" + (f" {words.name(gate.metric)}" if known else "")
+        ),
         f"{sentence(requirement(words, gate))} {limit}",
-        words.bold("applies", about["asks"]), words.bold("why", about["why"]),
+        words.bold("applies", about["asks"]),
+        words.bold("why", about["why"]),
         words.bold("failed", about["failed"]),
-    ]  # fmt: skip
+    ]
 
 
 def requirement(words: Words, gate: rn.Gate) -> str:
@@ -288,14 +369,17 @@ def labels(words: Words) -> str:
             words.bold("meaning", f"`{name}`: {about['definition']}"),
             f"**{words['counted_in']}** {rates}" if rates else words["none"],
             words.bold("action", about["action"]),
-        ]  # fmt: skip
+        ]
     parts += [f"## {words['modes']}", words["modes_intro"]]
     for name in MODES:
-        reads = words["join"].join(link("metric", metric, words.name(metric)) for metric in READS.get(name, ()))
+        reads = words["join"].join(
+            link("metric", metric, words.name(metric)) for metric in READS.get(name, ())
+        )
         parts += [
             heading("mode", name, texts.entry(words.lang, f"mode.{name}")),
-            f"`{name}`: {words.prose['modes'][name]}", f"**{words['reads']}** {reads}" if reads else "",
-        ]  # fmt: skip
+            f"`{name}`: {words.prose['modes'][name]}",
+            f"**{words['reads']}** {reads}" if reads else "",
+        ]
     return page(*parts)
 
 
@@ -316,7 +400,18 @@ def notes(words: Words) -> str:
 
 def anchors() -> list[str]:
     """Return every anchor that the catalogue promises."""
-    entries = {"metric": METRICS, "rule": RULES, "gate": {**DEFAULT_GATES, **COMPLETENESS}, "label": LABELS}
-    names = [(kind, name) for kind, members in {**entries, "mode": MODES}.items() for name in members]
-    names += [("note", note_anchor(group, name)) for group, codes in note_codes().items() for name in codes]
+    entries = {
+        "metric": METRICS,
+        "rule": RULES,
+        "gate": {**DEFAULT_GATES, **COMPLETENESS},
+        "label": LABELS,
+    }
+    names = [
+        (kind, name) for kind, members in {**entries, "mode": MODES}.items() for name in members
+    ]
+    names += [
+        ("note", note_anchor(group, name))
+        for group, codes in note_codes().items()
+        for name in codes
+    ]
     return [anchor(kind, name) for kind, name in names]

@@ -46,43 +46,75 @@ def results() -> dict[str, pd.DataFrame]:
 
 def _results() -> dict[str, pd.DataFrame]:
     scenario, baseline = str(SCENARIOS / "quickstart.yaml"), str(SCENARIOS / "quickstart_weak.yaml")
-    scores, cases = rn.read_scores(DATA / "scores_simulated.csv"), rn.read_cases(DATA / "cases.jsonl")
+    scores, cases = (
+        rn.read_scores(DATA / "scores_simulated.csv"),
+        rn.read_cases(DATA / "cases.jsonl"),
+    )
     traces, gold = rn.read_traces(DATA / "traces.strong.jsonl"), rn.read_gold(DATA / "gold.json")
-    ratings, labelled = rn.read_ratings(DATA / "ratings.csv"), rn.label_traces(traces, gold=gold, refusal=REFUSAL)
+    ratings, labelled = (
+        rn.read_ratings(DATA / "ratings.csv"),
+        rn.label_traces(traces, gold=gold, refusal=REFUSAL),
+    )
     standings = rn.standings(rn.read_scores(DATA / "scores.csv"))
     weights = rn.weight_map(scenario, baseline=baseline)
     rubric = [rn.Metric(name, 1, 10) for name in ("accuracy", "completeness", "clarity")]
     judged = rn.read_scores(DATA / "judged_simulated.csv", metrics=rubric)
     asked = cases[["sample_id", "question"]].head(3)
     log: Any = rn.assess(DATA / "traces.strong.jsonl").log
-    answered = rn.answer_cases(asked, retrieve=lambda question: ["so"], generate=lambda question, passages: "so")
+    answered = rn.answer_cases(
+        asked, retrieve=lambda question: ["so"], generate=lambda question, passages: "so"
+    )
     compared: dict[str, Any] = {"baseline": baseline}
     return {
-        "means": rn.weighted_means(scores), "refusal_metrics": rn.refusal_metrics(labelled),
-        "documents": sheet().documents, "slices": sheet().slices,
-        "gates": sheet().gates, "diagnoses": sheet().diagnoses, "modes": sheet().modes,
+        "means": rn.weighted_means(scores),
+        "refusal_metrics": rn.refusal_metrics(labelled),
+        "documents": sheet().documents,
+        "slices": sheet().slices,
+        "gates": sheet().gates,
+        "diagnoses": sheet().diagnoses,
+        "modes": sheet().modes,
         "failure_modes": added(rn.failure_modes(scores), scores),
-        "weigh": added(rn.weigh(scores), scores), "notes": sheet().notes, "ledger": sheet().ledger,
-        "outcomes": sheet().outcomes, "label_counts": sheet().label_counts, "spread": sheet().spread,
-        "compare": rn.compare(scenario, **compared), "compare_by": rn.compare(scenario, by="language", **compared),
+        "weigh": added(rn.weigh(scores), scores),
+        "notes": sheet().notes,
+        "ledger": sheet().ledger,
+        "outcomes": sheet().outcomes,
+        "label_counts": sheet().label_counts,
+        "spread": sheet().spread,
+        "compare": rn.compare(scenario, **compared),
+        "compare_by": rn.compare(scenario, by="language", **compared),
         "changed_questions": rn.changed_questions(scenario, **compared),
         "changed": rn.assess(DATA / "scores.csv", baseline="weak").changed,
-        "standings_ranks": standings.ranks, "standings_pairs": standings.pairs, "weight_map_flips": weights.flips,
-        "label_traces": added(labelled, traces), "check_gold": rn.check_gold(gold),
+        "standings_ranks": standings.ranks,
+        "standings_pairs": standings.pairs,
+        "weight_map_flips": weights.flips,
+        "label_traces": added(labelled, traces),
+        "check_gold": rn.check_gold(gold),
         "applicable_metrics": rn.applicable_metrics(cases),
-        "agreement": rn.agreement(ratings), "card_verdicts": card().verdicts, "card_bands": card().bands,
-        "card_inflation": card().inflation, "card_recalibration": card().recalibration,
-        "card_corrected": card().corrected, "card_reliability": card().reliability, "card_counts": card().counts,
-        "card_budget": card().budget, "card_labels_needed": card().labels_needed,
-        "corrected_mean": rn.corrected_mean(ratings), "draw_labels": rn.draw_labels(judged, n=10),
+        "agreement": rn.agreement(ratings),
+        "card_verdicts": card().verdicts,
+        "card_bands": card().bands,
+        "card_inflation": card().inflation,
+        "card_recalibration": card().recalibration,
+        "card_corrected": card().corrected,
+        "card_reliability": card().reliability,
+        "card_counts": card().counts,
+        "card_budget": card().budget,
+        "card_labels_needed": card().labels_needed,
+        "corrected_mean": rn.corrected_mean(ratings),
+        "draw_labels": rn.draw_labels(judged, n=10),
         "plan": rn.plan(kind="gate", target=0.8, expected=0.9),
-        "log_patterns": log.patterns, "log_daily": log.daily, "log_to_label": log.to_label,
+        "log_patterns": log.patterns,
+        "log_daily": log.daily,
+        "log_to_label": log.to_label,
         "inspect_file": rn.inspect_file(DATA / "scores_simulated.csv").metrics,
         "evaluate": added(rn.evaluate(cases.head(3)), cases),
         "answer_cases": added(answered, asked),
-        "read_scores": scores, "read_cases": cases, "read_traces": traces, "read_gold": gold,
+        "read_scores": scores,
+        "read_cases": cases,
+        "read_traces": traces,
+        "read_gold": gold,
         "read_ratings": ratings,
-    }  # fmt: skip
+    }
 
 
 def described(name: str) -> str:

@@ -26,7 +26,9 @@ def anchor(kind: str, name: str) -> str:
 def heading(kind: str, name: str, title: str, level: int = 3) -> str:
     """Return a heading that can be linked to by its anchor, and by its name as it is written."""
     targets = dict.fromkeys((anchor(kind, name), f"{kind}-{name}".lower()))
-    return "\n".join([*(f"({target})=" for target in targets), f"{'#' * level} {title[0].upper()}{title[1:]}"])
+    return "\n".join(
+        [*(f"({target})=" for target in targets), f"{'#' * level} {title[0].upper()}{title[1:]}"]
+    )
 
 
 def link(kind: str, name: str, text: str = "") -> str:
@@ -47,13 +49,22 @@ def code(values: Iterable[object]) -> str:
 
 def sentence(text: str) -> str:
     """Return a text with a mark at its end."""
-    return text if text.endswith((".", "。", "?", "？")) else text + ("。" if ord(text[-1]) > 0x2E80 else ".")
+    return (
+        text
+        if text.endswith((".", "。", "?", "？"))
+        else text + ("。" if ord(text[-1]) > 0x2E80 else ".")
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines) + "\n"
+    return (
+        "\n".join(
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines
+        )
+        + "\n"
+    )
 
 
 def page(*parts: str) -> str:

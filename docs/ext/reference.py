@@ -36,7 +36,9 @@ def pages(lang: str) -> dict[str, str]:
     made = {"scenario": scenario, "commands": commands, "frames": result_frames, "files": files}
     say = words["page"]
     index = page(f"# {say['title']}", say["intro"], toctree(*made, "api/index"))
-    out = {"reference/index.md": index} | {f"reference/{name}.md": write(words) for name, write in made.items()}
+    out = {"reference/index.md": index} | {
+        f"reference/{name}.md": write(words) for name, write in made.items()
+    }
     return out | {f"reference/api/{name}.rst": text for name, text in api(words).items()}
 
 
@@ -49,7 +51,10 @@ def scenario(words: Mapping[str, Any]) -> str:
     head = [say[name] for name in ("key", "meaning", "type", "default")]
     parts = [f"# {say['scenario']}", say["scenario_intro"], f"**{say['minimal']}**", MINIMAL]
     parts += [f"## {say['editor']}", say["editor_intro"]]
-    parts += ["```yaml\n# yaml-language-server: $schema=../docs/scenario.schema.json\n```", say["editor_checks"]]
+    parts += [
+        "```yaml\n# yaml-language-server: $schema=../docs/scenario.schema.json\n```",
+        say["editor_checks"],
+    ]
     for path, owner in schema.CLASSES.items():
         part = made["$defs"][owner.__name__] if path else made
         rows = []
@@ -68,7 +73,10 @@ def scenario(words: Mapping[str, Any]) -> str:
             preset = f"*{say['required']}*" if needed else "—" if key == "name" else _default(field)
             rows.append([f"`{name}`", told, shown, preset])
         title = say["below"].format(key=path) if path else say["top"]
-        parts += [f"({_below(path)})=\n## {title}", plain(part["description"]) if words["lang"] == "en" else ""]
+        parts += [
+            f"({_below(path)})=\n## {title}",
+            plain(part["description"]) if words["lang"] == "en" else "",
+        ]
         parts.append(table(head, rows))
     return page(*parts)
 
@@ -106,17 +114,25 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
         return say["list_of"].format(item=type_of(field["items"], say))
     if kinds == ["object"]:
         item = field.get("additionalProperties")
-        return say["map_of"].format(item=type_of(item, say)) if isinstance(item, dict) else say["mapping"]
+        return (
+            say["map_of"].format(item=type_of(item, say))
+            if isinstance(item, dict)
+            else say["mapping"]
+        )
     text = say["or"].join(say[kind] for kind in kinds)
     limits = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
-    return ", ".join([text, *(f"{sign} {field[name]:g}" for name, sign in limits.items() if name in field)])
+    return ", ".join(
+        [text, *(f"{sign} {field[name]:g}" for name, sign in limits.items() if name in field)]
+    )
 
 
 def _default(field: Any) -> str:
     value = field.get_default(call_default_factory=True)
     if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         value = [*value]
-    shown = isinstance(value, bool) or (isinstance(value, str | int | float | list) and value not in ("", []))
+    shown = isinstance(value, bool) or (
+        isinstance(value, str | int | float | list) and value not in ("", [])
+    )
     return f"`{flow(value)}`" if shown else "—"
 
 
@@ -127,7 +143,12 @@ def commands(words: Mapping[str, Any]) -> str:
     """Return the page of commands: usage, arguments, options and exit codes."""
     say = words["page"]
     codes = [[f"`{getattr(terminal, name)}`", words["exit"][name]] for name in CODES]
-    parts = [f"# {say['commands']}", say["commands_intro"], f"## {say['exit_codes']}", say["exit_intro"]]
+    parts = [
+        f"# {say['commands']}",
+        say["commands_intro"],
+        f"## {say['exit_codes']}",
+        say["exit_intro"],
+    ]
     parts.append(table([say["code"], say["help"]], codes))
     for name, command in COMMANDS.items():
         # With the settings of the group: a command keeps the first help option that it is asked for.
@@ -137,8 +158,16 @@ def commands(words: Mapping[str, Any]) -> str:
         own = words.get("commands", {}).get(name)
         about, exits = (own["about"], own["exit"]) if own else (about, exits)
         rows = [[_flags(one, context), _help(one, words), _preset(one)] for one in options(command)]
-        parts += [heading("command", name, f"`ragnb {name}`", 2), about, usage, f"```sh\n{examples}\n```"]
-        parts += [f"**{say['exit_codes']}** {exits}", table([say["option"], say["help"], say["default"]], rows)]
+        parts += [
+            heading("command", name, f"`ragnb {name}`", 2),
+            about,
+            usage,
+            f"```sh\n{examples}\n```",
+        ]
+        parts += [
+            f"**{say['exit_codes']}** {exits}",
+            table([say["option"], say["help"], say["default"]], rows),
+        ]
     return page(*parts)
 
 
@@ -170,7 +199,9 @@ def _help(option: click.Option, words: Mapping[str, Any]) -> str:
 
 
 def _preset(option: click.Option) -> str:
-    plain_value = isinstance(option.default, str | int | float) and not isinstance(option.default, bool)
+    plain_value = isinstance(option.default, str | int | float) and not isinstance(
+        option.default, bool
+    )
     return f"`{option.default}`" if plain_value and not option.multiple else ""
 
 
@@ -198,12 +229,21 @@ def api(words: Mapping[str, Any]) -> dict[str, str]:
     out = {}
     for room, (module, names) in ROOMS.items():
         lines = [*_title(rooms[room]), f".. py:currentmodule:: {module.__name__}", ""]
-        index += ["", rooms[room], "-" * 2 * len(rooms[room]), "", f".. py:currentmodule:: {module.__name__}", ""]
+        index += [
+            "",
+            rooms[room],
+            "-" * 2 * len(rooms[room]),
+            "",
+            f".. py:currentmodule:: {module.__name__}",
+            "",
+        ]
         for name in names:
             made = getattr(module, name)
             lines += [*_entry(module.__name__, name, made, words), ""]
             what = (inspect.getdoc(made) or "").partition("\n\n")[0].replace("\n", " ")
-            index.append(f"- :py:obj:`~{module.__name__}.{name}`" + (f" — {what}" if callable(made) else ""))
+            index.append(
+                f"- :py:obj:`~{module.__name__}.{name}`" + (f" — {what}" if callable(made) else "")
+            )
         out[room] = "\n".join(lines)
     return out | {"index": "\n".join(index) + "\n"}
 
@@ -214,7 +254,9 @@ def _title(text: str) -> list[str]:
 
 def _entry(module: str, name: str, made: Any, words: Mapping[str, Any]) -> Iterator[str]:
     if inspect.isclass(made):
-        attributes = re.search(r"\nAttributes\n-+\n(.*?)(\n\n|\Z)", inspect.getdoc(made) or "", re.DOTALL)
+        attributes = re.search(
+            r"\nAttributes\n-+\n(.*?)(\n\n|\Z)", inspect.getdoc(made) or "", re.DOTALL
+        )
         listed = re.findall(r"(?m)^(\w[\w, ]*?) ?(?::|$)", attributes[1]) if attributes else []
         yield from (f".. autoclass:: {module}.{name}", "   :members:")
         yield f"   :exclude-members: {', '.join(['model_config', *listed])}"
@@ -249,7 +291,10 @@ def texts_of(name: str, words: Mapping[str, Any]) -> dict[str, str]:
     """Return what is said of the columns of a frame itself; an empty text is that of all frames."""
     about = words["frames"][name]
     own = texts_of(about["like"], words) if "like" in about else {}
-    return {key: text or words["shared"][key] for key, text in {**own, **about.get("columns", {})}.items()}
+    return {
+        key: text or words["shared"][key]
+        for key, text in {**own, **about.get("columns", {})}.items()
+    }
 
 
 def described(frame: Any, own: Mapping[str, str], shared: Mapping[str, str]) -> dict[str, str]:
@@ -274,10 +319,18 @@ def result_frames(words: Mapping[str, Any]) -> str:
         else:
             head += [say["type"], say["example"]]
             rows = [
-                [f"`{key}`", {**shared, **own}[key], f"`{frame[column].dtype}`", _cell(frame[column])]
+                [
+                    f"`{key}`",
+                    {**shared, **own}[key],
+                    f"`{frame[column].dtype}`",
+                    _cell(frame[column]),
+                ]
                 for key, column in described(frame, own, shared).items()
             ]
-        parts += [heading("frame", name, about["title"], 2), f"{say['from']} {about['from']}. {about['about']}"]
+        parts += [
+            heading("frame", name, about["title"], 2),
+            f"{say['from']} {about['from']}. {about['about']}",
+        ]
         parts.append(table(head, rows))
     return page(*parts)
 
@@ -289,8 +342,11 @@ def _cell(column: Any) -> str:
         return "—"
     if isinstance(value, float):
         return f"`{value:.4g}`"
-    text = " ".join(json.dumps(value, ensure_ascii=False, default=str).split() if isinstance(value, list | dict)
-                    else str(value).split())  # fmt: skip
+    text = " ".join(
+        json.dumps(value, ensure_ascii=False, default=str).split()
+        if isinstance(value, list | dict)
+        else str(value).split()
+    )
     return f"`{text[:SHOWN].replace('`', ' ')}{'…' * (len(text) > SHOWN)}`"
 
 
@@ -301,16 +357,30 @@ def files(words: Mapping[str, Any]) -> str:
     """Return the page of column names and tools that readers know."""
     say = words["page"]
     names = [[f"`{name}`", code(also)] for name, also in WORDS["columns"].items()]
-    metrics = [[link("metric", name), code(one.aliases)] for name, one in rn.METRICS.items() if one.aliases]
+    metrics = [
+        [link("metric", name), code(one.aliases)] for name, one in rn.METRICS.items() if one.aliases
+    ]
     tools = [
-        [f"`{tool}`", "; ".join(code(signs) for signs in row["known_by"]),
-         ", ".join(f"`{theirs}` → `{ours}`" for theirs, ours in row.get("names", {}).items()) or "—"]
+        [
+            f"`{tool}`",
+            "; ".join(code(signs) for signs in row["known_by"]),
+            ", ".join(f"`{theirs}` → `{ours}`" for theirs, ours in row.get("names", {}).items())
+            or "—",
+        ]
         for tool, row in TOOLS.items()
-    ]  # fmt: skip
+    ]
     long = [[f"`{role}`", code(also)] for role, also in WORDS["long"].items()]
     head = [say["name"], say["also"]]
     return page(
-        f"# {say['files']}", say["files_intro"], f"## {say['names']}", table(head, names), table(head, metrics),
-        f"## {say['tools']}", say["tools_intro"], table([say["tool"], say["known_by"], say["renames"]], tools),
-        f"## {say['long']}", say["long_intro"], table(head, long),
-    )  # fmt: skip
+        f"# {say['files']}",
+        say["files_intro"],
+        f"## {say['names']}",
+        table(head, names),
+        table(head, metrics),
+        f"## {say['tools']}",
+        say["tools_intro"],
+        table([say["tool"], say["known_by"], say["renames"]], tools),
+        f"## {say['long']}",
+        say["long_intro"],
+        table(head, long),
+    )

@@ -25,22 +25,29 @@ _PLAIN = ["string", "number", "boolean"]
 # What validators of the model ask for, where a schema can say it too.
 _NARROWER: dict[str, dict[str, Any]] = {
     "where": {"additionalProperties": {"type": _PLAIN}},
-    "sample": {"anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]},
+    "sample": {
+        "anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]
+    },
     "patterns": {"items": {"type": "string", "pattern": _NOT_BLANK}},
     "partial": {"items": {"type": "string", "pattern": _NOT_BLANK}},
     "refusal": {"items": {"type": "string", "pattern": _NOT_BLANK}},
     "llm_profiles.base_url": {"pattern": r"^https?://[^/@\s?#]+(/[^?#\s]*)?$"},
     "llm_profiles.api_key_env": {"type": ["string", "null"], "pattern": _VARIABLE},
     "llm_profiles.headers_env": {
-        "type": ["object", "null"], "additionalProperties": {"type": "string", "pattern": _VARIABLE},
+        "type": ["object", "null"],
+        "additionalProperties": {"type": "string", "pattern": _VARIABLE},
     },
-}  # fmt: skip
-_OF_BASELINE = {"required": ["not_worse_than"], "properties": {"not_worse_than": {"const": "baseline"}}}
+}
+_OF_BASELINE = {
+    "required": ["not_worse_than"],
+    "properties": {"not_worse_than": {"const": "baseline"}},
+}
 _GATE_ASKS = {
     "anyOf": [
         {"required": ["op", "threshold"], "not": _OF_BASELINE},
         {"required": ["op", "at"], "not": _OF_BASELINE},
-        _OF_BASELINE | {"not": {"anyOf": [{"required": [key]} for key in ("op", "threshold", "at")]}},
+        _OF_BASELINE
+        | {"not": {"anyOf": [{"required": [key]} for key in ("op", "threshold", "at")]}},
     ]
 }
 
@@ -74,25 +81,41 @@ def schema() -> dict[str, Any]:
                 if field.get("type") == ["string", "null"] and "enum" not in field:
                     field["pattern"] = _NOT_BLANK
     gate = definitions["Gate"]
-    gate["properties"]["at"] = {"type": "number", "deprecated": True, "description": meaning["page"]["at"]}
+    gate["properties"]["at"] = {
+        "type": "number",
+        "deprecated": True,
+        "description": meaning["page"]["at"],
+    }
     gate |= _GATE_ASKS
     definitions["Rubric"]["properties"]["passing"] = {
-        "description": meaning["scenario"]["rubric.passing"], "type": "object", "additionalProperties": False,
-        "required": ["metric", "op"], "properties": gate["properties"],
-    }  # fmt: skip
+        "description": meaning["scenario"]["rubric.passing"],
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["metric", "op"],
+        "properties": gate["properties"],
+    }
     any_word = {"type": "string", "pattern": _NOT_BLANK}
-    known = {"anyOf": [{"enum": [*rn.METRICS]}, any_word]}  # an editor completes these, and takes others
-    made["properties"]["metrics"]["items"] = {"anyOf": [*known["anyOf"], {"$ref": "#/$defs/Metric"}]}
+    known = {
+        "anyOf": [{"enum": [*rn.METRICS]}, any_word]
+    }  # an editor completes these, and takes others
+    made["properties"]["metrics"]["items"] = {
+        "anyOf": [*known["anyOf"], {"$ref": "#/$defs/Metric"}]
+    }
     made["properties"]["metrics"].pop("anyOf", None)
     gate["properties"]["metric"].pop("type")
-    gate["properties"]["metric"]["anyOf"] = [{"enum": ["weighted_score", *rn.METRICS]}, {"type": "string"}]
+    gate["properties"]["metric"]["anyOf"] = [
+        {"enum": ["weighted_score", *rn.METRICS]},
+        {"type": "string"},
+    ]
     gloss = {name: about.get("gloss", name) for name, about in texts.entry("en", "metrics").items()}
     made["properties"]["metric_weights"]["properties"] = {
         name: {"type": "number", "minimum": 0, "description": gloss.get(name, metric.variant)}
         for name, metric in rn.METRICS.items()
     }
     made["title"] = "ragnb scenario"
-    made["anyOf"] = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in SOURCES]
+    made["anyOf"] = [
+        {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in SOURCES
+    ]
     return {"$schema": "http://json-schema.org/draft-07/schema#", **made}
 
 
@@ -107,7 +130,9 @@ def _nullable(field: dict[str, Any]) -> None:
     elif {"type": "null"} not in field.get("anyOf", []):
         field["anyOf"] = [*field["anyOf"], {"type": "null"}]
     inner = [one for one in field.get("anyOf", []) if one != {"type": "null"}]
-    if len(inner) == 1 and isinstance(inner[0].get("type"), str):  # one type or null, said in one line
+    if len(inner) == 1 and isinstance(
+        inner[0].get("type"), str
+    ):  # one type or null, said in one line
         field.pop("anyOf")
         field |= inner[0] | {"type": [inner[0]["type"], "null"]}
 

@@ -4,7 +4,13 @@ A share within ±1 alone proves nothing: a judge that always gives one number of
 is compared with chance, the best constant score and the human ceiling, with intervals that respect clusters.
 """
 
-from ragnb.calibration.card import CalibrationCard, agreement, calibrate, corrected_mean, corrected_ways
+from ragnb.calibration.card import (
+    CalibrationCard,
+    agreement,
+    calibrate,
+    corrected_mean,
+    corrected_ways,
+)
 from ragnb.calibration.labels import (
     RATING_ALIASES,
     check_golden,

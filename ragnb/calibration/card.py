@@ -19,7 +19,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, need_known, need_whole, not_a_frame
+from ragnb.errors import (
+    RagnbError,
+    did_you_mean,
+    listing,
+    need_columns,
+    need_known,
+    need_whole,
+    not_a_frame,
+)
 from ragnb.markup import number, percent
 from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
@@ -72,7 +80,11 @@ class Asked:
     @property
     def goal(self) -> dict[str, Any]:
         """The keyword arguments of `stats.labels_needed`."""
-        return {"target": self.target, "alpha": 1 - self.level, "labels_planned": self.labels_planned}
+        return {
+            "target": self.target,
+            "alpha": 1 - self.level,
+            "labels_planned": self.labels_planned,
+        }
 
     def accepts(self, bias: Estimate) -> bool:
         """Whether the whole interval of a bias is acceptable."""
@@ -98,7 +110,11 @@ def opened_blocks(
     for name in as_list(judge):
         table, opened_as = open_ratings(ratings, name, asked, judged)
         by = [f":{column}" for column in as_list(asked.by) if f":{column}" in table]
-        parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False) if by else [((), table)]
+        parts = (
+            table.groupby(by, sort=not asked.whole, observed=True, dropna=False)
+            if by
+            else [((), table)]
+        )
         for labels, rows in parts:
             if asked.whole or not rows["further"].all():
                 named = {column[1:]: label for column, label in zip(by, labels, strict=True)}
@@ -106,7 +122,9 @@ def opened_blocks(
     return found
 
 
-def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tuple[pd.DataFrame, Asked]:
+def open_ratings(
+    frame: Any, judge: str, asked: Asked, judged: Any = None
+) -> tuple[pd.DataFrame, Asked]:
     """Check a frame of any engine, and one of further rows that this judge alone scored, as one table.
 
     Returns
@@ -148,14 +166,20 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
     if "cluster" in (table := pd.concat(parts, ignore_index=True)):
         codes = coded(table["cluster"], compose=True).codes
         lone = codes < 0  # where others have a cluster, a row without one is its own
-        table["cluster"] = codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
+        table["cluster"] = (
+            codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
+        )
     else:  # lone ratings of unequal weights are their own clusters
-        table["cluster"] = np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
+        table["cluster"] = (
+            np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
+        )
     if asked.whole:
         _refuse_twice(table, asked.item)
     else:
         for name, column in table.filter(regex="^:").items():
-            number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+            number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(
+                column
+            )
             if name in by or not number or column.nunique() <= FEW_NUMBERS:
                 table[name] = _labels(column)
         table = _counted(table)
@@ -165,7 +189,9 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> tu
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
     """Return the distinct rows of a table with the number of ratings that each represents."""
-    rows = table.groupby(list(table.columns.drop("count")), sort=False, dropna=False, observed=True)["count"]
+    rows = table.groupby(
+        list(table.columns.drop("count")), sort=False, dropna=False, observed=True
+    )["count"]
     return rows.sum().reset_index()[list(table)]
 
 
@@ -173,7 +199,9 @@ def _labels(column: pd.Series) -> Any:
     """Return labels as text in the order of code points, after "", which means none."""
     label = coded(column)
     names = label.names if label.names[:1] == ("",) else ("", *label.names)
-    return pd.Categorical.from_codes(np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names))
+    return pd.Categorical.from_codes(
+        np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names)
+    )
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -190,16 +218,29 @@ def _checked(
     """Return a frame's rows with their scores in their scale and their weights; and the scores by column."""
     columns, people = columns_of(frame), as_list(asked.human)
     numbered = (f"{name}{k}" for name in people[:1] for k in itertools.count(1))
-    raters = people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
+    raters = (
+        people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
+    )
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
     by, clusters = as_list(asked.by), as_list(asked.cluster)
     long = asked.rater in columns and bool(people) and not raters
-    wanted = [judge, *human, *raters, *(name for name in (*by, *clusters) if name not in USUAL), *needs]
+    wanted = [
+        judge,
+        *human,
+        *raters,
+        *(name for name in (*by, *clusters) if name not in USUAL),
+        *needs,
+    ]
     for name in (name for name in wanted if name not in columns):
         raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
     kept = [*([asked.item] * asked.whole), "system", *by, *asked.groups]
-    more = {*kept, *clusters, *([PROBABILITY] if people else []), *([asked.rater, asked.item] if long else [])}
+    more = {
+        *kept,
+        *clusters,
+        *([PROBABILITY] if people else []),
+        *([asked.rater, asked.item] if long else []),
+    }
     used = [*dict.fromkeys([*wanted, *(name for name in columns if name in more)])]
     if isinstance(frame, pd.DataFrame):
         table = frame[used]
@@ -212,28 +253,46 @@ def _checked(
         table, human = side_by_side(table, judge, human[0], asked), []
         raters = [name for name in table.columns if str(name).startswith("__rater")]
     scores = {name: numbers(table, name, where) for name in (judge, *human, *raters)}
-    scores = settled(scores, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: ")
-    rows = table[[name for name in dict.fromkeys(kept) if name in table]].add_prefix(":").reset_index(drop=True)
+    scores = settled(
+        scores, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: "
+    )
+    rows = (
+        table[[name for name in dict.fromkeys(kept) if name in table]]
+        .add_prefix(":")
+        .reset_index(drop=True)
+    )
     if asked.cluster in table:
         rows["cluster"] = table[asked.cluster].to_numpy()
         if (alone := rows["cluster"].isna() & bool(people and not asked.whole)).any():
             row = table.index[int(np.argmax(alone))]
-            raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs a cluster")
+            raise RagnbError(
+                f"column {asked.cluster!r} is empty in row {row!r}; every rating needs a cluster"
+            )
     grid = pd.DataFrame({f"rater{k}": scores[name] for k, name in enumerate(raters)}, rows.index)
     rows["judge"] = scores[judge]
     rows["human"] = scores[human[0]] if human else grid.mean(axis=1).to_numpy(dtype=float)
     rows["count"] = table[_COUNT].to_numpy(dtype=float) if _COUNT in table else 1.0
-    rows["weight"] = _sampling_weights(table, rows[["judge", "human"]].notna().all(axis=1).to_numpy(), where)
+    rows["weight"] = _sampling_weights(
+        table, rows[["judge", "human"]].notna().all(axis=1).to_numpy(), where
+    )
     return rows.join(grid), scores
 
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
     """Return one row per item, its raters in columns ``__rater0`` …"""
-    need_columns(table.columns, [asked.item], f"It says which rows of column {asked.rater!r} belong to one item.")
+    need_columns(
+        table.columns,
+        [asked.item],
+        f"It says which rows of column {asked.rater!r} belong to one item.",
+    )
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
     if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
-        raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
-    same = [c for c in (asked.item, "system", *as_list(asked.by), asked.cluster) if c in table.columns]
+        raise RagnbError(
+            f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}"
+        )
+    same = [
+        c for c in (asked.item, "system", *as_list(asked.by), asked.cluster) if c in table.columns
+    ]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     given = pd.Series(score[rated], [item[rated], table.loc[rated, asked.rater]], dtype=float)
     if given.index.has_duplicates:
@@ -246,7 +305,9 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
         if (apart := scores.max() - scores.min() > SLACK).any():
             name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]
-            raise RagnbError(f"item {name} has several scores in column {column!r}; give one score per item")
+            raise RagnbError(
+                f"item {name} has several scores in column {column!r}; give one score per item"
+            )
     grid = given.unstack().reindex(range(int(item.max(initial=-1)) + 1))
     out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
     return out.join(grid.set_axis([f"__rater{k}" for k in range(grid.shape[1])], axis=1))
@@ -274,8 +335,12 @@ def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
                 f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_ratings, or convert the column to numbers"
             )
-    if np.isinf(values := np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)).any():
-        raise RagnbError(f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing")
+    if np.isinf(
+        values := np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+    ).any():
+        raise RagnbError(
+            f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing"
+        )
     return values
 
 
@@ -310,9 +375,13 @@ def settled(
     """
     low, high = (-np.inf, np.inf) if scale is None else scale
     if (outside := OUTSIDE in as_list(missing)) and scale is None:
-        raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
+        raise RagnbError(
+            'missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)'
+        )
     if scale is not None and not (low < high and np.isfinite([low, high]).all()):
-        raise RagnbError(f"scale={scale} is not a scale; give its lowest and highest label, such as (1, 5)")
+        raise RagnbError(
+            f"scale={scale} is not a scale; give its lowest and highest label, such as (1, 5)"
+        )
     found = {name: without_marks(values, missing) for name, values in named.items()}
     unsaid = scale is None and all((values[values < 0] == -1).all() for values in found.values())
     for name, values in found.items():
@@ -345,7 +414,9 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
             "first (low + (high − low)·score), or give scale= if they already are"
         )
     seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
-    low, high = (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
+    low, high = (
+        (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
+    )
     return low, high if high > low else low + 1.0
 
 
@@ -378,7 +449,9 @@ def share(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
 
 def bias(cells: pd.DataFrame, asked: Asked, **options: Any) -> Estimate:
     """Return the mean of judge − human."""
-    return stats.bias(cells["judge"], cells["human"], **{**design(cells), "level": asked.level} | options)
+    return stats.bias(
+        cells["judge"], cells["human"], **{**design(cells), "level": asked.level} | options
+    )
 
 
 def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
@@ -427,7 +500,13 @@ def fingerprint(parts: Mapping[str, pd.DataFrame]) -> str:
         digest.update(name.encode())
         lone, alike = (cells["cluster"] < 0).all(), np.ptp(cells["weight"]) == 0
         codes = cells.assign(cluster=stats.packed(cells["cluster"].to_numpy()))
-        for column in ("judge", "human", *["cluster"] * (not lone), "count", *["weight"] * (not alike)):
+        for column in (
+            "judge",
+            "human",
+            *["cluster"] * (not lone),
+            "count",
+            *["weight"] * (not alike),
+        ):
             digest.update(np.round(codes[column].to_numpy(dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 
@@ -447,11 +526,21 @@ LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
 MOST_POINTS = 20
 MOST_CELLS = 5000
+
+
 def agreement(
-    ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
-    tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
-    level: float = 0.95, missing: Missing = None, rater: str = "rater",
-) -> pd.DataFrame:  # fmt: skip
+    ratings: Any,
+    *,
+    judge: Names = "judge",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    tolerance: float = 1.0,
+    scale: tuple[float, float] | None = None,
+    cluster: str | None = "cluster",
+    level: float = 0.95,
+    missing: Missing = None,
+    rater: str = "rater",
+) -> pd.DataFrame:
     """Return how well a judge agrees with humans, one row per judge, dimension and measure.
 
     Parameters
@@ -531,7 +620,9 @@ def agreement(
     """
     asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level)
     parts = opened_blocks(ratings, judge, asked)
-    frames = [measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts]
+    frames = [
+        measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts
+    ]
     frame = pd.concat(frames, ignore_index=True)
     frame.attrs["scale"] = parts[-1][2].scale
     return frame
@@ -555,11 +646,18 @@ def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str,
     score, constant = stats.best_constant(y, tolerance=asked.tolerance, **how)
     low, high = stats.limits_of_agreement(x, y, **sums)
     measures = {
-        "within": within, "constant": constant, "constant_score": plain(score),
+        "within": within,
+        "constant": constant,
+        "constant_score": plain(score),
         "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
-        "over_constant": over_constant(cells, score, asked), "mean_judge": mean(x, cells, asked, ends=scale),
-        "mean_human": mean(y, cells, asked, ends=scale), "mae": stats.mae(x, y, scale=scale, **how),
-        "bias": bias(cells, asked), "loa_low": low, "loa_high": high, "slope": stats.slope_on_mean(x, y, **sums),
+        "over_constant": over_constant(cells, score, asked),
+        "mean_judge": mean(x, cells, asked, ends=scale),
+        "mean_human": mean(y, cells, asked, ends=scale),
+        "mae": stats.mae(x, y, scale=scale, **how),
+        "bias": bias(cells, asked),
+        "loa_low": low,
+        "loa_high": high,
+        "slope": stats.slope_on_mean(x, y, **sums),
         "kendall": stats.kendall(x, y, digits=10, **sums),
         "n_missing": plain(round(float(rows["count"].sum())) - within.n),
     }
@@ -567,15 +665,22 @@ def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str,
         rounded = cells.assign(judge=stats.round_half_up(x), human=stats.round_half_up(y))
         measures["within_rounded"] = share(rounded, asked)
         measures["exact"] = share(rounded, replace(asked, tolerance=0.0))
-        measures["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
+        measures["qwk"] = stats.quadratic_kappa(
+            x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums
+        )
     if ":system" in rows:
         few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes))
         how = design(few, of_sums=True) | {"level": asked.level}
         if few["group"].nunique() > 1:
-            measures["kendall_by_system"] = stats.kendall_of_means(few["judge"], few["human"], few["group"], **how)
+            measures["kendall_by_system"] = stats.kendall_of_means(
+                few["judge"], few["human"], few["group"], **how
+            )
     if "rater0" in rows:
         rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
-        grid, of = rows.filter(regex="^rater").to_numpy(), None if sums["clusters"] is None else rows["cluster"]
+        grid, of = (
+            rows.filter(regex="^rater").to_numpy(),
+            None if sums["clusters"] is None else rows["cluster"],
+        )
         how = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
         measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
         measures["ceiling"] = stats.human_ceiling(grid, of, **how)
@@ -603,10 +708,17 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
         above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
         name = f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"
-        row = {"band": name, "start": part["judge"].min(), "end": part["judge"].max(), **with_ends(found, "share")}
+        row = {
+            "band": name,
+            "start": part["judge"].min(),
+            "end": part["judge"].max(),
+            **with_ends(found, "share"),
+        }
         row |= with_ends(bias(part, asked), "bias", "bias_")
         row |= {"n": found.n, "n_clusters": found.n_clusters}
-        rows.append(row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT})
+        rows.append(
+            row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT}
+        )
     frame = pd.DataFrame(rows)
     frame["p"] = stats.holm(frame["p"])
     frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, NOT_PROVEN)
@@ -621,11 +733,15 @@ def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataF
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
         for group in np.unique(split["group"]) if split["group"].nunique() > 1 else ():
             inside = split["group"] == group
-            rest = stats.contrast(split["judge"] - split["human"], inside, **design(split), level=asked.level)
+            rest = stats.contrast(
+                split["judge"] - split["human"], inside, **design(split), level=asked.level
+            )
             found.append((kind, names[group], split[inside], rest))
     table = []
     for kind, name, part, rest in found:
-        own, decisive = (bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction))
+        own, decisive = (
+            bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction)
+        )
         above = stats.p_above(own, 0.0)
         row = {"kind": kind, "group": name, **with_ends(own), "upper": decisive.high}
         row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(above, 1 - above)}
@@ -647,8 +763,12 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
             values = column.to_numpy(dtype=float, na_value=np.nan)
             order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
             upto = np.cumsum(rows["count"].to_numpy()[order])
-            low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
-            codes = np.where(np.isnan(values), -1, (values > low).astype(np.int64) + (values > high))
+            low, high = values[order][
+                np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)
+            ]
+            codes = np.where(
+                np.isnan(values), -1, (values > low).astype(np.int64) + (values > high)
+            )
             yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
 
 
@@ -656,8 +776,12 @@ def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
     own = random_groups(cells, asked.seed) if (cells["cluster"] < 0).all() else cells
     columns = own["judge"], own["human"], own["cluster"]
-    mapped = stats.recalibrate(*columns, counts=own["count"]) if own["cluster"].nunique() > 1 else {}
-    errors: dict[str, Array] = {name: np.abs(scores - own["human"]) for name, scores in mapped.items()}
+    mapped = (
+        stats.recalibrate(*columns, counts=own["count"]) if own["cluster"].nunique() > 1 else {}
+    )
+    errors: dict[str, Array] = {
+        name: np.abs(scores - own["human"]) for name, scores in mapped.items()
+    }
     maes = {name: mean(error, own, asked) for name, error in errors.items()}
     shares = {name: share(own.assign(judge=scores), asked) for name, scores in mapped.items()}
     rows = []
@@ -668,7 +792,11 @@ def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
         passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
         gain = mean(errors["raw"] - errors[name], own, asked) if is_map else NONE
-        row = {"map": name, **with_ends(maes[name], "mae", "mae_"), **with_ends(shares[name], "share")}
+        row = {
+            "map": name,
+            **with_ends(maes[name], "mae", "mae_"),
+            **with_ends(shares[name], "share"),
+        }
         rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
     return pd.DataFrame(rows, columns=LAYOUT["frames"]["recalibration"])
 
@@ -686,8 +814,14 @@ def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         place = place.map(np.floor((before - SLACK) / before.iloc[-1] * MOST_POINTS))
     rows, weights = [], []
     for _, part in cells.groupby(place):
-        human, size = mean(part["human"], part, asked, ends=asked.scale), part["count"] * part["weight"]
-        point = {"judge_score": np.average(part["judge"], weights=size), **with_ends(human, "human")}
+        human, size = (
+            mean(part["human"], part, asked, ends=asked.scale),
+            part["count"] * part["weight"],
+        )
+        point = {
+            "judge_score": np.average(part["judge"], weights=size),
+            **with_ends(human, "human"),
+        }
         rows.append(point | {"n": human.n, "n_clusters": human.n_clusters})
         weights.append(size.sum())
     frame = pd.DataFrame(rows)
@@ -699,7 +833,9 @@ def counts(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
     low, high = asked.scale
     scores = ["judge_score", "human_score"]
-    frame = cells[["judge", "human", "count"]].astype({"count": int}).set_axis([*scores, "n"], axis=1)
+    frame = (
+        cells[["judge", "human", "count"]].astype({"count": int}).set_axis([*scores, "n"], axis=1)
+    )
     if len(frame[scores].drop_duplicates()) > MOST_CELLS:
         step = (high - low) / 100
         frame[scores] = ((frame[scores] - low) / step).round() * step + low
@@ -713,7 +849,9 @@ def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
     bound; ``target``; ``n`` labels now.
     """
-    curve = stats.label_budget(flags(cells, asked), **design(cells), **asked.goal, level=asked.level)
+    curve = stats.label_budget(
+        flags(cells, asked), **design(cells), **asked.goal, level=asked.level
+    )
     frame, now = pd.DataFrame(curve).astype({"labels": int}), share(cells, asked)
     frame.insert(1, "share", now.value)
     return frame.assign(target=asked.target, n=now.n)
@@ -730,10 +868,19 @@ BETWEEN = {"en": " ", "zh": ""}  # sentences
 
 
 def corrected_mean(
-    ratings: Any, *, judged: Any = None, judge: str = "judge", human: Names = "human",
-    by: Names | None = "dimension", cluster: str | None = "cluster", item: str = "item_id",
-    scale: Scale | None = None, missing: Missing = None, level: float = 0.95, lang: str = "en",
-) -> pd.DataFrame:  # fmt: skip
+    ratings: Any,
+    *,
+    judged: Any = None,
+    judge: str = "judge",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    cluster: str | None = "cluster",
+    item: str = "item_id",
+    scale: Scale | None = None,
+    missing: Missing = None,
+    level: float = 0.95,
+    lang: str = "en",
+) -> pd.DataFrame:
     """Return the estimated human mean, from few labels and many scores of a judge.
 
     Parameters
@@ -845,7 +992,9 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
     """Return one row of the result: the three means with their intervals, the bias, and a note."""
     cells, seen, labelled = cells_of(part), part["judge"].notna(), part["human"].notna()
     off, alone = bias(cells, asked), design(part)["clusters"] is None
-    n_judged, unjudged = (int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen))
+    n_judged, unjudged = (
+        int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen)
+    )
     out: dict[str, Any] = {"n": off.n, "n_judged": n_judged, "n_clusters": off.n_clusters}
     if off.n < 2:
         return out | {"note": load(asked.lang)("corrected.no_labels", n=off.n)}
@@ -861,9 +1010,16 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
-    out |= with_ends(found) | {"se": found.se, "weight": found.weight, **with_ends(off, "bias", "bias_")}
+    out |= with_ends(found) | {
+        "se": found.se,
+        "weight": found.weight,
+        **with_ends(off, "bias", "bias_"),
+    }
     out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
-    return out | {"n_clusters": found.n_clusters, "note": _note(out, off.n_clusters, unjudged, asked.lang)}
+    return out | {
+        "n_clusters": found.n_clusters,
+        "note": _note(out, off.n_clusters, unjudged, asked.lang),
+    }
 
 
 def not_random(p: float) -> bool:
@@ -888,12 +1044,17 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
     low, high = row["bias_low"], row["bias_high"]
     side = "above" if low > 0 else "below" if high < 0 else "open" if low <= 0 else "unknown"
     holding = {
-        f"judge_{side}": True, "no_judged": not row["n_judged"],
-        "no_weight": row["n_judged"] and row["weight"] == 0, "one_cluster": labelled == 1,
-        "few_clusters": 1 < labelled < ROUGH, "unjudged": unjudged,
-    }  # fmt: skip
+        f"judge_{side}": True,
+        "no_judged": not row["n_judged"],
+        "no_weight": row["n_judged"] and row["weight"] == 0,
+        "one_cluster": labelled == 1,
+        "few_clusters": 1 < labelled < ROUGH,
+        "unjudged": unjudged,
+    }
     facts = {**row, "labelled": labelled, "unjudged": unjudged}
-    return BETWEEN[lang].join(told(lang, f"corrected.{key}", facts) for key in holding if holding[key])
+    return BETWEEN[lang].join(
+        told(lang, f"corrected.{key}", facts) for key in holding if holding[key]
+    )
 
 
 WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
@@ -902,7 +1063,9 @@ TONES = {TRUST: "good", NOT_PROVEN: "watch", REJECT: "bad"}
 ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
 ROUGH = 20  # fewer clusters make intervals that are themselves rough
 Measures = Mapping[str, Estimate]
-LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").read_text(encoding="utf-8"))
+LAYOUT: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("card.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -1025,14 +1188,20 @@ class CalibrationCard:
         for name, value in {"judge": judge, "dimension": dimension}.items():
             if value is not None:
                 need_known(name, value, sorted(set(self.verdicts[name])))
-                frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
+                frames = {
+                    key: part[part[name] == value].reset_index(drop=True)
+                    for key, part in frames.items()
+                }
         found: dict[str, Any] = summary(frames["verdicts"], self.tolerance, self.lang) | frames
         return replace(self, **found)
 
     def sections(self) -> list[Section]:
         """Return the verdict with its reasons, then each table that has rows, the notes and what made the card."""
         (first, *rest), title = self.reasons, entry(self.lang, "section.judge")
-        marks = Mark(TONES[self.verdict], self.verdict), *(Mark("watch", side) for side in self.sides)
+        marks = (
+            Mark(TONES[self.verdict], self.verdict),
+            *(Mark("watch", side) for side in self.sides),
+        )
         blocks = Text((marks,)), Text(tuple(rest), "list")
         return [Section("verdict", title, first, blocks=blocks, lang=self.lang), *parts(self)]
 
@@ -1045,7 +1214,10 @@ class CalibrationCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: frames as lists of records, None for a missing value."""
-        found = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        found = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+        }
         for name, value in found.items():
             if isinstance(value, pd.DataFrame):
                 found[name] = json.loads(value.to_json(orient="records", double_precision=12))
@@ -1065,18 +1237,26 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
-    alone |= {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
+    alone |= (
+        {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
+    )
     blocks: dict[str, Table | Text] = {}
     for key, columns in LAYOUT["tables"].items():
         rows, written = frames[key].to_dict("records"), {}
         for name in (name for name in ("judge", "dimension", *columns) if name not in alone):
             look = LAYOUT["columns"].get(name, {}) | columns.get(name, {})
-            form, label = look.get("form", f"{{{name}}}"), say(f"calibration.column.{look.get('label', name)}")
+            form, label = (
+                look.get("form", f"{{{name}}}"),
+                say(f"calibration.column.{look.get('label', name)}"),
+            )
             level = f" [{card.level:.0%}]" if "[" in form or "interval" in look else ""
             cells = ["" if pd.isna(row[name]) else filled(form, row) for row in rows]
             written[">" * ("form" in look) + label + level] = cells
         blocks[key] = Table(tuple(written), tuple(zip(*written.values(), strict=True)))
-    blocks |= {"notes": Text(tuple(card.notes["text"]), "list"), "footer": Text(tuple(_footer(card)), "list")}
+    blocks |= {
+        "notes": Text(tuple(card.notes["text"]), "list"),
+        "footer": Text(tuple(_footer(card)), "list"),
+    }
     for key, block in blocks.items():
         title = say(f"calibration.title.{key}")
         if block.rows if isinstance(block, Table) else block.lines:
@@ -1098,7 +1278,11 @@ def _footer(card: CalibrationCard) -> Iterator[str]:
     labels = entry(card.lang, "calibration.footer")
     for name in (name for name in labels if name in card.footer):
         if (value := card.footer[name]) is None or isinstance(value, bool):
-            value = labels["unsaid"] if value is None else load(card.lang)(f"column.{'yes' if value else 'no'}")
+            value = (
+                labels["unsaid"]
+                if value is None
+                else load(card.lang)(f"column.{'yes' if value else 'no'}")
+            )
         yield f"{labels[name]}: {number(value, 2) if isinstance(value, float) else value}"
 
 
@@ -1111,7 +1295,10 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
         counts = {_slug(word): (words == word).sum() for word in WORST_LAST}
         best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
         drawn = [named(row) for row in rows if not_random(row["draw_p"])]
-        spent, planned = [named(row) for row in rows if np.isnan(row["widened"])], rows[0]["labels_planned"]
+        spent, planned = (
+            [named(row) for row in rows if np.isnan(row["widened"])],
+            rows[0]["labels_planned"],
+        )
         looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
         reasons = (
             say(f"calibration.many_{_slug(verdict)}", n=len(rows), **counts),
@@ -1156,7 +1343,9 @@ class Written(float):
 
 def filled(text: str, facts: Mapping[Any, Any]) -> str:
     """Return a text filled with the facts of a row."""
-    numbers = {name: Written(fact) for name, fact in facts.items() if isinstance(fact, float | np.floating)}
+    numbers = {
+        name: Written(fact) for name, fact in facts.items() if isinstance(fact, float | np.floating)
+    }
     return text.format(**{**facts, **numbers})
 
 
@@ -1166,12 +1355,26 @@ def told(lang: str, key: str, facts: Mapping[Any, Any], **more: Any) -> str:
 
 
 def calibrate(
-    ratings: Any, *, judge: Names = "judge", human: Names = "human", by: str | None = "dimension",
-    tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
-    scale: tuple[float, float] | None = None, cluster: str | None = "cluster", level: float = 0.95,
-    missing: Missing = None, rater: str = "rater", judged: Any = None, groups: Sequence[str] | None = None,
-    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0, lang: str = "en",
-) -> CalibrationCard:  # fmt: skip
+    ratings: Any,
+    *,
+    judge: Names = "judge",
+    human: Names = "human",
+    by: str | None = "dimension",
+    tolerance: float = 1.0,
+    target: float = 0.8,
+    delta: float | None = None,
+    scale: tuple[float, float] | None = None,
+    cluster: str | None = "cluster",
+    level: float = 0.95,
+    missing: Missing = None,
+    rater: str = "rater",
+    judged: Any = None,
+    groups: Sequence[str] | None = None,
+    labels_planned: int | None = None,
+    about: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    lang: str = "en",
+) -> CalibrationCard:
     """Decide whether a judge's scores can replace human ratings: TRUST, REJECT or NOT PROVEN.
 
     Parameters
@@ -1240,9 +1443,21 @@ def calibrate(
     need_columns(columns, groups or ())
     groups = tuple(filter(_USUAL_GROUPS.fullmatch, columns) if groups is None else groups)
     asked = Asked(
-        human, by, scale, cluster, missing, rater, groups=groups, tolerance=tolerance, level=level,
-        target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
-    )  # fmt: skip
+        human,
+        by,
+        scale,
+        cluster,
+        missing,
+        rater,
+        groups=groups,
+        tolerance=tolerance,
+        level=level,
+        target=target,
+        delta=delta,
+        labels_planned=labels_planned,
+        seed=seed,
+        lang=lang,
+    )
     found = opened_blocks(ratings, judge, asked, judged)
     rows, tables, cells = zip(*(_piece(*one) for one in found), strict=True)
     doubtful = doubtful_draws(rows)
@@ -1250,27 +1465,45 @@ def calibrate(
         row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
     frames: dict[str, Any] = {
         key: pd.concat([table[key] for table in tables], ignore_index=True) for key in tables[0]
-    }  # fmt: skip
+    }
     lows, highs = zip(*(own.scale for *_, own in found), strict=True)
     frames["table"].attrs["scale"] = ends = min(lows), max(highs)
     verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})
     footer: dict[str, Any] = {name: (about or {}).get(name) for name in ABOUT}
     if doubtful or (PROBABILITY in columns and footer["drawn_at_random"] is None):
         footer["drawn_at_random"] = not doubtful
-    named = {f"{row['judge']}\n{row['dimension']}": part for row, part in zip(rows, cells, strict=True)}
+    named = {
+        f"{row['judge']}\n{row['dimension']}": part for row, part in zip(rows, cells, strict=True)
+    }
     values = frames["table"].groupby("measure")["value"]
     footer |= {
-        "data_sha256": fingerprint(named), "seed": seed, "labels_planned": labels_planned,
-        "n": int(verdicts["n"].sum()), "n_clusters": int(verdicts["n_clusters"].max()),
-        "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
+        "data_sha256": fingerprint(named),
+        "seed": seed,
+        "labels_planned": labels_planned,
+        "n": int(verdicts["n"].sum()),
+        "n_clusters": int(verdicts["n_clusters"].max()),
+        "raters": values.mean().get("raters"),
+        "n_missing": int(values.sum()["n_missing"]),
     }
-    source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
-    notes = _notes(verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang)
+    source = (
+        getattr(ratings, "attrs", {}).get("source") or {}
+    )  # of a frame that a reader made of a file
+    notes = _notes(
+        verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang
+    )
     return CalibrationCard(
-        **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer, scale=ends,
-        delta=(ends[1] - ends[0]) / 18 if delta is None else delta, tolerance=tolerance, target=target,
-        level=level, lang=lang,
-    )  # fmt: skip
+        **summary(verdicts, tolerance, lang),
+        verdicts=verdicts,
+        **frames,
+        notes=notes,
+        footer=footer,
+        scale=ends,
+        delta=(ends[1] - ends[0]) / 18 if delta is None else delta,
+        tolerance=tolerance,
+        target=target,
+        level=level,
+        lang=lang,
+    )
 
 
 def _piece(
@@ -1280,8 +1513,12 @@ def _piece(
     head = dict(zip(("judge", "dimension"), (*labels.values(), ALL), strict=False))
     rated, planned = rows[~rows["further"]], asked.labels_planned
     if (cells := cells_of(rated)).empty:
-        raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
-    asked = replace(asked, fraction=round(float(cells["count"].sum())) / planned if planned else None)
+        raise RagnbError(
+            f"{head}: no row has both a judge score and a human score; label some of its items"
+        )
+    asked = replace(
+        asked, fraction=round(float(cells["count"].sum())) / planned if planned else None
+    )
     measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)
     frames = {"inflation": groups} | {make.__name__: make(cells, asked) for make in FRAMES}
     row = head | verdict_row(cells, measures, groups, asked)
@@ -1290,22 +1527,33 @@ def _piece(
     parts = {"": rows}  # all, and each system
     if ":system" in rows and rated[":system"].nunique() > 1:
         parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
-    found = [{"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()]
-    means = pd.DataFrame([mean for mean in found if mean["n"]], columns=["system", *LAYOUT["frames"]["means"]])
+    found = [
+        {"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()
+    ]
+    means = pd.DataFrame(
+        [mean for mean in found if mean["n"]], columns=["system", *LAYOUT["frames"]["means"]]
+    )
     frames["corrected"], ranks, how = corrected_ways(means), NONE, design(cells, of_sums=True)
     if how["clusters"] is not None:
-        ranks = stats.kendall_within(cells["judge"], cells["human"], **how, digits=10, level=asked.level)
+        ranks = stats.kendall_within(
+            cells["judge"], cells["human"], **how, digits=10, level=asked.level
+        )
     row |= {name: found[0].get(name, np.nan) for name in DRAW}
     row |= {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
     needs = stats.labels_needed(flags(cells, asked), **design(cells), **asked.goal)
-    text, whole = _labels_line(needs, row, asked.lang), dict.fromkeys(("total", "more", "independent"), "Int64")
+    text, whole = (
+        _labels_line(needs, row, asked.lang),
+        dict.fromkeys(("total", "more", "independent"), "Int64"),
+    )
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
     return row, frames | {"table": measure_rows(head, measures)}, cells
 
 
-def verdict_row(cells: pd.DataFrame, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
+def verdict_row(
+    cells: pd.DataFrame, measures: Measures, groups: pd.DataFrame, asked: Asked
+) -> dict[str, Any]:
     """Return the verdict and the interval that it is based on.
 
     TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
@@ -1320,23 +1568,38 @@ def verdict_row(cells: pd.DataFrame, measures: Measures, groups: pd.DataFrame, a
     beats = over_constant(cells, score, asked, **plan).low > 0
     favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
     unbiased = asked.accepts(off) and not favoured > asked.delta
-    widened = 1.0 if asked.fraction is None else stats.widening(asked.fraction, agrees.df, level=once)
+    widened = (
+        1.0 if asked.fraction is None else stats.widening(asked.fraction, agrees.df, level=once)
+    )
     trusted = agrees.low >= asked.target and beats and unbiased
     return {
         "verdict": TRUST if trusted else REJECT if agrees.high < asked.target else NOT_PROVEN,
-        **with_ends(measures["within"], "share"), "lower": agrees.low, "upper": agrees.high,
-        "target": asked.target, "constant": measures["constant"].value, "constant_score": score,
-        "beats_constant": bool(beats), **with_ends(measures["bias"], "bias", "bias_"), "bias_lower": off.low,
-        "bias_upper": off.high, "delta": asked.delta, "unbiased": bool(unbiased), "n": agrees.n,
-        "labels_planned": asked.labels_planned, "widened": np.nan if (asked.fraction or 0) > 1 else widened,
+        **with_ends(measures["within"], "share"),
+        "lower": agrees.low,
+        "upper": agrees.high,
+        "target": asked.target,
+        "constant": measures["constant"].value,
+        "constant_score": score,
+        "beats_constant": bool(beats),
+        **with_ends(measures["bias"], "bias", "bias_"),
+        "bias_lower": off.low,
+        "bias_upper": off.high,
+        "delta": asked.delta,
+        "unbiased": bool(unbiased),
+        "n": agrees.n,
+        "labels_planned": asked.labels_planned,
+        "widened": np.nan if (asked.fraction or 0) > 1 else widened,
         "n_clusters": agrees.n_clusters,
-    }  # fmt: skip
+    }
 
 
-def _sides(verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFrame) -> tuple[str, ...]:
+def _sides(
+    verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFrame
+) -> tuple[str, ...]:
     """Return the side verdicts, in the order of `SIDES`; TRUST has none."""
     holds = {
-        RECALIBRATE: verdict != TRUST and maps["passes"].any(), RANKING_ONLY: verdict != TRUST and ranks.low > 0,
+        RECALIBRATE: verdict != TRUST and maps["passes"].any(),
+        RANKING_ONLY: verdict != TRUST and ranks.low > 0,
         INFLATED: groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"].any(),
     }
     return tuple(side for side, held in holds.items() if held)
@@ -1354,39 +1617,67 @@ def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
     key, reason = f"labels.{'enough' if needs.more == 0 else needs.reason}", _hopeless(row)
     if needs.reason != "share_at_or_below_target" and reason:
         key = f"calibration.labels_{reason}"
-    return told(lang, "calibration.labels_done" if row["verdict"] == TRUST else key, row, **asdict(needs))
+    return told(
+        lang, "calibration.labels_done" if row["verdict"] == TRUST else key, row, **asdict(needs)
+    )
 
 
 def _reasons(
-    row: Mapping[str, Any], measures: Measures, ranks: Estimate, frames: Mapping[str, pd.DataFrame], needs: str,
+    row: Mapping[str, Any],
+    measures: Measures,
+    ranks: Estimate,
+    frames: Mapping[str, pd.DataFrame],
+    needs: str,
     asked: Asked,
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """Return the sentences of one judge and dimension, the two that decide first."""
-    say, (low, high), delta, gain = partial(told, asked.lang), asked.scale, row["delta"], measures["over_constant"]
+    say, (low, high), delta, gain = (
+        partial(told, asked.lang),
+        asked.scale,
+        row["delta"],
+        measures["over_constant"],
+    )
     beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
     where = "system" if row["bias_lower"] >= -delta and row["bias_upper"] <= delta else "open"
     where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else where
     looks = "once" if asked.fraction is None else "spent" if asked.fraction > 1 else "planned"
     headline = "spent" if looks == "spent" else _slug(row["verdict"])
     facts = {
-        **row, **with_ends(gain, "gain", "gain_"), **with_ends(ranks, "rank", "rank_"),
-        "what": name_of(row, asked.lang, alone=True), "least": row["widened"] * (asked.fraction or 1) ** 0.25,
-        "tolerance": asked.tolerance, "part": asked.tolerance / (high - low), "scale_low": low, "scale_high": high,
-        "floor": measures["floor"].value, "ceiling": measures.get("ceiling", NONE).value,
-    }  # fmt: skip
-    told_first = say(f"calibration.headline_{headline}", facts), share_line(row, asked.tolerance, asked.lang)
-    out = [*told_first, *(say(f"calibration.{key}", facts) for key in (f"look_{looks}", beats, f"bias_{where}"))]
+        **row,
+        **with_ends(gain, "gain", "gain_"),
+        **with_ends(ranks, "rank", "rank_"),
+        "what": name_of(row, asked.lang, alone=True),
+        "least": row["widened"] * (asked.fraction or 1) ** 0.25,
+        "tolerance": asked.tolerance,
+        "part": asked.tolerance / (high - low),
+        "scale_low": low,
+        "scale_high": high,
+        "floor": measures["floor"].value,
+        "ceiling": measures.get("ceiling", NONE).value,
+    }
+    told_first = (
+        say(f"calibration.headline_{headline}", facts),
+        share_line(row, asked.tolerance, asked.lang),
+    )
+    out = [
+        *told_first,
+        *(say(f"calibration.{key}", facts) for key in (f"look_{looks}", beats, f"bias_{where}")),
+    ]
     for best in frames["recalibration"].query("passes").sort_values("mae").to_dict("records")[:1]:
         name = entry(asked.lang, "calibration.word")[best["map"]]
         out += [say("calibration.recalibrate", best, map=name)] * (RECALIBRATE in row["sides"])
     out += [say("calibration.ranking", facts)] * (RANKING_ONLY in row["sides"])
-    for part in frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records"):
+    for part in (
+        frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records")
+    ):
         out += [say("calibration.inflated" + "_system" * (part["kind"] == "system"), part)]
     for word in (TRUST, REJECT):
         named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
         out += [say(f"calibration.bands_{_slug(word)}", {"bands": named})] if named else []
     out += [needs, say("calibration.width", facts)]
-    return (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
+    return (
+        (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
+    )
 
 
 def _slug(word: str) -> str:
@@ -1394,20 +1685,38 @@ def _slug(word: str) -> str:
 
 
 def _notes(
-    verdicts: pd.DataFrame, cells: Sequence[pd.DataFrame], footer: Mapping[str, Any], source: Mapping[str, Any],
-    guessed: Scale | None, clustered: bool, lang: str,
-) -> pd.DataFrame:  # fmt: skip
+    verdicts: pd.DataFrame,
+    cells: Sequence[pd.DataFrame],
+    footer: Mapping[str, Any],
+    source: Mapping[str, Any],
+    guessed: Scale | None,
+    clustered: bool,
+    lang: str,
+) -> pd.DataFrame:
     """Return the caveats of the numbers."""
     doubtful = verdicts[verdicts["draw_p"].map(not_random)].to_dict("records")
-    fewest, drawn, (low, high) = verdicts["n_clusters"].min(), footer["drawn_at_random"], guessed or (0.0, 0.0)
+    fewest, drawn, (low, high) = (
+        verdicts["n_clusters"].min(),
+        footer["drawn_at_random"],
+        guessed or (0.0, 0.0),
+    )
     facts = {**footer, **source, "fewest": fewest, "low": low, "high": high}
     holding = {
-        "damaged": source.get("damaged"), "rows_are_clusters": not clustered,
-        "few_clusters": clustered and fewest < ROUGH, "guessed_scale": guessed, "missing": footer["n_missing"],
-        "one_rater": footer["raters"] is None, "weighted": any(np.ptp(part["weight"]) > 0 for part in cells),
-        "not_random": drawn is False and not doubtful, "unknown_draw": drawn is None,
-    }  # fmt: skip
-    rows = [note_row(code, "", told(lang, f"calibration.note.{code}", facts)) for code in holding if holding[code]]
+        "damaged": source.get("damaged"),
+        "rows_are_clusters": not clustered,
+        "few_clusters": clustered and fewest < ROUGH,
+        "guessed_scale": guessed,
+        "missing": footer["n_missing"],
+        "one_rater": footer["raters"] is None,
+        "weighted": any(np.ptp(part["weight"]) > 0 for part in cells),
+        "not_random": drawn is False and not doubtful,
+        "unknown_draw": drawn is None,
+    }
+    rows = [
+        note_row(code, "", told(lang, f"calibration.note.{code}", facts))
+        for code in holding
+        if holding[code]
+    ]
     for row in doubtful:
         name = name_of(row, lang, alone=verdicts["judge"].nunique() == 1)
         text = load(lang)("calibration.about", what=name, text=draw_text(row, lang))

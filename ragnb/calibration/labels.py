@@ -22,8 +22,25 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration.card import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, need_pandas, settled
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_known, need_whole
+from ragnb.calibration.card import (
+    OUTSIDE,
+    PROBABILITY,
+    Missing,
+    Names,
+    Scale,
+    as_list,
+    need_pandas,
+    settled,
+)
+from ragnb.errors import (
+    RagnbError,
+    RagnbWarning,
+    did_you_mean,
+    listing,
+    need_columns,
+    need_known,
+    need_whole,
+)
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
@@ -39,8 +56,12 @@ SHOWN = ("question", "ground_truth_answer", "answer", "retrieved_contexts")
 _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
-NAMES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("reading.toml").read_text(encoding="utf-8"))
-_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES["patterns"].items()}
+NAMES: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("reading.toml").read_text(encoding="utf-8")
+)
+_PATTERNS = {
+    name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES["patterns"].items()
+}
 _NUMBERED, _JUDGE = _PATTERNS["numbered"], _PATTERNS["judge"]
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", PROBABILITY}
@@ -56,10 +77,18 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 def read_ratings(
-    source: Source, *, judge: Names | None = None, human: Names | None = None, judged: Source | None = None,
-    missing: Missing = None, scale: Scale | None = None, format: str | None = None, strict: bool = False,
-    columns: Mapping[str, str] | None = None, encoding: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    source: Source,
+    *,
+    judge: Names | None = None,
+    human: Names | None = None,
+    judged: Source | None = None,
+    missing: Missing = None,
+    scale: Scale | None = None,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
     """Read ratings: human scores of items, and those of a judge.
 
     Parameters
@@ -110,7 +139,12 @@ def read_ratings(
     2       b    5.0    5.0  human1
     """
     how: dict[str, Any] = {"missing": missing, "scale": scale}
-    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
+    files: dict[str, Any] = {
+        "format": format,
+        "strict": strict,
+        "encoding": encoding,
+        "columns": columns,
+    }
     if judged is None:
         frame = tidy(table := _open(source, judge, human, **files, **how))
     else:
@@ -122,9 +156,14 @@ def read_ratings(
 
 
 def read_judged(
-    source: Source, *, judge: Names | None = None, dimensions: Sequence[str] | None = None,
-    missing: Missing = None, scale: Scale | None = None, encoding: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    source: Source,
+    *,
+    judge: Names | None = None,
+    dimensions: Sequence[str] | None = None,
+    missing: Missing = None,
+    scale: Scale | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
     """Read the scores of a judge, whether or not the items are rated by humans.
 
     Parameters
@@ -151,13 +190,17 @@ def read_judged(
     0       a  accuracy    9.0
     1       a   clarity    7.0
     """
-    table = _open(source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale)
+    table = _open(
+        source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale
+    )
     columns, wanted = list(table.raw.columns), list(dimensions or [])
     if table.is_sheet:
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
         absent = next((name for name in wanted if name not in columns), None)
         if absent or not wanted:
-            fault = f"dimension {absent!r} is not a column" if absent else "contains no judge scores"
+            fault = (
+                f"dimension {absent!r} is not a column" if absent else "contains no judge scores"
+            )
             raise RagnbError(
                 f"{table.raw.where()}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores (judge), or the columns that are dimensions (dimensions)"
@@ -205,15 +248,23 @@ class Table:
             For a score that is not a number, is outside the scale, or is -1 and nobody said what that means.
         """
         raw, report = self.raw, self.report
-        read = pd.DataFrame({name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored})
+        read = pd.DataFrame(
+            {name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored}
+        )
         ends = read.clip(*(self.scale or (-np.inf, np.inf)))
         near = (read != ends) & ((read - ends).abs() <= CLIP)
-        scores = {name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored}
+        scores = {
+            name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored
+        }
         kept = settled(scores, self.scale, self.missing, raw.where)
         marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
-        said = listing("what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks)
+        said = listing(
+            "what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks
+        )
         for name in scored:
-            report.add("clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum()))
+            report.add(
+                "clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum())
+            )
             blanked = int((np.isnan(kept[name]) > np.isnan(scores[name])).sum())
             report.add("mapped", name, f"{said} is missing", blanked)
         columns: dict[str, Any] = {}
@@ -260,17 +311,31 @@ class Table:
 
 
 def _open(
-    source: Source, judge: Names | None, human: Names | None, *, missing: Missing = None,
-    scale: Scale | None = None, side: str = "", format: str | None = None, strict: bool = False,
-    encoding: str | None = None, columns: Mapping[str, str] | None = None,
-) -> Table:  # fmt: skip
+    source: Source,
+    judge: Names | None,
+    human: Names | None,
+    *,
+    missing: Missing = None,
+    scale: Scale | None = None,
+    side: str = "",
+    format: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Table:
     """Return a table under canonical names, including columns named by ``judge`` or ``human``."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report, ("langfuse", "phoenix"))
     if origin["layout"] != "table":
-        raw.drop([kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report)
-    for name in ("annotator_kind", "source", "source_type"):  # which say whether a person gave a score
+        raw.drop(
+            [kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report
+        )
+    for name in (
+        "annotator_kind",
+        "source",
+        "source_type",
+    ):  # which say whether a person gave a score
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
             raw.columns["rater_kind"] = [_SIDES[word] for word in words]
@@ -278,15 +343,25 @@ def _open(
             raw.drop([not _SIDES[word] for word in words], name, _NEITHER, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
-        picks["item_id"] = "item_id"  # with a sample_id, which names the sample that the item was drawn from
-    picks |= {names[0]: role for role, names in asked.items() if len(names) == 1 and names[0] in raw.columns}
+        picks["item_id"] = (
+            "item_id"  # with a sample_id, which names the sample that the item was drawn from
+        )
+    picks |= {
+        names[0]: role
+        for role, names in asked.items()
+        if len(names) == 1 and names[0] in raw.columns
+    }
     name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
     name_system(raw, report)
     raw.check_even()
     case_cells(raw, report)
     for name in [name for name in ("dimension", "rater") if name in raw.columns]:
         raw.columns[name] = [as_id(value) for value in raw.columns[name]]
-    known = {*raw.columns, *picks, *(name for name in raw.columns.get("rater", []) if name is not None)}
+    known = {
+        *raw.columns,
+        *picks,
+        *(name for name in raw.columns.get("rater", []) if name is not None),
+    }
     for role, wanted in asked.items():
         for name in wanted:
             need_known(role, name, sorted(map(str, known)))
@@ -317,8 +392,12 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
     >>> looks_like_ratings(["item_id", "judge", "human1"]), looks_like_ratings(["question", "faithfulness"])
     (True, False)
     """
-    people = any(name in ("human", "rater", "score") or _NUMBERED.fullmatch(name) for name in columns)
-    judge = {"rater", "score"} <= set(columns) or any(n == "judge" or _JUDGE.fullmatch(n) for n in columns)
+    people = any(
+        name in ("human", "rater", "score") or _NUMBERED.fullmatch(name) for name in columns
+    )
+    judge = {"rater", "score"} <= set(columns) or any(
+        n == "judge" or _JUDGE.fullmatch(n) for n in columns
+    )
     return people and judge
 
 
@@ -354,8 +433,15 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
     if humans in ([], ["human"]):
         return frame
     if "human" in frame:
-        report.add("left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame))
-    out = _melted(frame.drop(columns={"human", "rater"}.difference(humans) & {*frame}), humans, "rater", "human")
+        report.add(
+            "left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame)
+        )
+    out = _melted(
+        frame.drop(columns={"human", "rater"}.difference(humans) & {*frame}),
+        humans,
+        "rater",
+        "human",
+    )
     rated, item = out["human"].notna(), np.arange(len(out)) // len(humans)
     nobody = ~rated.groupby(item).transform("any") & ~pd.Series(item).duplicated()
     out["rater"] = out["rater"].astype(object).where(rated, None)
@@ -395,7 +481,9 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     elif table.judges:
         is_judge = raters.isin(table.judges)
     else:  # a rater that the caller names as human is human
-        is_judge = raters.map(lambda name: bool(machine(str(name)))).astype(bool) & ~raters.isin(table.humans)
+        is_judge = raters.map(lambda name: bool(machine(str(name)))).astype(bool) & ~raters.isin(
+            table.humans
+        )
     people = frame[~is_judge & (raters.isin(table.humans) | (not table.humans))]
     return _with_judges(people, frame[is_judge], table.report) if is_judge.any() else people
 
@@ -406,10 +494,18 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
-    columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if names.nunique() > 1 else "judge"
-    scores = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)["human"]
+    columns = (
+        [n if n.startswith("judge") else f"judge_{n}" for n in names]
+        if names.nunique() > 1
+        else "judge"
+    )
+    scores = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)[
+        "human"
+    ]
     means = scores.mean().unstack("judge").reset_index().rename_axis(columns=None)
-    about = judged.drop(columns=["human", "rater", "comment", "timestamp"], errors="ignore").drop_duplicates(keys)
+    about = judged.drop(
+        columns=["human", "rater", "comment", "timestamp"], errors="ignore"
+    ).drop_duplicates(keys)
     whole = pd.concat([people, about[~_found(about, people, keys)]], ignore_index=True)
     return whole.merge(means, on=keys, how="left")
 
@@ -456,7 +552,11 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     keys = [key for key in KEYS if key in left and key in right]
     again = right.duplicated(keys)
     if "item_id" not in keys or again.any():
-        twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once" if again.any() else ""
+        twice = (
+            f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once"
+            if again.any()
+            else ""
+        )
         raise RagnbError(
             f"{judged.raw.where()}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
             f"tables need the columns that identify an item (columns: {listing(judged.raw.columns)}; "
@@ -489,7 +589,11 @@ def _dimensions(people: Table, judged: Table) -> list[str]:
     if len(sheets) == 1:
         (other,) = (table for table in (people, judged) if table not in sheets)
         shared &= set(other.raw.columns.get("dimension", []))
-    found = [n for n in sheets[-1].raw.columns if n in shared and "__" not in n and sheets[-1].is_number(n)]
+    found = [
+        n
+        for n in sheets[-1].raw.columns
+        if n in shared and "__" not in n and sheets[-1].is_number(n)
+    ]
     if not found:
         raise RagnbError(
             f"{people.raw.where()}no dimension is in both tables (columns: {listing(people.raw.columns)}; "
@@ -516,7 +620,11 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     """
     need_pandas(judged, "ragnb.calibration.read_judged")
     need_pandas(ratings, "rn.read_ratings")
-    own_ids = "item_id" in ratings and "item_id" in judged and not judged["item_id"].isin(ratings["item_id"]).any()
+    own_ids = (
+        "item_id" in ratings
+        and "item_id" in judged
+        and not judged["item_id"].isin(ratings["item_id"]).any()
+    )
     if own_ids and "sample_id" in ratings and "sample_id" not in judged:  # of drawn labels
         ratings = ratings.assign(item_id=ratings["sample_id"])
     keys = [key for key in KEYS if key in judged and key in ratings]
@@ -527,9 +635,13 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_labels(
-    judged: pd.DataFrame, *, n: int = 120, dimensions: Sequence[str] | None = None, cluster: str = "cluster",
+    judged: pd.DataFrame,
+    *,
+    n: int = 120,
+    dimensions: Sequence[str] | None = None,
+    cluster: str = "cluster",
     seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Draw the answers that people should rate, each with the same chance.
 
     Parameters
@@ -583,43 +695,64 @@ def draw_labels(
     items, names = _items(judged, dimensions, cluster)
     mean = items[names].mean(axis=1)
     if unscored := int(mean.isna().sum()):
-        warnings.warn(f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2)
+        warnings.warn(
+            f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2
+        )
     items, mean = items[mean.notna()], mean[mean.notna()]
     need_whole("n", n)
     if n > len(items):
         text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=2)
-    third = np.clip(np.ceil(3 * (mean - mean.min()) / (mean.max() - mean.min() or 1)) - 1, 0, 2).astype(int)
+    third = np.clip(
+        np.ceil(3 * (mean - mean.min()) / (mean.max() - mean.min() or 1)) - 1, 0, 2
+    ).astype(int)
     rng = np.random.default_rng(seed)
-    place = {name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))}
+    place = {
+        name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))
+    }
     system, size = pd.factorize(items["system"], sort=True)[0], min(n, len(items))
     order = np.lexsort((rng.random(len(items)), items["cluster"].map(place), third, system))
     steps = ((np.arange(size) + rng.random()) * len(items) / max(size, 1)).astype(int)
     items = items.assign(band=np.array(BANDS, dtype=object)[third])
     drawn: pd.DataFrame = items.iloc[order[np.minimum(steps, len(items) - 1)]]
-    drawn = drawn.assign(**{PROBABILITY: size / len(items)}).iloc[rng.permutation(size)].reset_index(drop=True)
+    drawn = (
+        drawn.assign(**{PROBABILITY: size / len(items)})
+        .iloc[rng.permutation(size)]
+        .reset_index(drop=True)
+    )
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])
     drawn.attrs = {"dimensions": names, "population": len(items), "seed": seed}
     return drawn
 
 
-def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
+def _items(
+    frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str
+) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    rubric, there = [d.name for d in Rubric().dimensions if d.name in frame], [str(name) for name in frame]
+    rubric, there = (
+        [d.name for d in Rubric().dimensions if d.name in frame],
+        [str(name) for name in frame],
+    )
     if "judge" in frame:  # one row per dimension
         frame, there = _spread(frame)
         rubric = there
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
     if missing or not names or "sample_id" not in frame:
-        what = f"dimension {missing!r} does not exist" if missing else "there is no judge score to sample by"
+        what = (
+            f"dimension {missing!r} does not exist"
+            if missing
+            else "there is no judge score to sample by"
+        )
         what = what if "sample_id" in frame else "no column says which answer a row is"
         raise RagnbError(f"{what}; {did_you_mean(missing or 'judge', there)}")
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"])).fillna(frame["sample_id"])
     system = frame["system"].astype(str) if "system" in frame else ""
-    frame = frame.assign(system=system, cluster=group.astype(str)).sort_values(["sample_id", "system"])
+    frame = frame.assign(system=system, cluster=group.astype(str)).sort_values(
+        ["sample_id", "system"]
+    )
     _once(frame, ["sample_id", "system"])
     first = ["sample_id", "system", "cluster", *(c for c in SHOWN if c in frame)]
     return frame[[*first, *names]].reset_index(drop=True), names
@@ -635,7 +768,9 @@ def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     _once(frame, [*keys, "dimension"])
     names = [str(name) for name in frame["dimension"].unique()]
     wide = frame.set_index([*keys, "dimension"])["judge"].unstack("dimension").reset_index()
-    about = frame.drop(columns=["dimension", "judge", "human", "rater"], errors="ignore").drop_duplicates(keys)
+    about = frame.drop(
+        columns=["dimension", "judge", "human", "rater"], errors="ignore"
+    ).drop_duplicates(keys)
     return about.merge(wide.rename_axis(columns=None), on=keys), names
 
 
@@ -710,7 +845,9 @@ def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:
 def _write_new(sheets: Mapping[Path, pd.DataFrame]) -> None:
     """Write sheets that spreadsheets can open, none of them over a file that is there."""
     for file in (file for file in sheets if file.exists()):
-        raise RagnbError(f"{file}: already exists and may contain ratings; choose another file, or move it")
+        raise RagnbError(
+            f"{file}: already exists and may contain ratings; choose another file, or move it"
+        )
     for file, frame in sheets.items():
         write_whole(file, _BOM + to_csv_text(frame))
 
@@ -723,7 +860,9 @@ def _numbered(contexts: Any) -> Any:
 
 
 def read_labels(
-    sheets: str | PathLike[str] | Iterable[str | PathLike[str]], key: str | PathLike[str] | None, **options: Any
+    sheets: str | PathLike[str] | Iterable[str | PathLike[str]],
+    key: str | PathLike[str] | None,
+    **options: Any,
 ) -> pd.DataFrame:
     """Read filled-in sheets, one or one a rater, with the judge's scores of their key.
 
@@ -763,10 +902,14 @@ def read_labels(
         if "rater" not in frame:
             frame.insert(list(frame).index("human") + 1, "rater", Path(path).stem)
     whole = pd.concat(frames, ignore_index=True)
-    again = whole.duplicated([name for name in (*KEYS, "rater") if all(name in frame for frame in frames)])
+    again = whole.duplicated(
+        [name for name in (*KEYS, "rater") if all(name in frame for frame in frames)]
+    )
     if again.any():
         names = listing(whole.loc[again, "rater"].unique())
-        raise RagnbError(f"{listing(paths)}: rater {names} rated an item twice; fill in the column 'rater'")
+        raise RagnbError(
+            f"{listing(paths)}: rater {names} rated an item twice; fill in the column 'rater'"
+        )
     lossy = [row for frame in frames for row in frame.attrs["lossy"]]
     whole.attrs = {"lossy": lossy, "source": {**frames[0].attrs["source"], "rows": len(whole)}}
     return whole
@@ -794,7 +937,17 @@ def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None
     >>> golden_template()[["item_id", "dimension"]].shape, golden_template()["item_id"].nunique()
     ((9, 2), 3)
     """
-    columns = ("item_id", "hint", "doc_name", "question", "answer", "dimension", "judge", "human", "comment")
+    columns = (
+        "item_id",
+        "hint",
+        "doc_name",
+        "question",
+        "answer",
+        "dimension",
+        "judge",
+        "human",
+        "comment",
+    )
     rows = [
         {"item_id": f"G{i}", "hint": texts.entry(lang, f"golden.{kind}"), "dimension": dimension}
         for i, kind in enumerate(("figure", "two_passages", "not_there"), 1)

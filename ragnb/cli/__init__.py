@@ -10,14 +10,25 @@ import click
 
 from ragnb import __version__
 from ragnb.cli.commands import COMMANDS
-from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes, on_stderr, speak, spoken
+from ragnb.cli.terminal import (
+    BAD_INPUT,
+    OUR_ERROR,
+    PASSED,
+    STOPPED,
+    complain,
+    notes,
+    on_stderr,
+    speak,
+    spoken,
+)
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line
 from ragnb.schema import masked
 
 
 @click.group(
-    commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="ragnb")
 def cli() -> None:
@@ -47,7 +58,9 @@ def main(args: Sequence[str] | None = None) -> int:
             return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
     except click.ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "ragnb")
-        on_stderr(f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help")
+        on_stderr(
+            f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help"
+        )
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:
@@ -55,6 +68,8 @@ def main(args: Sequence[str] | None = None) -> int:
         return STOPPED
     except Exception:
         traceback.print_exc()
-        on_stderr(spoken("this is an error of ragnb, not of your input; please report the lines above"))
+        on_stderr(
+            spoken("this is an error of ragnb, not of your input; please report the lines above")
+        )
         return OUR_ERROR
     return BAD_INPUT

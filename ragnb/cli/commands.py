@@ -28,12 +28,21 @@ if TYPE_CHECKING:
     from ragnb.store import Client, Estimate
 
 _WHOLE = "judge the whole run, without stopping it early"
-_COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
+_COUNTS = {
+    "n": "ok",
+    "n_not_applicable": "not_applicable",
+    "n_failed": "failed",
+    "n_missing": "missing",
+}
 
 
 @command("report")
 def report_command(
-    scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None, lang: str | None
+    scenarios: Sequence[Path],
+    parameters: Sequence[str],
+    out: Path,
+    jobs: int | None,
+    lang: str | None,
 ) -> int:
     """Write the report of each SCENARIO.
 
@@ -61,7 +70,12 @@ def report_command(
 
     many, made_of = len(scenarios) > 1, {}
     runs = reports(scenarios, out=out, overrides=terminal.overrides(parameters, lang), jobs=jobs)
-    bar: Any = {"desc": "Reports", "unit": "report", "disable": None if many else True, "leave": False}
+    bar: Any = {
+        "desc": "Reports",
+        "unit": "report",
+        "disable": None if many else True,
+        "leave": False,
+    }
     for made in tqdm(runs, total=len(scenarios), **bar):
         with tqdm.external_write_mode():
             _tell(made, many)
@@ -85,7 +99,11 @@ def _tell(made: Made, many: bool) -> None:
 
 @command("check")
 def check_command(
-    source: Path | None, parameters: Sequence[str], lang: str | None, sample: float | None, **asked: Path | None
+    source: Path | None,
+    parameters: Sequence[str],
+    lang: str | None,
+    sample: float | None,
+    **asked: Path | None,
 ) -> int:
     """Check a run against its quality gates.
 
@@ -108,19 +126,36 @@ def check_command(
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
     files = {role: asked[role] for role in ("gold", "traces", "scores")}
-    given: dict[str, Any] = {role: path.absolute() for role, path in files.items() if path is not None}
+    given: dict[str, Any] = {
+        role: path.absolute() for role, path in files.items() if path is not None
+    }
     if source is None and not given:
-        raise RagnbError("nothing to check; name a scenario, a results file, a log, --traces, or --scores")
+        raise RagnbError(
+            "nothing to check; name a scenario, a results file, a log, --traces, or --scores"
+        )
     settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
-    sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
+    sheet = (
+        assess(Scenario(**given), **settings)
+        if source is None
+        else assess(source, **given, **settings)
+    )
     if (path := asked["to_label"]) and sheet.log is None:
-        raise RagnbError(f"--to-label {path}: only traces without gold have questions to label; leave it out")
+        raise RagnbError(
+            f"--to-label {path}: only traces without gold have questions to label; leave it out"
+        )
     blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
     # Without the picture of the distance, and the long words last.
-    tables = [("", [[*row[1:3], *row[4:], row[0]] for row in terminal.block_rows(table)]) for table in blocks]
+    tables = [
+        ("", [[*row[1:3], *row[4:], row[0]] for row in terminal.block_rows(table)])
+        for table in blocks
+    ]
     of_log: Any = () if (log := sheet.section("log")) is None else log.blocks
-    tables += [(block.caption, terminal.block_rows(block)) for block in of_log if hasattr(block, "caption")]
-    click.echo("\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
+    tables += [
+        (block.caption, terminal.block_rows(block)) for block in of_log if hasattr(block, "caption")
+    ]
+    click.echo(
+        "\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist()))
+    )
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
     if path and sheet.log is not None:
         terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")
@@ -173,9 +208,13 @@ def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) 
 
     if out.exists():
         raise RagnbError(f"{out} exists; name another file with --out")
-    text = inspect_file(file, encoding=encoding, lang=terminal.speaking()).to_scenario(out.absolute().parent)
+    text = inspect_file(file, encoding=encoding, lang=terminal.speaking()).to_scenario(
+        out.absolute().parent
+    )
     write_whole(out, text)
-    click.echo(f"ragnb {'calibrate' if 'ratings:' in text.splitlines()[1] else 'check'} {shlex.quote(str(out))}")
+    click.echo(
+        f"ragnb {'calibrate' if 'ratings:' in text.splitlines()[1] else 'check'} {shlex.quote(str(out))}"
+    )
     return PASSED
 
 
@@ -201,14 +240,20 @@ class Stage:
         from ragnb.inputs import scenario_of, with_cases
 
         self.name = name
-        scenario = scenario_of(source, terminal.overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
+        scenario = scenario_of(
+            source, terminal.overrides(asked.pop("parameters"), asked.pop("lang")), "cases"
+        )
         self.dry_run: bool = asked.pop("dry_run")
-        self.scenario = scenario if name == "generate" else with_cases(scenario, name, current=not self.dry_run)
+        self.scenario = (
+            scenario if name == "generate" else with_cases(scenario, name, current=not self.dry_run)
+        )
         self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
         self.folder = self.scenario.path.parent if self.scenario.path else Path()
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
-        self.limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
+        self.limits = {
+            limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")
+        }
 
     def client(
         self, model: str | None = None, role: Literal["judge", "answer", "dataset"] = "judge"
@@ -218,7 +263,9 @@ class Stage:
 
         if (profile := self.profiles.get(role)) is None:
             return None
-        return Client(profile.model_copy(update={"model": model}) if model else profile, **self.limits)
+        return Client(
+            profile.model_copy(update={"model": model}) if model else profile, **self.limits
+        )
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
@@ -230,11 +277,15 @@ class Stage:
         if scenario.cases is None and self.dry_run and scenario.documents is not None:
             return self._as_if_made()
         if scenario.cases is None:
-            step = "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
+            step = (
+                "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
+            )
             raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
         named = ("cases", "columns", "encoding", "where")
         # What was measured differs from run to run; a table of scores does not.
-        found: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+        found: pd.DataFrame = gather(
+            Scenario(**{key: getattr(scenario, key) for key in named})
+        ).frame
         return found.drop(columns=[*MEASURED], errors="ignore")
 
     def _as_if_made(self) -> pd.DataFrame:
@@ -244,11 +295,17 @@ class Stage:
         from ragnb.scoring import passages_of
 
         scenario, short = self.scenario, ("question", "answer", "ground_truth_answer")
-        found = passages_of(scenario.documents, encoding=scenario.encoding, columns=scenario.columns)
+        found = passages_of(
+            scenario.documents, encoding=scenario.encoding, columns=scenario.columns
+        )
         cases = []
         for n, text in enumerate(islice(cycle(found["text"]), scenario.generation.questions), 1):
             found_five = [text] * 5 if scenario.system.retrieve else None
-            case = {"sample_id": f"g{n:03d}", "ground_truth_contexts": [text], "retrieved_contexts": found_five}
+            case = {
+                "sample_id": f"g{n:03d}",
+                "ground_truth_contexts": [text],
+                "retrieved_contexts": found_five,
+            }
             cases.append(case | dict.fromkeys(short, text[:200]))
         return pd.DataFrame(cases)
 
@@ -262,7 +319,9 @@ class Stage:
         from ragnb.inputs.stages import MAKES_CASES, record_stage
 
         if self.name in MAKES_CASES:
-            write_whole(self.out, str(table.to_json(orient="records", lines=True, force_ascii=False)))
+            write_whole(
+                self.out, str(table.to_json(orient="records", lines=True, force_ascii=False))
+            )
         else:
             terminal.write_csv(self.out, table)
         record_stage(self.name, self.scenario, self.out, complete=complete, **stopped)
@@ -273,23 +332,34 @@ class Stage:
         from ragnb.weights import weighted_means
 
         by = "system" if len(set(scores.get("system", ()))) > 1 else None
-        settings = {name: getattr(self.scenario, name) for name in ("cluster", "doc_weights", "doc", "level")}
+        settings = {
+            name: getattr(self.scenario, name)
+            for name in ("cluster", "doc_weights", "doc", "level")
+        }
         means = weighted_means(scores, metrics=metrics, by=by, **settings)
         heads = [self.say(f"evaluate.{word}") for word in ("mean", *_COUNTS.values())]
         keys = [by, "metric"] if by else ["metric"]
         rows = [[*[""] * bool(by), self.say("column.metric"), *heads]]
-        for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
+        for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict(
+            "records"
+        ):
             mean = with_interval(row["value"], row["low"], row["high"])
-            rows.append([*(row[key] for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
+            rows.append(
+                [*(row[key] for key in keys), mean, *(count(row[name]) for name in _COUNTS)]
+            )
         return terminal.text_table(rows)
 
     def written(self, text: str, spent: dict[str, Any]) -> str:
         """Return the paths of scores and store, and the number of calls."""
-        return self.say(text, out=one_line(self.out), store=one_line(self.store), calls=spent["calls"])
+        return self.say(
+            text, out=one_line(self.out), store=one_line(self.store), calls=spent["calls"]
+        )
 
 
 @command("evaluate")
-def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | None, **asked: Any) -> int:
+def evaluate_command(
+    source: Path, metrics: Sequence[str], embeddings: str | None, **asked: Any
+) -> int:
     """Score the cases of SOURCE.
 
     SOURCE is a scenario (.yaml) with cases:, or a file with cases. With llm_profiles.judge, ragas metrics and
@@ -314,17 +384,29 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
 
     stage = Stage("evaluate", source, "scores.csv", asked)
     if embeddings and "judge" not in stage.profiles:
-        raise RagnbError("--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge")
+        raise RagnbError(
+            "--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge"
+        )
     judge, vectors = stage.client(), stage.client(embeddings) if embeddings else None
     cases, chosen = stage.cases(), list(metrics)
     if not metrics:
         # Those of the scenario that can be computed, else all that apply.
-        wanted = [metric if isinstance(metric, str) else metric.name for metric in stage.scenario.metrics or ()]
+        wanted = [
+            metric if isinstance(metric, str) else metric.name
+            for metric in stage.scenario.metrics or ()
+        ]
         known = [SCORERS[name] for name in wanted if name in SCORERS]
-        chosen = [s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)]
+        chosen = [
+            s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)
+        ]
         if left := [name for name in wanted if name not in chosen]:
             terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left)))
-    how: dict[str, Any] = {"metrics": chosen or None, "llm": judge, "embeddings": vectors, "store": stage.store}
+    how: dict[str, Any] = {
+        "metrics": chosen or None,
+        "llm": judge,
+        "embeddings": vectors,
+        "store": stage.store,
+    }
     how |= {"lang": stage.scenario.lang, "refusal": stage.scenario.refusal}
     if stage.dry_run:
         return stage.bill("evaluate.dry_run", expected(cases, **how))
@@ -334,15 +416,22 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
     for row in scores.attrs["notes"]:
         terminal.note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
-    click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
+    click.echo(
+        "\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)])
+    )
     return code
 
 
 @command("judge")
 def judge_command(
-    source: Path, send: Sequence[str], attempts: int | None, system: str | None, arena: bool,
-    stop_when_decided: bool, **asked: Any,
-) -> int:  # fmt: skip
+    source: Path,
+    send: Sequence[str],
+    attempts: int | None,
+    system: str | None,
+    arena: bool,
+    stop_when_decided: bool,
+    **asked: Any,
+) -> int:
     """Score the answers of a SCENARIO with a judge.
 
     The model is that of llm_profiles.judge. The rubric is the scenario's (rubric:), by default accuracy,
@@ -377,15 +466,24 @@ def judge_command(
     stage = Stage("judge", source, "judged.csv", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client()
     if client is None:
-        raise RagnbError(f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model")
+        raise RagnbError(
+            f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model"
+        )
     loop = _loop(stage, client, attempts, system)
     if loop and stop_when_decided:
         raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
-    asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": terminal.sent(send)}
+    asked |= {
+        "store": stage.store,
+        "lang": scenario.lang,
+        "rubric": rubric,
+        "parameters": terminal.sent(send),
+    }
     cases = stage.cases()
     if arena and ("system" not in cases or cases["system"].nunique() < 2):
-        raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
+        raise RagnbError(
+            "--arena compares systems; give the cases a column system that names two or more"
+        )
     if loop:
         need_one_system(cases)
     passing = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
@@ -397,7 +495,9 @@ def judge_command(
             n, answers = loop["attempts"], most.calls // asked["repeats"]
             # A message to the endpoint holds a question, an answer and a suggestion.
             tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
-            click.echo(say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens))
+            click.echo(
+                say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens)
+            )
         return PASSED
     settling = {"stop_when": _settling(scenario)} if stop_when_decided else {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights, **settling}
@@ -408,9 +508,15 @@ def judge_command(
     stage.write(scores, complete=not open_, **early)
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
-    numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": int(scores["is_passing"].sum())}
+    numbers = {
+        "ok": int((status == "ok").sum()),
+        "n": len(scores),
+        "passing": int(scores["is_passing"].sum()),
+    }
     lines = [*_listed(scores.notes["text"]), *stage.means(scores, rubric.metrics, "weighted_score")]
-    lines.append(say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing))
+    lines.append(
+        say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing)
+    )
     lines.append(stage.written("judge.cli.written", about["spent"]))
     click.echo("\n".join([*lines, *(_arena(stage, scores, rubric) if arena else ())]))
     if loop and not about["stopped"]:
@@ -418,7 +524,11 @@ def judge_command(
         found = improve(cases, client=client, **loop, **asked)
         table = stage.out.with_name("improved.csv")
         terminal.write_csv(table, found.kept)
-        click.echo("\n".join(["", *_listed(found.notes["text"]), say("judge.loop.written", out=one_line(table))]))
+        click.echo(
+            "\n".join(
+                ["", *_listed(found.notes["text"]), say("judge.loop.written", out=one_line(table))]
+            )
+        )
         open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
     return BLOCKED if open_ else PASSED
 
@@ -428,7 +538,9 @@ def _listed(texts: Iterable[str]) -> Iterator[str]:
     return (f"- {one_line(text)}" for text in texts)
 
 
-def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None) -> dict[str, Any] | None:
+def _loop(
+    stage: Stage, client: Client, attempts: int | None, named: str | None
+) -> dict[str, Any] | None:
     """Return the arguments of `improve`: the system is a function, else the model of llm_profiles.answer."""
     from ragnb.scoring import named_function
 
@@ -451,7 +563,9 @@ def _settling(scenario: Scenario) -> Sequence[Gate]:
     mixed = scenario.scores or scenario.traces or scenario.rescale
     for gate in scenario.gates or ():
         if mixed and gate.metric == "weighted_score":
-            raise RagnbError(f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}")
+            raise RagnbError(
+                f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}"
+            )
         if scenario.undecided != "value":
             raise RagnbError(f"gate {gate.name!r} is decided by an interval; {_WHOLE}")
     return scenario.gates or ()
@@ -473,7 +587,14 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
         if order.index(row["candidate"]) < order.index(row["baseline"]):
             ends = with_interval(row["value"], row["low"], row["high"])
             wins = f"{row['wins']}/{row['ties']}/{row['losses']}"
-            rows.append([f"{row['candidate']} − {row['baseline']}", say(f"compared.{row['outcome']}"), ends, wins])
+            rows.append(
+                [
+                    f"{row['candidate']} − {row['baseline']}",
+                    say(f"compared.{row['outcome']}"),
+                    ends,
+                    wins,
+                ]
+            )
     yield from terminal.text_table(rows)
 
 
@@ -486,7 +607,9 @@ def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[st
     words |= {"weights": ", ".join(f"{one_line(d.name)} {d.weight:g}" for d in rubric.dimensions)}
     words |= {"steps": say("judge.decimals" if rubric.decimals else "judge.wholes")}
     yield say("judge.cli.rubric", anchors=len(anchors(rubric, lang)), **words)
-    yield from (f"{'    ' if line[0] == ' ' else '  '}{one_line(line)}" for line in bands(rubric, lang))
+    yield from (
+        f"{'    ' if line[0] == ' ' else '  '}{one_line(line)}" for line in bands(rubric, lang)
+    )
 
 
 @command("generate")
@@ -515,26 +638,42 @@ def generate_command(source: Path, **asked: Any) -> int:
     stage = Stage("generate", source, "questions.jsonl", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client(role="dataset")
     if scenario.documents is None or client is None:
-        raise RagnbError(f"{one_line(source)}: generating needs documents: and llm_profiles: dataset:; add both")
+        raise RagnbError(
+            f"{one_line(source)}: generating needs documents: and llm_profiles: dataset:; add both"
+        )
     want = scenario.generation
     reading: dict[str, Any] = {"encoding": scenario.encoding, "columns": dict(scenario.columns)}
-    how: dict[str, Any] = {"n": want.questions, "lang": scenario.lang, **want.model_dump(exclude={"questions"})}
+    how: dict[str, Any] = {
+        "n": want.questions,
+        "lang": scenario.lang,
+        **want.model_dump(exclude={"questions"}),
+    }
     how |= {"llm": client, "store": stage.store, **reading}
     if stage.dry_run:
         passages = passages_of(scenario.documents, **reading)
-        sizes = {"n": want.questions, "passages": len(passages), "documents": passages["doc_name"].nunique()}
+        sizes = {
+            "n": want.questions,
+            "passages": len(passages),
+            "documents": passages["doc_name"].nunique(),
+        }
         return stage.bill("generate.dry_run", generation_cost(scenario.documents, **how), **sizes)
     made = generate_cases(scenario.documents, **how)
     dropped = made.attrs["dropped"]
     if made.empty:
-        raise RagnbError(f"no usable question ({listing(dropped)}); use a stronger model or longer documents")
+        raise RagnbError(
+            f"no usable question ({listing(dropped)}); use a stronger model or longer documents"
+        )
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
     sheet, cases = with_decisions(made, given), reviewed(made, given)
     terminal.write_csv(review, sheet)
     code = stage.write(cases, complete=len(made) >= want.questions)
-    kinds = {kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")}
-    click.echo(say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out)))
+    kinds = {
+        kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")
+    }
+    click.echo(
+        say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out))
+    )
     click.echo(say("generate.kinds", **kinds, documents=cases["doc_name"].nunique()))
     if dropped:
         counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in dropped.items())
@@ -573,17 +712,30 @@ def answer_command(source: Path, **asked: Any) -> int:
     scenario, say, system = stage.scenario, stage.say, stage.scenario.system
     client = None if system.generate else stage.client(role="answer")
     if not (system.generate or client):
-        raise RagnbError(f"{one_line(source)}: it names no system; add system: generate: or llm_profiles: answer:")
-    name, cases = system.name or system.generate or (client.profile.model if client else ""), stage.cases()
+        raise RagnbError(
+            f"{one_line(source)}: it names no system; add system: generate: or llm_profiles: answer:"
+        )
+    name, cases = (
+        system.name or system.generate or (client.profile.model if client else ""),
+        stage.cases(),
+    )
     if stage.dry_run:
         n, calls = len(cases), len(cases) if client else 0
-        return stage.bill("answer.dry_run", Estimate(n, 0, 0, calls, 1000 * calls), system=one_line(name))
+        return stage.bill(
+            "answer.dry_run", Estimate(n, 0, 0, calls, 1000 * calls), system=one_line(name)
+        )
     functions = {"retrieve": system.retrieve, "generate": system.generate}
-    how: dict[str, Any] = {role: named_function(text, stage.folder) for role, text in functions.items() if text}
+    how: dict[str, Any] = {
+        role: named_function(text, stage.folder) for role, text in functions.items() if text
+    }
     if client:
         asks = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
         how |= {"generate": asks, "clients": (client,)}
-    how |= {"store": stage.store, "concurrency": stage.limits["concurrency"], "version": system_version(scenario)}
+    how |= {
+        "store": stage.store,
+        "concurrency": stage.limits["concurrency"],
+        "version": system_version(scenario),
+    }
     done = answer_cases(cases, system=name, **how)
     status = done["answer__status"]
     code = stage.write(done, complete=bool(status.eq("ok").all()))
@@ -596,7 +748,9 @@ def answer_command(source: Path, **asked: Any) -> int:
 
 
 @command("run")
-def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | None, **asked: Any) -> int:
+def run_command(
+    source: Path, stages: Sequence[str], dry_run: bool, lang: str | None, **asked: Any
+) -> int:
     """Run what a SCENARIO names, in order: generate, answer, evaluate, judge, report.
 
     generate runs where there are documents: and llm_profiles.dataset, answer where there is a system: or
@@ -618,15 +772,24 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
 
     settings = terminal.overrides(asked["parameters"], lang)
     scenario, worst = scenario_of(source, settings, "cases"), PASSED
-    named, profiles, say = scenario.cases is not None, scenario.llm_profiles, texts.load(scenario.lang)
+    named, profiles, say = (
+        scenario.cases is not None,
+        scenario.llm_profiles,
+        texts.load(scenario.lang),
+    )
     has_cases = named or scenario.documents is not None
     wanted: dict[str, tuple[click.Command, bool]] = {
         "generate": (generate_command, has_cases and not named and "dataset" in profiles),
         "answer": (answer_command, bool(scenario.system.generate or "answer" in profiles)),
-        "evaluate": (evaluate_command, has_cases), "judge": (judge_command, has_cases and "judge" in profiles),
+        "evaluate": (evaluate_command, has_cases),
+        "judge": (judge_command, has_cases and "judge" in profiles),
         "report": (report_command, True),
-    }  # fmt: skip
-    order = [stage for stage, (_, is_named) in wanted.items() if (stage in stages if stages else is_named)]
+    }
+    order = [
+        stage
+        for stage, (_, is_named) in wanted.items()
+        if (stage in stages if stages else is_named)
+    ]
     for place, stage in enumerate(order, 1):
         where = {"place": place, "of": len(order), "stage": stage}
         kept = None if stage == "report" else stage_table(stage, with_cases(scenario, stage))
@@ -637,11 +800,16 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
             continue
         click.echo(say("run.stage", **where))
         # The bill comes first, also when it is to be paid.
-        given = [asked | {"source": source, "dry_run": alone} for alone in ([True] if dry_run else [True, False])]
+        given = [
+            asked | {"source": source, "dry_run": alone}
+            for alone in ([True] if dry_run else [True, False])
+        ]
         if stage == "report":
             given = [{"scenarios": [source], "parameters": asked["parameters"]}]
         for options in given:
-            worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **options))
+            worst = max(
+                worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **options)
+            )
     return worst
 
 
@@ -649,7 +817,9 @@ _VERDICTS = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
 @command("calibrate")
-def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
+def calibrate_command(
+    ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any
+) -> int:
     """Calibrate a judge against human ratings.
 
     RATINGS has one row per answer, with the scores of the judge and of people (columns judge and human, or human1,
@@ -681,7 +851,9 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
     from ragnb.calibration import calibrate, judge_columns, read_judged, read_labels, unrated
 
     if asked["out"] is not None:
-        raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
+        raise RagnbError(
+            "--out goes with --sample or --golden; a card is written by --markdown, --html or --json"
+        )
     if not files:
         raise RagnbError(
             "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
@@ -705,13 +877,29 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         names = list(dict.fromkeys(ratings["dimension"])) if "dimension" in ratings else None
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
-    how = ("tolerance", "target", "labels_planned", "delta", "scale", "cluster", "level", "seed", "lang")
+    how = (
+        "tolerance",
+        "target",
+        "labels_planned",
+        "delta",
+        "scale",
+        "cluster",
+        "level",
+        "seed",
+        "lang",
+    )
     pairs = dict(terminal.pair("--about", "judge_id=small-8b", text) for text in asked["about"])
     truths = {"true": True, "false": False}
-    about = {key: truths.get(value.strip().casefold(), value) for key, value in pairs.items()} or None
-    card = calibrate(ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how})
+    about = {
+        key: truths.get(value.strip().casefold(), value) for key, value in pairs.items()
+    } or None
+    card = calibrate(
+        ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how}
+    )
     as_json = partial(json_text, card.to_dict())
-    terminal.write_files(asked, markdown=card.to_markdown, html=partial(_page, card), json_file=as_json)
+    terminal.write_files(
+        asked, markdown=card.to_markdown, html=partial(_page, card), json_file=as_json
+    )
     if asked["markdown"] is None and asked["html"] is None:
         click.echo(card.to_markdown(), nl=False)
     else:
@@ -739,7 +927,9 @@ def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[
     from ragnb.calibration import draw_labels, read_judged, write_labels
 
     if len(files) != 1 or asked["out"] is None:
-        raise RagnbError("--sample takes one table of judged answers and --out, the sheet to write: labels.csv")
+        raise RagnbError(
+            "--sample takes one table of judged answers and --out, the sheet to write: labels.csv"
+        )
     dimensions = asked["dimensions"]
     judged = _chosen(read_judged(files[0], dimensions=dimensions or None, **reading), dimensions)
     drawn = draw_labels(judged, n=n, cluster=asked["cluster"], seed=asked["seed"])
@@ -768,18 +958,25 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
         return PASSED
     if len(files) > 1:
         raise RagnbError(f"--golden checks one file; found {listing(files)}")
-    checked = check_golden(read_golden(files[0], human=asked["human"], **reading), tolerance=tolerance)
+    checked = check_golden(
+        read_golden(files[0], human=asked["human"], **reading), tolerance=tolerance
+    )
     keys = [c for c in ("item_id", "dimension", "system") if c in checked]
     numbers = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
     rows = [["", *keys, *(say(f"golden.{name}") for name in numbers)]]
     for row in checked.to_dict("records"):
         mark = "—" if is_missing(row["within"]) else "✓" if row["within"] else "✗"
-        shown = ["—" if is_missing(row[name]) else form.format(row[name]) for name, form in numbers.items()]
+        shown = [
+            "—" if is_missing(row[name]) else form.format(row[name])
+            for name, form in numbers.items()
+        ]
         rows.append([mark, *(str(row[key]) for key in keys), *shown])
     click.echo("\n".join(terminal.text_table(rows)))
     off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
     verdict = "off" if off else "open" if open_ else "fine"
-    click.echo(say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{tolerance:g}"))
+    click.echo(
+        say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{tolerance:g}")
+    )
     return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]
 
 
@@ -816,7 +1013,9 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
 
     how = {name: asked[name] for name in ("candidate", "system", "on", "by", "metrics", "primary")}
     settings = terminal.overrides(asked["parameters"], asked["lang"])
-    view, table, slices = compare_view(new, base, settings=settings, margin=_margin(asked["margin"]), **how)
+    view, table, slices = compare_view(
+        new, base, settings=settings, margin=_margin(asked["margin"]), **how
+    )
     decides = table.loc[table["primary"], "outcome"]
     if asked["gate"] and decides.empty:
         raise RagnbError("--gate needs a metric that decides; name it with --primary")
@@ -826,7 +1025,10 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
     parts = {"outcome": outcome, "notes": view.notes, "metrics": plain_records(table)}
     parts |= {} if slices is None else {"slices": plain_records(slices)}
-    kinds = {"junit": partial(_junit, view.title, table, view.lang), "json_file": partial(json_text, parts)}
+    kinds = {
+        "junit": partial(_junit, view.title, table, view.lang),
+        "json_file": partial(json_text, parts),
+    }
     terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
     return _OUTCOMES[outcome] if asked["gate"] and outcome else PASSED
 
@@ -835,11 +1037,15 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
     plain, margins = len(given) == 1 and "=" not in given[0], dict[str, float]()
     for text in given:
-        name, value = ("", text) if plain else terminal.pair("--margin", "context_recall=0.02", text)
+        name, value = (
+            ("", text) if plain else terminal.pair("--margin", "context_recall=0.02", text)
+        )
         try:
             margins[name] = float(value)
         except ValueError:
-            raise RagnbError(f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02") from None
+            raise RagnbError(
+                f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02"
+            ) from None
     return margins[""] if plain else margins or None
 
 
@@ -851,15 +1057,22 @@ def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
     kinds, cases, say = {"worse": "failure", "undecided": "skipped"}, [], texts.load(lang)
     for row in table.to_dict("records"):
         kind = kinds.get(row["outcome"], "system-out") if row["primary"] else "system-out"
-        cases.append((f"{row['candidate']}: {row['metric']}", kind, row["outcome"], headline(row, say)))
+        cases.append(
+            (f"{row['candidate']}: {row['metric']}", kind, row["outcome"], headline(row, say))
+        )
     return junit(title, cases)
 
 
 @command("plan")
 def plan_command(
-    kind: Any, pilot: str | None, baseline: str | None, parameters: tuple[str, ...], json_file: Path | None,
-    lang: str, **assumed: Any,
-) -> int:  # fmt: skip
+    kind: Any,
+    pilot: str | None,
+    baseline: str | None,
+    parameters: tuple[str, ...],
+    json_file: Path | None,
+    lang: str,
+    **assumed: Any,
+) -> int:
     """Plan the sample size of a decision.
 
     Prints how many questions or labels decide a gate, comparison or calibration with 80 % probability.
@@ -885,13 +1098,18 @@ def plan_command(
     table = plan(pilot, kind=kind, **given, **settings)
     say = texts.load(lang)
     click.echo("\n".join(_sentence(row, say) for row in table.to_dict("records")))
-    terminal.write_files({"json_file": json_file}, json_file=lambda: json_text(plain_records(table)))
+    terminal.write_files(
+        {"json_file": json_file}, json_file=lambda: json_text(plain_records(table))
+    )
     return PASSED
 
 
 def _sentence(row: dict[Any, Any], say: Any) -> str:
     about = row["about"] if row["system"] is None else f"{row['system']}: {row['about']}"
-    words = {"about": about, **{name: number(row[name]) for name in ("expected", "target", "detectable")}}
+    words = {
+        "about": about,
+        **{name: number(row[name]) for name in ("expected", "target", "detectable")},
+    }
     words |= {name: count(row[name]) for name in ("n", "needed", "more", "documents")}
     if row["reason"] is not None:
         return str(say(f"plan.{row['reason']}", **words))
@@ -928,7 +1146,9 @@ def runs_command(
 
     say = texts.load(lang)
     if not store.exists():
-        raise RagnbError(f"{store}: there is no such store; name the file that judging or scoring wrote")
+        raise RagnbError(
+            f"{store}: there is no such store; name the file that judging or scoring wrote"
+        )
     if verify + claims + (export is not None) + bool(runs) > 1:
         raise RagnbError(say("runs.one_action"))
     if verify:
@@ -980,8 +1200,14 @@ def _claims(claims: pd.DataFrame, say: Any) -> Iterator[str]:
 def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
     if runs.empty:
         return iter([say("runs.none")])
-    counts, dates = ["cells", "ok", "not_applicable", "failed", "pending", "calls"], ["started", "last"]
-    tokens = [f"{count(sent)} + {count(got)}" for sent, got in runs[["tokens_in", "tokens_out"]].to_numpy()]
+    counts, dates = (
+        ["cells", "ok", "not_applicable", "failed", "pending", "calls"],
+        ["started", "last"],
+    )
+    tokens = [
+        f"{count(sent)} + {count(got)}"
+        for sent, got in runs[["tokens_in", "tokens_out"]].to_numpy()
+    ]
     early = [f" ({say('runs.stopped_early')})" * int(stopped) for stopped in runs["stopped_early"]]
     took = [f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}" for s in map(round, runs["seconds"])]
     shown = runs.assign(tokens=tokens, took=took)
@@ -994,7 +1220,10 @@ def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
 def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
     import pandas as pd
 
-    statuses, words = ["ok", "not_applicable", "failed", "pending"], ["sample_id", "what", "reason", "reply"]
+    statuses, words = (
+        ["ok", "not_applicable", "failed", "pending"],
+        ["sample_id", "what", "reason", "reply"],
+    )
     by_status = pd.crosstab(cells["what"], cells["status"])
     by_status = by_status.reindex(index=cells["what"].unique(), columns=statuses, fill_value=0)
     yield from _table(say, ["what", *statuses], by_status.reset_index().to_numpy(object))
@@ -1006,6 +1235,17 @@ def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
 
 
 COMMANDS = (
-    inspect_command, init_command, run_command, generate_command, answer_command, evaluate_command, judge_command,
-    report_command, check_command, compare_command, calibrate_command, plan_command, runs_command,
-)  # fmt: skip
+    inspect_command,
+    init_command,
+    run_command,
+    generate_command,
+    answer_command,
+    evaluate_command,
+    judge_command,
+    report_command,
+    check_command,
+    compare_command,
+    calibrate_command,
+    plan_command,
+    runs_command,
+)

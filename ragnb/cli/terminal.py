@@ -37,7 +37,9 @@ def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:
     cells = [[_written(cell) for cell in row] for row in rows]
     widths = [max(map(_places, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        padded = [cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)]
+        padded = [
+            cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
         yield "  ".join(padded).rstrip()
 
 
@@ -45,7 +47,9 @@ def _written(cell: object) -> str:
     return "—" if cell is None else count(cell) if isinstance(cell, int) else one_line(cell)
 
 
-def report_lines(head: Iterable[str], tables: Sequence[tuple[str, Rows]], notes: Sequence[str]) -> Iterator[str]:
+def report_lines(
+    head: Iterable[str], tables: Sequence[tuple[str, Rows]], notes: Sequence[str]
+) -> Iterator[str]:
     """Yield what a command says of a run: its first lines, tables below their names, and notes."""
     yield from map(one_line, head)
     for name, rows in tables:
@@ -61,7 +65,10 @@ def block_rows(table: Table) -> list[list[str]]:
     from ragnb.markup.rendering import cell, read
 
     heads, rows = read(table)
-    return [[head.removeprefix(">") for head in heads], *([cell(one, one_line) for one in row] for row in rows)]
+    return [
+        [head.removeprefix(">") for head in heads],
+        *([cell(one, one_line) for one in row] for row in rows),
+    ]
 
 
 def _places(text: str) -> int:
@@ -119,13 +126,18 @@ def speak(args: Sequence[str]) -> None:
     >>> speak([])
     """
     words = "\n".join(args)
-    asked = set(re.findall(r"(?m)^--lang[=\n](\w+)$", words) or re.findall(r"(?m)^-p\n?lang=(\w+)$", words))
+    asked = set(
+        re.findall(r"(?m)^--lang[=\n](\w+)$", words) or re.findall(r"(?m)^-p\n?lang=(\w+)$", words)
+    )
     for name in args if not asked else ():
         if name.lower().endswith((".yaml", ".yml")):
             with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
                 line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
                 asked.add(line[1] if line else "en")
-    _SPOKEN[:] = asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en", next(iter(args), "")
+    _SPOKEN[:] = (
+        asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en",
+        next(iter(args), ""),
+    )
 
 
 def speaking() -> str:
@@ -169,7 +181,9 @@ def temperature(text: str) -> float | None:
     with suppress(ValueError):
         if text == "none" or 0 <= float(text) < math.inf:
             return None if text == "none" else float(text)
-    raise click.BadParameter(f"{one_line(text)!r} is neither a number of at least 0 nor the word none.")
+    raise click.BadParameter(
+        f"{one_line(text)!r} is neither a number of at least 0 nor the word none."
+    )
 
 
 def missing_mark(text: str) -> float | str:
@@ -183,14 +197,22 @@ def missing_mark(text: str) -> float | str:
     try:
         return "outside" if text == "outside" else float(text)
     except ValueError:
-        raise click.BadParameter(f"{one_line(text)!r} is neither a number nor the word outside.") from None
+        raise click.BadParameter(
+            f"{one_line(text)!r} is neither a number nor the word outside."
+        ) from None
 
 
 _TYPES = {
-    "file": click.Path(path_type=Path), "language": click.Choice(LANGUAGES),
-    "stage": click.Choice(["generate", "answer", "evaluate", "judge", "report"]), "count": click.IntRange(min=1),
-    "whole": int, "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
-}  # fmt: skip
+    "file": click.Path(path_type=Path),
+    "language": click.Choice(LANGUAGES),
+    "stage": click.Choice(["generate", "answer", "evaluate", "judge", "report"]),
+    "count": click.IntRange(min=1),
+    "whole": int,
+    "number": float,
+    "temperature": temperature,
+    "mark": missing_mark,
+    "name": masked,
+}
 _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 
 
@@ -246,7 +268,9 @@ def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, A
     """
     from ragnb.scenario import Scenario
 
-    pairs = _pairs("-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None}))
+    pairs = _pairs(
+        "-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None})
+    )
     return pairs | ({"lang": lang} if lang else {})
 
 
@@ -288,7 +312,9 @@ def pair(flag: str, example: str, text: str) -> tuple[str, str]:
     return key, value
 
 
-def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
+def _pairs(
+    flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]
+) -> dict[str, Any]:
     from ragnb.scenario.model import read_text
 
     pairs: dict[str, Any] = {}
@@ -302,6 +328,10 @@ def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str],
             raise RagnbError(f"{flag} {key}: the value holds further keys; put it in quotes")
         pairs[key] = read[key]
         for name, item in read[key].items() if isinstance(read[key], dict) else ():
-            if item is None and ":" in name:  # {faithfulness:2} is a long name without a value to YAML
-                raise RagnbError(f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon")
+            if (
+                item is None and ":" in name
+            ):  # {faithfulness:2} is a long name without a value to YAML
+                raise RagnbError(
+                    f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon"
+                )
     return pairs

@@ -14,7 +14,16 @@ import pandas as pd
 from ragnb import stats, texts
 from ragnb.calibration import read_ratings
 from ragnb.calibration.card import with_ends
-from ragnb.comparison.source import STATES, Pairs, Run, judge_of, need_baseline, paired_runs, rows_of, run_of
+from ragnb.comparison.source import (
+    STATES,
+    Pairs,
+    Run,
+    judge_of,
+    need_baseline,
+    paired_runs,
+    rows_of,
+    run_of,
+)
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
 from ragnb.diagnostics.rules import same_scale
@@ -41,10 +50,18 @@ Margin = float | Mapping[str, float] | None
 
 
 def compare(
-    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
-    margin: Margin = None, by: str | None = None, on: str | None = None, primary: str | None = None,
-    ratings: Any = None, **settings: Any,
-) -> pd.DataFrame:  # fmt: skip
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    margin: Margin = None,
+    by: str | None = None,
+    on: str | None = None,
+    primary: str | None = None,
+    ratings: Any = None,
+    **settings: Any,
+) -> pd.DataFrame:
     """Compare systems with a baseline on their common questions.
 
     Parameters
@@ -149,7 +166,9 @@ class Column:
     @property
     def gain(self) -> Array:
         """Candidate − baseline of each question, above 0 where it is better."""
-        return np.asarray((self.scores[0] - self.scores[1]) * (1 if self.about["better"] == "higher" else -1))
+        return np.asarray(
+            (self.scores[0] - self.scores[1]) * (1 if self.about["better"] == "higher" else -1)
+        )
 
 
 def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
@@ -162,14 +181,27 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     """Return the metrics of pairs and, last, their weighted score."""
     total, there = total_of_pairs(pairs, scenario), ~np.isnan(pairs.scores)
     both: Flags = np.all(there, axis=0)
-    worst = np.array([metric.low if metric.better == "higher" else metric.high for metric in pairs.metrics])
+    worst = np.array(
+        [metric.low if metric.better == "higher" else metric.high for metric in pairs.metrics]
+    )
     lost = there.any(axis=0) & ~there & (pairs.states != 2).all(axis=0)
     filled = np.where(lost, np.where(np.isfinite(worst), worst, np.nan), pairs.scores)
     abouts: list[tuple[Any, ...]] = [
-        (m.name, m.low, m.high, m.better, m.kind, m.role, float(w) if m.role == "quality" or w > 0 else np.nan, "")
+        (
+            m.name,
+            m.low,
+            m.high,
+            m.better,
+            m.kind,
+            m.role,
+            float(w) if m.role == "quality" or w > 0 else np.nan,
+            "",
+        )
         for m, w in zip(pairs.metrics, total.given, strict=True)
     ]
-    abouts.append((TOTAL, total.low, total.high, "higher", "continuous", "total", np.nan, total.reason))
+    abouts.append(
+        (TOTAL, total.low, total.high, "higher", "continuous", "total", np.nan, total.reason)
+    )
 
     def added(scores: Array, present: Flags) -> Array:
         """Return the weighted score of each question over the metrics that are present, nan without any."""
@@ -184,21 +216,33 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         "scores": (np.where(both, pairs.scores, np.nan), added(pairs.scores, both)),
         "own": (pairs.scores, added(pairs.scores, there)),
         "filled": (filled, added(filled, np.all(~np.isnan(filled), axis=0))),
-        "noise": (pairs.noise, noise), "states": (pairs.states, np.zeros(noise.shape, dtype=int)),
-    }  # fmt: skip
+        "noise": (pairs.noise, noise),
+        "states": (pairs.states, np.zeros(noise.shape, dtype=int)),
+    }
     if pairs.human is not None:
         parts["human"] = pairs.human, np.full(noise.shape, np.nan)
-    whole = {name: np.concatenate([part, last[..., None]], axis=-1) for name, (part, last) in parts.items()}
+    whole = {
+        name: np.concatenate([part, last[..., None]], axis=-1)
+        for name, (part, last) in parts.items()
+    }
     return [
-        Column(name, dict(zip(_ABOUT, about, strict=True)), **{key: part[:, :, k] for key, part in whole.items()})
+        Column(
+            name,
+            dict(zip(_ABOUT, about, strict=True)),
+            **{key: part[:, :, k] for key, part in whole.items()},
+        )
         for k, (name, *about) in enumerate(abouts)
     ]
 
 
 def compared(
-    every: Iterable[Pairs], scenario: Scenario, *, margin: Margin = None, by: str | None = None,
+    every: Iterable[Pairs],
+    scenario: Scenario,
+    *,
+    margin: Margin = None,
+    by: str | None = None,
     primary: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Return the table of `compare` for candidates under the settings of a scenario."""
     level, tables = scenario.level, []
     for pairs in every:
@@ -214,14 +258,21 @@ def compared(
             adjusted = table["p_holm"].where(family, table["p"])
         else:
             adjusted = table["p_bh"] = table.groupby("metric")["p"].transform(_false_discovery)
-        ends = zip(table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True)
-        words = [outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level) for *two, m, better, p in ends]
+        ends = zip(
+            table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True
+        )
+        words = [
+            outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level)
+            for *two, m, better, p in ends
+        ]
         table.insert(3, "outcome", words)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def _rows(pairs: Pairs, columns: Sequence[Column], by: str | None, level: float) -> Iterator[dict[str, Any]]:
+def _rows(
+    pairs: Pairs, columns: Sequence[Column], by: str | None, level: float
+) -> Iterator[dict[str, Any]]:
     """Yield one row per metric or, with `by`, per value of a column and metric, with the difference without it."""
     if by is None:
         yield from (_row(pairs, column, slice(None), level) for column in columns)
@@ -235,7 +286,9 @@ def _rows(pairs: Pairs, columns: Sequence[Column], by: str | None, level: float)
             row = _row(pairs, column, inside, level)
             rest = _difference(pairs, column, column.scores, ~inside, level)
             if by in _LATER or by in row.keys() - set(_OF_METRIC):
-                raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
+                raise RagnbError(
+                    f"by={by!r} is also a column of the table; give your column another name"
+                )
             row.pop(by, None)  # a kind of question takes the place of the metric's kind
             without = {f"{name}_without": getattr(rest, name) for name in ("value", "low", "high")}
             yield {**dict(list(row.items())[:2]), by: value, **row, **without}
@@ -254,25 +307,49 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     everywhere = NONE
     if few:  # common questions alone tell little: those of one side count too
         twice = {"clusters": np.tile(clusters, 2), "weights": np.tile(v, 2)}
-        everywhere = stats.contrast(own.ravel(), np.repeat([True, False], len(v)), **twice, level=level)
-    shown, noise = detectable(found, level), _noise(column.noise[:, kept][:, there], v[there], level)
+        everywhere = stats.contrast(
+            own.ravel(), np.repeat([True, False], len(v)), **twice, level=level
+        )
+    shown, noise = (
+        detectable(found, level),
+        _noise(column.noise[:, kept][:, there], v[there], level),
+    )
     times = (shown / abs(found.value)) ** 2 if found.value else np.nan
     constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
     row = {
-        "candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric, **with_ends(found),
-        "p": p_value(found), "candidate_mean": _mean(new, v), "baseline_mean": _mean(old, v), "se": found.se,
-        "df": found.df, "n_common": found.n, "n_only_candidate": alone[0], "n_only_baseline": alone[1],
-        "n_left_out": sum(alone), "left_out": _left_out(pairs, column.states[:, kept], only),
-        "wins": int((gain[there] > TIE).sum()), "ties": int((np.abs(gain[there]) <= TIE).sum()),
+        "candidate": pairs.candidate,
+        "baseline": pairs.baseline,
+        "metric": column.metric,
+        **with_ends(found),
+        "p": p_value(found),
+        "candidate_mean": _mean(new, v),
+        "baseline_mean": _mean(old, v),
+        "se": found.se,
+        "df": found.df,
+        "n_common": found.n,
+        "n_only_candidate": alone[0],
+        "n_only_baseline": alone[1],
+        "n_left_out": sum(alone),
+        "left_out": _left_out(pairs, column.states[:, kept], only),
+        "wins": int((gain[there] > TIE).sum()),
+        "ties": int((np.abs(gain[there]) <= TIE).sum()),
         "losses": int((gain[there] < -TIE).sum()),
         "correlation": np.nan if constant else float(np.corrcoef(new[there], old[there])[0, 1]),
-        "unpaired_value": unpaired, "unpaired_se": se, "unpaired_low": unpaired - half,
-        "unpaired_high": unpaired + half, "detectable": shown, "questions_needed": np.ceil(found.n * times),
-        "noise": noise, "below_noise": abs(found.value) < noise,
+        "unpaired_value": unpaired,
+        "unpaired_se": se,
+        "unpaired_low": unpaired - half,
+        "unpaired_high": unpaired + half,
+        "detectable": shown,
+        "questions_needed": np.ceil(found.n * times),
+        "noise": noise,
+        "below_noise": abs(found.value) < noise,
         "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], v),
-        **with_ends(everywhere, "all_value", "all_"), "n_clusters": found.n_clusters, "n_eff": found.n_eff,
-        "cluster_unit": pairs.unit, **column.about,
-    }  # fmt: skip
+        **with_ends(everywhere, "all_value", "all_"),
+        "n_clusters": found.n_clusters,
+        "n_eff": found.n_eff,
+        "cluster_unit": pairs.unit,
+        **column.about,
+    }
     if column.human is None:
         return row
     human = _difference(pairs, column, column.human, kept, level)
@@ -284,7 +361,10 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
 def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:
     """Count why questions scored by one side are not pairs, by the status of the other side's score."""
     parts = []
-    for name, lacking in ((pairs.candidate, states[0, only[1]]), (pairs.baseline, states[1, only[0]])):
+    for name, lacking in (
+        (pairs.candidate, states[0, only[1]]),
+        (pairs.baseline, states[1, only[0]]),
+    ):
         why = [f"{n} {STATES[k]}" for k, n in enumerate(np.bincount(lacking)) if n and k]
         parts += [f"{name}: {', '.join(why)}"] if why else []
     return "; ".join(parts)
@@ -293,8 +373,15 @@ def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:
 def _difference(pairs: Pairs, column: Column, sides: Array, kept: Any, level: float) -> Estimate:
     """Return the paired difference of a column's scores, or of people's, over the questions that are kept."""
     d, width = sides[0, kept] - sides[1, kept], column.width
-    plain = column.about["kind"] == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
-    how: dict[str, Any] = {"width": width, "binary": plain, "level": level, "complete": pairs.complete}
+    plain = column.about["kind"] == "binary" and bool(
+        np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all()
+    )
+    how: dict[str, Any] = {
+        "width": width,
+        "binary": plain,
+        "level": level,
+        "complete": pairs.complete,
+    }
     return difference(d, pairs.clusters[kept], pairs.weights[kept], **how)
 
 
@@ -328,11 +415,15 @@ def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:
 def _margins(columns: Sequence[Column], asked: Margin) -> dict[str, float]:
     """Return the margin of each metric; nan where the range is endless and none is given."""
     own = {c.metric: c.width * _SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
-    given = asked if isinstance(asked, Mapping) else {} if asked is None else dict.fromkeys(own, asked)
+    given = (
+        asked if isinstance(asked, Mapping) else {} if asked is None else dict.fromkeys(own, asked)
+    )
     for name, value in given.items():
         need_known("margin", name, list(own))
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-            raise RagnbError(f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units")
+            raise RagnbError(
+                f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units"
+            )
     return own | {name: float(value) for name, value in given.items()}
 
 
@@ -341,7 +432,9 @@ def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
     from scipy.stats import false_discovery_control
 
     known = p.dropna()
-    return pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
+    return (
+        pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
+    )
 
 
 def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
@@ -353,7 +446,9 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
         )
     people, labels = people.astype({"item_id": str, "system": str}), pairs.labels
     names = [name for name in (pairs.key, "sample_id") if name in labels]
-    ids = max((labels[name] for name in names), key=lambda one: int(one.isin(people["item_id"]).sum()))
+    ids = max(
+        (labels[name] for name in names), key=lambda one: int(one.isin(people["item_id"]).sum())
+    )
     human, systems = np.full(pairs.scores.shape, np.nan), [pairs.candidate, pairs.baseline]
     for k, metric in enumerate(pairs.metrics):
         given = people[people["dimension"] == metric.name] if "dimension" in people else people
@@ -366,9 +461,15 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
 
 
 def difference(
-    values: Array, clusters: npt.NDArray[np.intp], weights: Array, *, width: float = np.inf,
-    binary: bool = False, level: float = 0.95, complete: bool = False,
-) -> Estimate:  # fmt: skip
+    values: Array,
+    clusters: npt.NDArray[np.intp],
+    weights: Array,
+    *,
+    width: float = np.inf,
+    binary: bool = False,
+    level: float = 0.95,
+    complete: bool = False,
+) -> Estimate:
     """Return the mean of paired differences with its clustered interval, value ± t·se.
 
     Parameters
@@ -441,10 +542,15 @@ def detectable(found: Estimate, level: float) -> float:
     """
     if not np.isfinite(found.low):
         return np.nan
-    return float(stats.t_quantile(level, found.df) + stats.t_quantile(2 * POWER - 1, found.df)) * found.se
+    return (
+        float(stats.t_quantile(level, found.df) + stats.t_quantile(2 * POWER - 1, found.df))
+        * found.se
+    )
 
 
-def outcome_of(low: float, high: float, *, margin: float, better: str, p: float = 0.0, alpha: float = 0.05) -> str:
+def outcome_of(
+    low: float, high: float, *, margin: float, better: str, p: float = 0.0, alpha: float = 0.05
+) -> str:
     """Return the word for an interval of candidate − baseline.
 
     Parameters
@@ -475,9 +581,16 @@ TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
 
 
 def changed_questions(
-    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
-    metric: str | None = None, n: int = 20, on: str | None = None, **settings: Any,
-) -> pd.DataFrame:  # fmt: skip
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    metric: str | None = None,
+    n: int = 20,
+    on: str | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
     """Return the questions whose score changed most, with both answers and passages and what they failed by.
 
     Parameters
@@ -533,17 +646,30 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int) -> pd
     if (column := primary_of(columns, metric)) is None:
         choices = listing(one.metric for one in columns[:-1])
         reason = columns[-1].about["reason"]
-        raise RagnbError(f"several metrics and no total ({reason}); name one of {choices}: metric='…'")
+        raise RagnbError(
+            f"several metrics and no total ({reason}); name one of {choices}: metric='…'"
+        )
     gain = np.nan_to_num(column.gain) * (pairs.weights > 0)
     # Of equal changes by name: rows of a query have no order.
     order = np.lexsort((pairs.labels[pairs.key].to_numpy(str), -np.abs(gain).round(9)))
     moved = {*order[gain[order] > TIE][:n], *order[gain[order] < -TIE][:n]}
     at = np.array([k for k in order if k in moved], dtype=np.intp)
-    labels, gain, (new, old) = pairs.labels.iloc[at].reset_index(drop=True), gain[at], column.scores[:, at]
+    labels, gain, (new, old) = (
+        pairs.labels.iloc[at].reset_index(drop=True),
+        gain[at],
+        column.scores[:, at],
+    )
     names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
-    shown = [name for name in dict.fromkeys([pairs.key, "sample_id", "question", scenario.doc]) if name in labels]
+    shown = [
+        name
+        for name in dict.fromkeys([pairs.key, "sample_id", "question", scenario.doc])
+        if name in labels
+    ]
     table = pd.DataFrame(names, index=labels.index).join(labels[shown])
-    turned, modes = (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary"), _modes(pairs, at)
+    turned, modes = (
+        (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary"),
+        _modes(pairs, at),
+    )
     if modes:
         # Right is also what has no failure mode, where that of the side with the lower score is known.
         best, other = (np.where(gain > 0, *pair) for pair in (modes, modes[::-1]))
@@ -579,7 +705,9 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     labels = pairs.labels[common].reset_index(drop=True)
     none = np.full(len(common), np.nan)
     gain, now, before = (none,) * 3 if column is None else (column.gain, *column.scores)
-    table = pd.DataFrame({"sample_id": labels[pairs.key], "before": before[common], "now": now[common]})
+    table = pd.DataFrame(
+        {"sample_id": labels[pairs.key], "before": before[common], "now": now[common]}
+    )
     table["now_label"] = labels.get("candidate_label")
     table["before_label"] = labels.get("baseline_label")
     known = table[["now_label", "before_label"]].notna().all(axis=1).to_numpy()
@@ -593,11 +721,16 @@ def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
     own = [metric for metric in pairs.metrics if same_scale(metric)]
     if not {*NEEDED} <= {metric.name for metric in own}:
         return []
-    frames = [pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics]) for side in pairs.scores]
+    frames = [
+        pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics])
+        for side in pairs.scores
+    ]
     return [failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames]
 
 
-def _texts(run: Run, system: str | None, key: str, questions: pd.Series[Any]) -> dict[str, list[Any]]:
+def _texts(
+    run: Run, system: str | None, key: str, questions: pd.Series[Any]
+) -> dict[str, list[Any]]:
     """Return the columns of `TEXTS` that are there, of some questions of a system, from rows of any engine."""
     have = {name: column for name, column in TEXTS.items() if column in column_names(run.frame)}
     if not have:
@@ -643,12 +776,21 @@ def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, 
         there: Flags = np.any(pairs.states < 4, axis=2)
         only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
         if any(only) or pairs.reworded:
-            counts = {"new": count(only[0]), "old": count(only[1]), "reworded": count(pairs.reworded)}
+            counts = {
+                "new": count(only[0]),
+                "old": count(only[1]),
+                "reworded": count(pairs.reworded),
+            }
             text = say("note.questions_changed", n=count(int(there.all(axis=0).sum())), **counts)
             yield note_row("questions_changed", pairs.candidate, text)
-        new, old = (set(pairs.labels.loc[side, doc].dropna()) if doc in pairs.labels else set() for side in there)
+        new, old = (
+            set(pairs.labels.loc[side, doc].dropna()) if doc in pairs.labels else set()
+            for side in there
+        )
         if new != old:
-            text = say("note.documents_changed", new=count(len(new - old)), old=count(len(old - new)))
+            text = say(
+                "note.documents_changed", new=count(len(new - old)), old=count(len(old - new))
+            )
             yield note_row("documents_changed", pairs.candidate, text)
 
 
@@ -688,9 +830,14 @@ class Standings:
 
 
 def standings(
-    scores: Any, *, metric: str | None = None, system: str = "system", on: str | None = None,
-    margin: Margin = None, **settings: Any,
-) -> Standings:  # fmt: skip
+    scores: Any,
+    *,
+    metric: str | None = None,
+    system: str = "system",
+    on: str | None = None,
+    margin: Margin = None,
+    **settings: Any,
+) -> Standings:
     """Compare every pair of systems on the questions that both were asked, and rank them.
 
     Parameters
@@ -733,14 +880,23 @@ def standings(
     tested = dict(zip(sides, pairs["p"], strict=True))  # both directions are one test
     adjusted = dict(zip(tested, stats.holm(list(tested.values())), strict=True))
     pairs["p_holm"] = [adjusted[pair] for pair in sides]
-    pairs.loc[pairs["outcome"].isin(["better", "worse"]) & ~(pairs["p_holm"] < alpha), "outcome"] = "undecided"
+    pairs.loc[
+        pairs["outcome"].isin(["better", "worse"]) & ~(pairs["p_holm"] < alpha), "outcome"
+    ] = "undecided"
     pairs["win_rate"] = (pairs["wins"] + pairs["ties"] / 2) / pairs["n_common"]
     value = pairs["value"] * pairs["better"].map({"higher": 1.0, "lower": -1.0})
     won = {f"n_{word}": pairs["outcome"] == word for word in ("better", "worse")}
     counts = {"value": "mean", "win_rate": "mean", "n_better": "sum", "n_worse": "sum"}
-    ranks = pairs.assign(value=value, **won).groupby("candidate").agg(counts).reset_index(names="system")
+    ranks = (
+        pairs.assign(value=value, **won)
+        .groupby("candidate")
+        .agg(counts)
+        .reset_index(names="system")
+    )
     ranks.insert(1, "rank", ranks["n_worse"] + 1)
     ranks.insert(2, "rank_high", len(ranks) - ranks["n_better"])
     order = ["rank", "rank_high", "value"]
-    ranks = ranks.sort_values(order, ascending=[True, True, False], kind="stable", ignore_index=True)
+    ranks = ranks.sort_values(
+        order, ascending=[True, True, False], kind="stable", ignore_index=True
+    )
     return Standings(pairs, ranks, str(pairs["metric"].iloc[0]))

@@ -20,18 +20,45 @@ from ragnb.schema import DEFAULT_GATES, records
 from ragnb.weights import weighted_means
 
 _MOST = 10**7
-_OF_MEANS = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
+_OF_MEANS = (
+    "metric_weights",
+    "doc_weights",
+    "doc",
+    "cluster",
+    "level",
+    "orient",
+    "rescale",
+    "corpus",
+)
 _COLUMNS = (
-    "kind", "about", "system", "expected", "target", "n", "needed", "more", "documents", "detectable",
-    "design_effect", "reason",
-)  # fmt: skip
+    "kind",
+    "about",
+    "system",
+    "expected",
+    "target",
+    "n",
+    "needed",
+    "more",
+    "documents",
+    "detectable",
+    "design_effect",
+    "reason",
+)
 
 
 def plan(
-    pilot: Any = None, *, kind: Literal["gate", "comparison", "calibration"], expected: float | None = None,
-    target: float | None = None, questions: int | None = None, sd: float | None = None, icc: float = 0.1,
-    per_document: float = 10, level: float = 0.95, **settings: Any,
-) -> pd.DataFrame:  # fmt: skip
+    pilot: Any = None,
+    *,
+    kind: Literal["gate", "comparison", "calibration"],
+    expected: float | None = None,
+    target: float | None = None,
+    questions: int | None = None,
+    sd: float | None = None,
+    icc: float = 0.1,
+    per_document: float = 10,
+    level: float = 0.95,
+    **settings: Any,
+) -> pd.DataFrame:
     """Plan the questions of a gate or a comparison, or the labels of a calibration, at 80 % power.
 
     Parameters
@@ -89,17 +116,29 @@ def plan(
     [0.086]
     """
     need_known("kind", kind, _OF_PILOT)
-    assumed = {"sd": sd, "icc": icc, "per_document": per_document, "level": level, "questions": questions}
+    assumed = {
+        "sd": sd,
+        "icc": icc,
+        "per_document": per_document,
+        "level": level,
+        "questions": questions,
+    }
     if pilot is not None:
         rows = list(_OF_PILOT[kind](pilot, expected, target, {"level": level} | settings))
     elif settings:
-        raise RagnbError(f"{next(iter(settings))}= describes a pilot, and none is given; name it first")
+        raise RagnbError(
+            f"{next(iter(settings))}= describes a pilot, and none is given; name it first"
+        )
     else:
         target = {"comparison": 0.0, "calibration": 0.8}.get(kind) if target is None else target
         rows = [_assumed(kind, assumed | {"expected": expected, "target": target})]
-    table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object)
+    table = pd.DataFrame(
+        [dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object
+    )
     table = table.astype(dict.fromkeys(("n", "needed", "more", "documents"), "Int64"))
-    return table.astype(dict.fromkeys(("expected", "target", "detectable", "design_effect"), "float"))
+    return table.astype(
+        dict.fromkeys(("expected", "target", "detectable", "design_effect"), "float")
+    )
 
 
 def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +157,9 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         number = isinstance(value, Real) and not isinstance(value, bool)
         if not (number and low <= value <= high and np.isfinite(value)):
             raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
-    b, mean, m, sd, level = (asked[name] for name in ("target", "expected", "per_document", "sd", "level"))
+    b, mean, m, sd, level = (
+        asked[name] for name in ("target", "expected", "per_document", "sd", "level")
+    )
     deff = 1 + (m - 1) * asked["icc"]
     out = {"about": kind, "expected": mean, "target": b, "design_effect": deff}
 
@@ -129,7 +170,10 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         df = max(n / m - 1, 1.0)
         half, se = (np.sqrt((x * (1 - x) if shares else sd**2) * deff / n) for x in (b, mu))
         with np.errstate(divide="ignore"):
-            return float(stdtr(df, (abs(mu - b) - float(stats.t_quantile(level, df)) * half) / se)) - POWER
+            return (
+                float(stdtr(df, (abs(mu - b) - float(stats.t_quantile(level, df)) * half) / se))
+                - POWER
+            )
 
     if not wanted:
         n, end = asked["questions"], 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
@@ -141,46 +185,86 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         needed = ceil(deff * stats.sample_size_exact(b, min(mean, 1 - 1e-9), alpha=1 - level))
     else:
         needed = 2 if power(2, mean) > 0 else ceil(brentq(lambda n: power(n, mean), 2, _MOST))
-    return out | {"needed": needed, "more": needed, "documents": ceil(needed / m), "detectable": abs(mean - b)}
+    return out | {
+        "needed": needed,
+        "more": needed,
+        "documents": ceil(needed / m),
+        "detectable": abs(mean - b),
+    }
 
 
-def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _gates(
+    pilot: Any, expected: Any, target: Any, settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Return the questions that each gate of a pilot still needs, by system."""
     if expected is not None or target is not None:
-        raise RagnbError("a pilot's gates set the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]")
+        raise RagnbError(
+            "a pilot's gates set the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
+        )
     run = run_of(pilot, settings=settings)
     scenario, by = run.scenario, "system" if len(run.systems) > 1 else None
     how: dict[str, Any] = {name: getattr(scenario, name) for name in _OF_MEANS}
     means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
     gates = scenario.gates if scenario.gates is not None else DEFAULT_GATES
-    there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
+    there = [
+        gate
+        for gate in gates
+        if gate.metric in set(means["metric"]) and gate.not_worse_than is None
+    ]
     if not there:
         raise RagnbError(
             f"no gate uses a metric of the pilot ({listing(dict.fromkeys(means['metric']))}); name one: "
             "gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
         )
-    for row in records(check_gates(means, gates=there, documents_may_fail=scenario.documents_may_fail)):
+    for row in records(
+        check_gates(means, gates=there, documents_may_fail=scenario.documents_may_fail)
+    ):
         more, gap = row["more_needed"], abs(row["value"] - row["threshold"])
-        why = "decided" if row["outcome"] in ("pass", "fail") else "too_close" if pd.isna(more) else None
+        why = (
+            "decided"
+            if row["outcome"] in ("pass", "fail")
+            else "too_close"
+            if pd.isna(more)
+            else None
+        )
         yield {
-            "about": row["gate"], "system": row["system"], "expected": row["value"], "target": row["threshold"],
-            "n": row["n"], "needed": row["n"] + more, "more": more, "detectable": gap, "reason": why,
-        }  # fmt: skip
+            "about": row["gate"],
+            "system": row["system"],
+            "expected": row["value"],
+            "target": row["threshold"],
+            "n": row["n"],
+            "needed": row["n"] + more,
+            "more": more,
+            "detectable": gap,
+            "reason": why,
+        }
 
 
-def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _pairs(
+    pilot: Any, expected: Any, target: Any, settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Return the questions that each metric of a pilot needs to detect a difference."""
     if target is not None:
-        raise RagnbError("target= is the threshold of a gate; a comparison needs the difference: expected=0.03")
+        raise RagnbError(
+            "target= is the threshold of a gate; a comparison needs the difference: expected=0.03"
+        )
     for row in records(compare(pilot, **settings)):
         wanted, n = row["value"] if expected is None else expected, row["n_common"]
         needed = n * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
-        out = {"about": row["metric"], "system": row["candidate"], "expected": wanted, "target": 0.0, "n": n}
+        out = {
+            "about": row["metric"],
+            "system": row["candidate"],
+            "expected": wanted,
+            "target": 0.0,
+            "n": n,
+        }
         plain = needed < _MOST and {"needed": ceil(needed), "more": max(ceil(needed) - n, 0)}
         yield out | {"detectable": row["detectable"]} | (plain or {"reason": "too_close"})
 
 
-def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _labels(
+    pilot: Any, expected: Any, target: Any, settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Return the labels that each dimension of rated answers needs."""
     if expected is not None:
         raise RagnbError("with a pilot, the agreement comes from its ratings; remove expected=")
@@ -188,10 +272,16 @@ def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) ->
     card = calibrate(rated, **(settings if target is None else {"target": target} | settings))
     for row, n in zip(records(card.labels_needed), card.verdicts["n"], strict=True):
         yield {
-            "about": row["dimension"], "system": row["judge"], "expected": row["planned"], "target": card.target,
-            "needed": row["total"], "more": row["more"], "design_effect": row["deff"], "n": int(n),
+            "about": row["dimension"],
+            "system": row["judge"],
+            "expected": row["planned"],
+            "target": card.target,
+            "needed": row["total"],
+            "more": row["more"],
+            "design_effect": row["deff"],
+            "n": int(n),
             "reason": None if row["reason"] == "counted" else row["reason"],
-        }  # fmt: skip
+        }
 
 
 _OF_PILOT = {"gate": _gates, "comparison": _pairs, "calibration": _labels}

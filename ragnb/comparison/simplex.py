@@ -25,9 +25,14 @@ _STEPS = 60
 
 
 def weight_map(
-    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
-    on: str | None = None, **settings: Any,
-) -> WeightMap:  # fmt: skip
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    on: str | None = None,
+    **settings: Any,
+) -> WeightMap:
     """Compute for all metric weights which of two systems leads.
 
     Parameters
@@ -64,7 +69,9 @@ def weight_map(
     _, every = paired_runs(run, baseline, candidate, on, settings=settings)
     if len(every) > 1:
         names = listing(pairs.candidate for pairs in every)
-        raise RagnbError(f"a weight map is of one candidate; name it: candidate='…' (have: {names})")
+        raise RagnbError(
+            f"a weight map is of one candidate; name it: candidate='…' (have: {names})"
+        )
     return WeightMap.of(every[0], total_of_pairs(every[0], run.scenario), run.scenario.level)
 
 
@@ -93,7 +100,9 @@ class WeightMap:
     present: Flags
     counts: Array
     sums: Array
-    _forms: dict[bytes, Array] = field(default_factory=dict)  # by the patterns in use; today's weights change none
+    _forms: dict[bytes, Array] = field(
+        default_factory=dict
+    )  # by the patterns in use; today's weights change none
 
     @classmethod
     def of(cls, pairs: Pairs, total: Total, level: float) -> WeightMap:
@@ -105,7 +114,9 @@ class WeightMap:
                 f"metrics with different ranges have no weight map ({total.reason}); select metrics of one range, "
                 "or pass rescale=True"
             )
-        kept = np.array([m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)])
+        kept = np.array(
+            [m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)]
+        )
         d = ((pairs.scores[0] - pairs.scores[1]) * total.slopes)[:, kept]
         asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
         if kept.sum() < 2 or not asked.any():
@@ -113,7 +124,12 @@ class WeightMap:
                 "a weight map needs at least two metrics that both systems have; name two: "
                 "metrics=[…]"
             )
-        d, v, cluster, weights = d[asked], pairs.weights[asked], packed(pairs.clusters[asked]), total.given[kept]
+        d, v, cluster, weights = (
+            d[asked],
+            pairs.weights[asked],
+            packed(pairs.clusters[asked]),
+            total.given[kept],
+        )
         present, of_pattern = np.unique(~np.isnan(d), axis=0, return_inverse=True)
         shape = int(cluster.max()) + 1, len(present)
         columns = [v, *(v * np.nan_to_num(x) for x in d.T)]
@@ -122,7 +138,16 @@ class WeightMap:
         cells: Array = np.stack(made, axis=2).astype(float)
         names = tuple(metric.name for metric, used in zip(pairs.metrics, kept, strict=True) if used)
         today: Array = weights / weights.sum()
-        return cls(pairs.candidate, pairs.baseline, names, today, level, present, cells[..., 0], cells[..., 1:])
+        return cls(
+            pairs.candidate,
+            pairs.baseline,
+            names,
+            today,
+            level,
+            present,
+            cells[..., 0],
+            cells[..., 1:],
+        )
 
     def reweighed(self, metric_weights: Mapping[str, float]) -> WeightMap:
         """Return the map with these weights as the current ones."""
@@ -205,7 +230,9 @@ class WeightMap:
         """The difference at 100,000 fixed weightings, uniform on the simplex: one column per metric, then `at`."""
         drawn = np.random.default_rng(_SEED).standard_exponential((POINTS, len(self.metrics)))
         shares = drawn / drawn.sum(axis=1, keepdims=True)
-        return pd.concat([pd.DataFrame(shares, columns=list(self.metrics)), self.at(shares)], axis=1)
+        return pd.concat(
+            [pd.DataFrame(shares, columns=list(self.metrics)), self.at(shares)], axis=1
+        )
 
     @property
     def shares(self) -> dict[str, float]:
@@ -232,10 +259,15 @@ class WeightMap:
         values = self._value(ways.reshape(-1, k)).reshape(k, -1)
         away = np.where(self._flipped(values), np.abs(share - self.today[:, None]), np.inf)
         border = self._border(ways[np.arange(k), away.argmin(axis=1)]).diagonal()
-        flip, (without, alone) = np.where(np.isfinite(away).any(axis=1), border, np.nan), values[:, [0, -1]].T
+        flip, (without, alone) = (
+            np.where(np.isfinite(away).any(axis=1), border, np.nan),
+            values[:, [0, -1]].T,
+        )
         table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
         table = table.assign(distance=np.abs(flip - self.today), without=without, alone=alone)
-        return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(drop=True)
+        return table.iloc[np.lexsort((-np.abs(alone - without), table["distance"]))].reset_index(
+            drop=True
+        )
 
     def strip(self, metric: str, *, points: int = 101) -> pd.DataFrame:
         """Return the difference while one metric's share goes from 0 to 1: ``share, value, low, high``."""
@@ -268,10 +300,14 @@ class WeightMap:
         ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
         the single metrics and the transfers from one metric to another, each drawn to the very border.
         """
-        beyond = self.points.loc[self._flipped(self.points["value"].to_numpy()), list(self.metrics)].to_numpy()
+        beyond = self.points.loc[
+            self._flipped(self.points["value"].to_numpy()), list(self.metrics)
+        ].to_numpy()
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
         alone = np.eye(len(self.metrics))
-        ends = np.vstack([beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))])
+        ends = np.vstack(
+            [beyond, alone, *(self.today + self.today[:, None, None] * (alone - alone[:, None]))]
+        )
         if not len(ends := ends[self._flipped(self._value(ends))]):
             return None
         border = self._border(ends)
@@ -283,7 +319,11 @@ class WeightMap:
     def __repr__(self) -> str:
         """Return a summary of which system leads."""
         shares = self.shares
-        leader, name = ("candidate", self.candidate) if shares["candidate"] >= 0.5 else ("baseline", self.baseline)
+        leader, name = (
+            ("candidate", self.candidate)
+            if shares["candidate"] >= 0.5
+            else ("baseline", self.baseline)
+        )
         words = f"{name} leads for {shares[leader]:.0%} of all weightings, conclusively for "
         words += f"{shares[f'{leader}_conclusive']:.0%}"
         if flip := self.nearest_flip:

@@ -26,9 +26,22 @@ from ragnb.weights.total import Array
 REPORTS = Path("reports")
 # What two runs of one evaluation have in common; files and columns are each run's own.
 _SHARED = (
-    "lang", "doc", "cluster", "rubric", "metrics", "metric_weights", "doc_weights", "orient", "rescale", "level",
-    "candidate", "baseline", "gates", "corpus", "no_data",
-)  # fmt: skip
+    "lang",
+    "doc",
+    "cluster",
+    "rubric",
+    "metrics",
+    "metric_weights",
+    "doc_weights",
+    "orient",
+    "rescale",
+    "level",
+    "candidate",
+    "baseline",
+    "gates",
+    "corpus",
+    "no_data",
+)
 # What became of a metric of one question under one system; absent is a question that it was not asked.
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")
 
@@ -65,13 +78,21 @@ class Run:
     def systems(self) -> tuple[str, ...]:
         """Those that its rows name."""
         named = self.system in column_names(self.frame)
-        return tuple(str(name) for name in streams.distinct_values(self.frame, self.system)) if named else ()
+        return (
+            tuple(str(name) for name in streams.distinct_values(self.frame, self.system))
+            if named
+            else ()
+        )
 
 
 def run_of(
-    source: Any, *, system: str = "system", settings: Mapping[str, Any] | None = None,
-    like: Scenario | None = None, name: str = "",
-) -> Run:  # fmt: skip
+    source: Any,
+    *,
+    system: str = "system",
+    settings: Mapping[str, Any] | None = None,
+    like: Scenario | None = None,
+    name: str = "",
+) -> Run:
     """Read one run.
 
     Parameters
@@ -85,7 +106,11 @@ def run_of(
     name : str
         Of a frame whose rows name no single system.
     """
-    shared = {key: getattr(like, key) for key in _SHARED if like is not None and key in like.model_fields_set}
+    shared = {
+        key: getattr(like, key)
+        for key in _SHARED
+        if like is not None and key in like.model_fields_set
+    }
     settings, label, snapshot = shared | dict(settings or {}), "", None
     if isinstance(source, str | os.PathLike):
         label, source, snapshot = _at(os.fspath(source), settings)
@@ -110,8 +135,14 @@ def located(path: str) -> str | None:
     pointers = [Path(path).with_name("latest.txt")] if Path(path).name == "latest" else []
     pointers += [Path(path) / "latest.txt", REPORTS / slug(path) / "latest.txt"]
     if path == "latest":
-        pointers = sorted(REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime, reverse=True)
-    named = (str(one.parent / one.read_text(encoding="utf-8").strip()) for one in pointers if one.is_file())
+        pointers = sorted(
+            REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime, reverse=True
+        )
+    named = (
+        str(one.parent / one.read_text(encoding="utf-8").strip())
+        for one in pointers
+        if one.is_file()
+    )
     return next(named, None)
 
 
@@ -210,9 +241,14 @@ class Pairs:
 
 
 def rows_of(
-    frame: Any, metrics: Sequence[Metric], labels: Iterable[str | None], *, doc: str = "doc_name",
-    texts: Sequence[str] = (), only: Mapping[str, Sequence[Any]] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    frame: Any,
+    metrics: Sequence[Metric],
+    labels: Iterable[str | None],
+    *,
+    doc: str = "doc_name",
+    texts: Sequence[str] = (),
+    only: Mapping[str, Sequence[Any]] | None = None,
+) -> pd.DataFrame:
     """Return the scores, statuses and labels of rows of any engine, those whose labels are among `only`.
 
     Names of documents, in the column `doc`, are compared in Unicode form NFC, as their weights are. `texts` are
@@ -229,31 +265,51 @@ def rows_of(
 
     def of_batch(batch: Batch) -> pd.DataFrame:
         coded = {name: batch.labels(name, compose=name == doc) for name in kept}
-        columns = {name: np.array([*one.names, None], dtype=object)[one.codes] for name, one in coded.items()}
+        columns = {
+            name: np.array([*one.names, None], dtype=object)[one.codes]
+            for name, one in coded.items()
+        }
         for metric in metrics:
             score, state = batch.values(metric), batch.status(metric)
             columns[metric.name] = score
-            columns[f"{metric.name}__status"] = np.where((state == 0) & np.isnan(score), np.int8(3), state)
+            columns[f"{metric.name}__status"] = np.where(
+                (state == 0) & np.isnan(score), np.int8(3), state
+            )
         table = pd.DataFrame(columns | {name: batch.frame[name].to_numpy(object) for name in texts})
         return table[table[[*only]].isin(only).all(axis=1)] if only else table
 
-    return cast(pd.DataFrame, reduce_batches(frame, metrics, [Reduction(of_batch, pd.concat, [*kept, *texts])])[0])
+    return cast(
+        pd.DataFrame,
+        reduce_batches(frame, metrics, [Reduction(of_batch, pd.concat, [*kept, *texts])])[0],
+    )
 
 
 def paired_runs(
-    run: Run, baseline: Any = None, candidate: str | None = None, on: str | None = None, by: str | None = None,
+    run: Run,
+    baseline: Any = None,
+    candidate: str | None = None,
+    on: str | None = None,
+    by: str | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> tuple[Run, list[Pairs]]:  # fmt: skip
+) -> tuple[Run, list[Pairs]]:
     """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
     scenario, system = run.scenario, run.system
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
-        have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
+        have = (
+            f"one of the systems {listing(run.systems)}, or another run"
+            if run.systems
+            else "another run"
+        )
         raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
     inside = isinstance(baseline, str) and baseline in run.systems
     if isinstance(baseline, str):
         need_baseline(baseline, run.systems)
-    other = run if inside else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
+    other = (
+        run
+        if inside
+        else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
+    )
     metrics = _shared_metrics(run, other)
     columns = list(dict.fromkeys(name for one in (run, other) for name in column_names(one.frame)))
     on = on if on is None or on in columns else rename_map([on]).get(on, on)
@@ -318,21 +374,31 @@ def _sides(
 
 
 def _paired(
-    sides: Sequence[pd.DataFrame], metrics: Sequence[Metric], on: str | None, scenario: Scenario,
-    names: tuple[str, str], origins: Any,
-) -> Pairs:  # fmt: skip
+    sides: Sequence[pd.DataFrame],
+    metrics: Sequence[Metric],
+    on: str | None,
+    scenario: Scenario,
+    names: tuple[str, str],
+    origins: Any,
+) -> Pairs:
     """Return the questions of two systems as pairs, from the rows of the candidate and the baseline."""
     system = origins[0][0].system
     key = on or _key(sides)
     for name, side in zip(names, sides, strict=True):
         need_known("on", key, [str(c) for c in side.columns], f"{name!r} does not have it.")
-    rows = pd.concat([side.drop(columns=system, errors="ignore") for side in sides], ignore_index=True)
+    rows = pd.concat(
+        [side.drop(columns=system, errors="ignore") for side in sides], ignore_index=True
+    )
     of_new = np.repeat([True, False], [len(side) for side in sides])[rows[key].notna()]
     rows = rows[rows[key].notna()]
     code, questions = pd.factorize(rows[key])
     size, scored = len(questions), [metric.name for metric in metrics]
     # The cells of the candidate's questions come first, then those of the baseline's.
-    cells, cell, shape = range(2 * size), np.where(of_new, code, code + size), (2, size, len(scored))
+    cells, cell, shape = (
+        range(2 * size),
+        np.where(of_new, code, code + size),
+        (2, size, len(scored)),
+    )
     x = rows[scored].astype(float)
     word = rows[[f"{name}__status" for name in scored]].where(x.isna().to_numpy(), 0)
     of_cell = x.groupby(cell)
@@ -341,7 +407,9 @@ def _paired(
         for table in (of_cell.mean(), of_cell.var() / of_cell.count())
     )
     # Of several rows without a score, a failed one is the most informative.
-    states = np.array(word.groupby(cell).min().reindex(cells, fill_value=4), dtype=np.int8).reshape(shape)
+    states = np.array(word.groupby(cell).min().reindex(cells, fill_value=4), dtype=np.int8).reshape(
+        shape
+    )
     first = rows.drop(columns=[key, *scored, *word]).groupby(cell).first().reindex(cells)
     new, old = first[:size], first[size:].set_axis(range(size))
     labels, reworded = new.where(new.notna(), old), np.zeros(size, dtype=bool)
@@ -362,11 +430,16 @@ def _paired(
             f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
             "compare runs over one question set, or name the column that tells their questions: on='…'"
         )
-    own, clusters = check_weights(scenario.doc_weights, "doc_weights"), _clusters(labels, key, scenario)
+    own, clusters = (
+        check_weights(scenario.doc_weights, "doc_weights"),
+        _clusters(labels, key, scenario),
+    )
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
     weights = docs.map(lambda name: own.get(name, 1.0)).to_numpy(float)
     counts = int(reworded.sum())
-    return Pairs(tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, counts, origins)
+    return Pairs(
+        tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, counts, origins
+    )
 
 
 def _key(sides: Sequence[pd.DataFrame]) -> str:
@@ -385,7 +458,9 @@ def _key(sides: Sequence[pd.DataFrame]) -> str:
     return "question" if len(texts[0] & texts[1]) > 2 * same else "sample_id"
 
 
-def _clusters(labels: pd.DataFrame, key: str, scenario: Scenario) -> tuple[npt.NDArray[np.intp], str]:
+def _clusters(
+    labels: pd.DataFrame, key: str, scenario: Scenario
+) -> tuple[npt.NDArray[np.intp], str]:
     """Return the clusters, as `moments` defines them: the caller's, documents, else questions."""
     batch, doc, cluster = Batch(labels), scenario.doc, scenario.cluster
     if scenario.corpus == "complete":

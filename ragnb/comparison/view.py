@@ -25,10 +25,18 @@ _TONES = {"better": "good", "same": "good", "undecided": "none", "worse": "bad"}
 
 
 def compare_view(
-    new: Any, baseline: Any = None, *, settings: Mapping[str, Any] | None = None, metrics: Sequence[str] = (),
-    margin: Margin = None, primary: str | None = None, by: str | None = None, documents: bool = False,
-    system: str = "system", **how: Any,
-) -> tuple[View, pd.DataFrame, pd.DataFrame | None]:  # fmt: skip
+    new: Any,
+    baseline: Any = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    metrics: Sequence[str] = (),
+    margin: Margin = None,
+    primary: str | None = None,
+    by: str | None = None,
+    documents: bool = False,
+    system: str = "system",
+    **how: Any,
+) -> tuple[View, pd.DataFrame, pd.DataFrame | None]:
     """Compare two runs as `compare` does; return the view, the table, and the table of slices.
 
     Parameters
@@ -46,24 +54,42 @@ def compare_view(
     for name in metrics:
         need_known("metric", name, [metric.name for metric in run.metrics])
     if metrics:
-        run = replace(run, metrics=tuple(metric for metric in run.metrics if metric.name in metrics))
+        run = replace(
+            run, metrics=tuple(metric for metric in run.metrics if metric.name in metrics)
+        )
     other, pairs = paired_runs(run, baseline, settings=settings, by=by, **how)
     scenario, notes = run.scenario, changes(run, other, pairs)
     if scenario.ratings is not None:
         ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
         pairs = [rated_pairs(one, ratings) for one in pairs]
-    by = by or (scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None)
+    by = by or (
+        scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None
+    )
     table = compared(pairs, scenario, margin=margin, primary=primary)
-    slices = None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
+    slices = (
+        None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
+    )
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     head = {headline(row, say): row["outcome"] for row in records(table[table["primary"]])}
     shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
     if slices is not None:
-        for metric, rows in (slices[slices["primary"]] if head else slices).groupby("metric", sort=False):
-            shown.append((say("compare.by", by=by, metric=metric), difference_table(rows, scenario.lang, by=by)))
-    said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
-    view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, say)])
+        for metric, rows in (slices[slices["primary"]] if head else slices).groupby(
+            "metric", sort=False
+        ):
+            shown.append(
+                (
+                    say("compare.by", by=by, metric=metric),
+                    difference_table(rows, scenario.lang, by=by),
+                )
+            )
+    said = [
+        f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"]
+        for row in notes
+    ]
+    view = View(
+        scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, say)]
+    )
     return view, table, slices
 
 
@@ -85,7 +111,9 @@ def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
     """
     low, high = (signed(row[name.format(end)], row["role"] == "rate") for end in ("low", "high"))
     text = change(row, say, name.format("value"))
-    return text if MISSING in (low, text) else f"{text} ({say('sheet.from_to', low=low, high=high)})"
+    return (
+        text if MISSING in (low, text) else f"{text} ({say('sheet.from_to', low=low, high=high)})"
+    )
 
 
 def outcome_mark(row: Mapping[Any, Any], say: Any) -> Mark:
@@ -97,8 +125,20 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
-    words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
-    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=difference(row, say), **words))
+    words = {
+        "new": row["candidate"],
+        "base": row["baseline"],
+        "metric": row["metric"],
+        "common": common,
+    }
+    return str(
+        say(
+            "compare.head",
+            outcome=say(f"compared.{row['outcome']}"),
+            value=difference(row, say),
+            **words,
+        )
+    )
 
 
 def difference_table(
@@ -122,25 +162,45 @@ def difference_table(
     widest, margins, rows = shares.abs().max().max(), table["margin"] / width, []
     # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
     alone, adjusted = by is not None and table["p"].isna().all(), "p_holm" if by is None else "p_bh"
-    for row, (value, low, high), margin in zip(records(table), shares.to_numpy(float), margins, strict=True):
+    for row, (value, low, high), margin in zip(
+        records(table), shares.to_numpy(float), margins, strict=True
+    ):
         shown, text = name(row["metric"]) if by is None else str(row[by]), difference(row, say)
         write, drawn = percent if row["role"] == "rate" else number, tuple[Estimate, ...]()
         if widest and not np.isnan(value):
             shaded, label = None if np.isnan(margin) else (-margin, margin), f"{shown}: {text}"
-            drawn = (Estimate("", "", value, low, high, (-widest, widest), (("0", 0.0),), shaded, text=label),)
-        excluded = [Small(say("compare.excluded", n=count(row["n_left_out"])))] * bool(row["n_left_out"])
+            drawn = (
+                Estimate(
+                    "", "", value, low, high, (-widest, widest), (("0", 0.0),), shaded, text=label
+                ),
+            )
+        excluded = [Small(say("compare.excluded", n=count(row["n_left_out"])))] * bool(
+            row["n_left_out"]
+        )
         tested = p_value(row["p" if pd.isna(row[adjusted]) else adjusted])
-        rows.append((
-            (row["candidate"], Small(shown)) if several else shown, write(row["baseline_mean"]),
-            write(row["candidate_mean"]), (text, *drawn), outcome_mark(row, say),
-            f"{row['wins']} / {row['ties']} / {row['losses']}", (count(row["n_common"]), *excluded),
-            difference(row, say, "{}_without") if alone else tested,
-        ))  # fmt: skip
+        rows.append(
+            (
+                (row["candidate"], Small(shown)) if several else shown,
+                write(row["baseline_mean"]),
+                write(row["candidate_mean"]),
+                (text, *drawn),
+                outcome_mark(row, say),
+                f"{row['wins']} / {row['ties']} / {row['losses']}",
+                (count(row["n_common"]), *excluded),
+                difference(row, say, "{}_without") if alone else tested,
+            )
+        )
     side = say("compare.candidate_mean") if several else table["candidate"].iloc[0]
     last = "without" if alone else "p" if by is None else "p_bh"
     numbers = [table["baseline"].iloc[0], side, say("compare.difference", level=level)]
-    heads = [say("column.metric") if by is None else by, *(f">{one_line(head, 40)}" for head in numbers)]
-    heads += [say("column.outcome"), *(">" + say(f"compare.{key}", level=level) for key in ("wins", "n", last))]
+    heads = [
+        say("column.metric") if by is None else by,
+        *(f">{one_line(head, 40)}" for head in numbers),
+    ]
+    heads += [
+        say("column.outcome"),
+        *(">" + say(f"compare.{key}", level=level) for key in ("wins", "n", last)),
+    ]
     return Table(tuple(heads), tuple(rows), cards=True)
 
 
@@ -162,19 +222,39 @@ def _notes(table: pd.DataFrame, say: Any) -> Iterator[str]:
 def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     decisive = [row for row in rows if row["primary"]] or rows
     if partly := [row for row in rows if row["left_out"]]:
-        listed = (f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})" for row in partly)
-        bounds = [(row["metric"], change(row, say), change(row, say, "worst_case")) for row in decisive]
-        worst = ", ".join(f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING))
+        listed = (
+            f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})"
+            for row in partly
+        )
+        bounds = [
+            (row["metric"], change(row, say), change(row, say, "worst_case")) for row in decisive
+        ]
+        worst = ", ".join(
+            f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING)
+        )
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
     for row in (row for row in decisive if pd.notna(row["all_value"])):
         asked, whole = count(row["n_common"] + row["n_left_out"]), difference(row, say, "all_{}")
-        yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
+        yield say(
+            "compare.overlap",
+            metric=row["metric"],
+            n=count(row["n_common"]),
+            asked=asked,
+            value=whole,
+        )
     small = (row for row in rows if row["below_noise"])
-    noisy = [f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})" for row in small]
+    noisy = [
+        f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})"
+        for row in small
+    ]
     if noisy:
         yield say("compare.noise", metrics=", ".join(noisy))
-    for row in (row for row in rows if row.get("supported") is False and row["outcome"] in ("better", "worse")):
+    for row in (
+        row
+        for row in rows
+        if row.get("supported") is False and row["outcome"] in ("better", "worse")
+    ):
         human, n = difference(row, say, "human_{}"), count(row["n_human"])
         yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
     late = (row for row in rows if row["outcome"] == "undecided" and row["low"] * row["high"] > 0)
@@ -182,11 +262,24 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         yield say("compare.holm", metrics=metrics)
     for row in decisive:
         more = row["questions_needed"] - row["n_common"]
-        key = "no_interval" if np.isnan(row["low"]) else "no_difference" if np.isnan(more) else "needed"
+        key = (
+            "no_interval"
+            if np.isnan(row["low"])
+            else "no_difference"
+            if np.isnan(more)
+            else "needed"
+        )
         words = {"metric": row["metric"], "value": change(row, say), "margin": f"{row['margin']:g}"}
-        words |= {"n": count(row["n_common"]), "detectable": change(row, say, "detectable").lstrip("+")}
+        words |= {
+            "n": count(row["n_common"]),
+            "detectable": change(row, say, "detectable").lstrip("+"),
+        }
         if row["outcome"] in ("same", "undecided"):
-            yield say(f"compare.{'within' if row['outcome'] == 'same' else key}", more=count(more), **words)
+            yield say(
+                f"compare.{'within' if row['outcome'] == 'same' else key}",
+                more=count(more),
+                **words,
+            )
 
 
 @dataclass(frozen=True)
@@ -214,11 +307,16 @@ class View:
     def sections(self) -> list[Section]:
         """The first lines, each table, and last the notes."""
         say = texts.load(self.lang)
-        lines = tuple(Mark(_TONES[one], text) for text, one in self.head.items()) or (say("compare.no_word"),)
+        lines = tuple(Mark(_TONES[one], text) for text, one in self.head.items()) or (
+            say("compare.no_word"),
+        )
         parts: list[tuple[str, Block]] = [(self.title, Text(lines, "lead")), *self.tables]
         parts += [(say("compare.notes"), Text(tuple(self.notes), "list"))] * bool(self.notes)
         named = enumerate(parts)
-        return [Section(f"part-{k}", one, one, blocks=(block,), lang=self.lang) for k, (one, block) in named]
+        return [
+            Section(f"part-{k}", one, one, blocks=(block,), lang=self.lang)
+            for k, (one, block) in named
+        ]
 
     def markdown(self) -> str:
         return render_markdown(self.sections)
@@ -241,7 +339,10 @@ def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
     say, several = texts.load(lang), changed["candidate"].nunique() > 1
     word = {"change": lambda one: say(f"compared.{one}"), "value": signed}
     heads = {"candidate": say("column.candidate")} if several else {}
-    heads |= {name: say(f"compare.{name}") for name in ("question", "sample_id", "doc_name", "change", "value")}
+    heads |= {
+        name: say(f"compare.{name}")
+        for name in ("question", "sample_id", "doc_name", "change", "value")
+    }
     for side in ("candidate", "baseline"):
         who = changed[side].iloc[0] if len(changed) and not several else say(f"column.{side}")
         for kind in ("answer", "mode"):

@@ -13,26 +13,57 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts, weights
-from ragnb.diagnostics.rules import RULES, SLACK, TABLE, fitting, meets, past, rule_texts, target_of, warning_bars
+from ragnb.diagnostics.rules import (
+    RULES,
+    SLACK,
+    TABLE,
+    fitting,
+    meets,
+    past,
+    rule_texts,
+    target_of,
+    warning_bars,
+)
 from ragnb.errors import RagnbError
 from ragnb.markup import is_missing
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric, Rule, note_row, records
 
 COLUMNS = (
-    "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
-    "causes", "actions", "worst", "rule",
-)  # fmt: skip
+    "metric",
+    "severity",
+    "value",
+    "low",
+    "high",
+    "threshold",
+    "certain",
+    "n",
+    "n_clusters",
+    "cost",
+    "causes",
+    "actions",
+    "worst",
+    "rule",
+)
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
 _RUN = 1_000
 Pairs = Sequence[tuple[Rule, Metric]]
 
 
 def diagnose(
-    scores: Any, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES,
-    metric_weights: Mapping[str, float] | None = None, doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name", cluster: str | None = None, level: float = 0.95, orient: bool = True,
-    rescale: bool = False, top: int = 3, lang: str = "en",
+    scores: Any,
+    *,
+    metrics: weights.MetricsArgument = None,
+    rules: Iterable[Rule] = RULES,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+    orient: bool = True,
+    rescale: bool = False,
+    top: int = 3,
+    lang: str = "en",
 ) -> pd.DataFrame:
     """Return a finding for each rule that a metric's mean violates.
 
@@ -92,19 +123,29 @@ def diagnose(
     pairs = list(fitting(rules, chosen))
     questions = weights.question_of(frame, doc=doc, cluster=cluster)
     of_means = weights.moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions)
-    reduced, gains = weights.reduce_batches(frame, chosen, [of_means, rule_gains(pairs, chosen, weighing)])
+    reduced, gains = weights.reduce_batches(
+        frame, chosen, [of_means, rule_gains(pairs, chosen, weighing)]
+    )
     return findings(frame, pairs, reduced, gains, weighing, top=top, lang=lang)
 
 
-def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: weights.Weighing) -> weights.Reduction:
+def rule_gains(
+    pairs: Pairs, metrics: Sequence[Metric], weighing: weights.Weighing
+) -> weights.Reduction:
     """Return the reduction to the potential gain of each rule's metric at its warning threshold."""
     targets = [(metrics.index(metric), target_of(rule)) for rule, metric in pairs]
     return weights.gains_reduction(metrics, targets, weighing)
 
 
 def findings(
-    frame: Any, pairs: Pairs, reduced: weights.Moments, gains: Sequence[float], weighing: weights.Weighing, *,
-    top: int, lang: str,
+    frame: Any,
+    pairs: Pairs,
+    reduced: weights.Moments,
+    gains: Sequence[float],
+    weighing: weights.Weighing,
+    *,
+    top: int,
+    lang: str,
 ) -> pd.DataFrame:
     """Return the table of `diagnose` from the reduced rows."""
     means = {row["metric"]: row for row in records(weighing.means(reduced))}
@@ -112,15 +153,24 @@ def findings(
     for (rule, metric), gain in zip(pairs, gains, strict=True):
         mean, better = means[metric.name], metric.better
         severities = (("critical", rule.critical), ("warning", rule.warning))
-        severity, threshold = next((one for one in severities if past(mean["value"], one[1], better)), ("", None))
+        severity, threshold = next(
+            (one for one in severities if past(mean["value"], one[1], better)), ("", None)
+        )
         certain = bool(past(mean["high" if better == "higher" else "low"], threshold, better))
         if rule.also is not None:
             other = means[rule.also.metric]
             severity = severity if meets(other["value"], rule.also) else ""
             certain &= meets(other["low" if rule.also.op == ">=" else "high"], rule.also)
         if severity:
-            row = {name: mean[name] for name in ("metric", "value", "low", "high", "n", "n_clusters")}
-            row |= {"severity": severity, "threshold": threshold, "certain": certain, "rule": rule.name}
+            row = {
+                name: mean[name] for name in ("metric", "value", "low", "high", "n", "n_clusters")
+            }
+            row |= {
+                "severity": severity,
+                "threshold": threshold,
+                "certain": certain,
+                "rule": rule.name,
+            }
             row["cost"] = float(gain) if pd.notna(mean["weight"]) else np.nan
             row["causes"], row["actions"] = rule_texts(rule, lang)
             rows.append(row)
@@ -128,8 +178,12 @@ def findings(
     doc_weights = weights.check_weights(weighing.doc_weights, "doc_weights")
     weighted = any(doc_weights.get(name, 1.0) != 1 for name in reduced.docs)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table = table.assign(worst=pd.Series(worst_samples(frame, metrics, top), dtype=object), weighted=weighted)
-    return table.sort_values(["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True)
+    table = table.assign(
+        worst=pd.Series(worst_samples(frame, metrics, top), dtype=object), weighted=weighted
+    )
+    return table.sort_values(
+        ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
+    )
 
 
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
@@ -168,12 +222,20 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
 
     rows = nw.from_native(scores, eager_only=True)
     worst = weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]
-    return [list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst]
+    return [
+        list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst
+    ]
 
 
 def _good(metric: Metric) -> float:
     """The good end of a pass/fail metric; infinity, which is not a score, for other metrics."""
-    return np.inf if metric.kind != "binary" else metric.high if metric.better == "higher" else metric.low
+    return (
+        np.inf
+        if metric.kind != "binary"
+        else metric.high
+        if metric.better == "higher"
+        else metric.low
+    )
 
 
 def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
@@ -181,7 +243,9 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
     x = np.where(x == _good(metric), np.nan, x) if metric.kind == "binary" else x
     x = x if metric.better == "higher" else -x
     ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN)) if len(x) else x
-    least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan  # no lower one is missing
+    least = (
+        np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
+    )  # no lower one is missing
     near = np.flatnonzero(x <= (np.inf if np.isnan(least) else least))
     return near[np.argsort(x[near], kind="stable")][:top]
 
@@ -197,15 +261,21 @@ def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> li
     order = ["__v0", *(["sample_id"] if "sample_id" in have else [])]
     if rows.implementation.is_polars():  # DuckDB's and PySpark's rows have no order
         rows, order = nw.from_native(rows.to_native().with_row_index("__row")), ["__v0", "__row"]
-    rows = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
+    rows = rows.with_columns(value).filter(
+        ~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric)
+    )
     downwards = [metric.better == "lower", False][: len(order)]
-    return weights.collected(rows.sort(*order, descending=downwards, nulls_last=True).head(top)).rows(named=True)
+    return weights.collected(
+        rows.sort(*order, descending=downwards, nulls_last=True).head(top)
+    ).rows(named=True)
 
 
 Rows = TypeVar("Rows")
 
 # The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold.
-READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
+READS: Mapping[str, tuple[str, ...]] = {
+    mode: tuple(names) for mode, names in TABLE["modes"].items()
+}
 
 # The failure modes, in the order in which they are tried.
 MODES = ("not_enough_scores", *READS, "fine")
@@ -216,7 +286,9 @@ NEEDED = ("faithfulness", "answer_relevancy")
 LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
 
 
-def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES) -> Rows:
+def failure_modes(
+    scores: Rows, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES
+) -> Rows:
     """Return the scores with a column ``failure_mode``: the first of `MODES` that fits the sample.
 
     Parameters
@@ -250,13 +322,22 @@ def failure_modes(scores: Rows, *, metrics: weights.MetricsArgument = None, rule
     """
     frame, chosen = weights.scored(scores, metrics)
     mode = mode_of(chosen, warning_bars(rules, chosen), MODES)
-    return cast(Rows, as_called(weights.add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
+    return cast(
+        Rows, as_called(weights.add_columns(frame, chosen, {"failure_mode": mode}), frame, scores)
+    )
 
 
 def failure_summary(
-    scores: Any, *, metrics: weights.MetricsArgument = None, rules: Iterable[Rule] = RULES,
-    metric_weights: Mapping[str, float] | None = None, doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name", cluster: str | None = None, level: float = 0.95, orient: bool = True,
+    scores: Any,
+    *,
+    metrics: weights.MetricsArgument = None,
+    rules: Iterable[Rule] = RULES,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+    orient: bool = True,
     rescale: bool = False,
 ) -> pd.DataFrame:
     """Return the frequency of each failure mode and its potential gain in the weighted score.
@@ -306,11 +387,17 @@ def failure_summary(
 
 
 def mode_reductions(
-    metrics: Sequence[Metric], thresholds: Mapping[str, float], weighing: weights.Weighing, questions: str | None
+    metrics: Sequence[Metric],
+    thresholds: Mapping[str, float],
+    weighing: weights.Weighing,
+    questions: str | None,
 ) -> list[weights.Reduction]:
     """Return the reductions to the potential gain of each mode and metric, and to each mode's share of samples."""
     code = mode_of(metrics, thresholds, range(len(MODES)))
-    lifts = [(k, thresholds.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(metrics)]
+    lifts = [
+        (k, thresholds.get(m.name, m.low if m.better == "higher" else m.high))
+        for k, m in enumerate(metrics)
+    ]
     flags = [Metric(mode, kind="binary") for mode in MODES]
 
     def flagged(batch: weights.Batch) -> weights.Batch:
@@ -337,7 +424,9 @@ def mode_summary(
     return table.assign(costliest=table.index == (bad.idxmax() if bad.notna().any() else None))
 
 
-def least_set_note(means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str = "en") -> list[dict[str, Any]]:
+def least_set_note(
+    means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str = "en"
+) -> list[dict[str, Any]]:
     """Return a note row if faithfulness, context_relevance or answer_relevancy has no score at all.
 
     A table of means of rates or of a rubric alone gets no note: it is read in another way.
@@ -358,18 +447,27 @@ def least_set_note(means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str 
     return [note_row("least_set", ", ".join(absent), say("mode_note.least_set", names=names))]
 
 
-def mode_of(metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: Sequence[str | int]) -> nw.Expr:
+def mode_of(
+    metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: Sequence[str | int]
+) -> nw.Expr:
     """Return which of `modes`, in the order of MODES, each row is of, read off the scores ``__v0`` …  ."""
     places = {metric.name: k for k, metric in enumerate(metrics)}
 
     def violates(name: str) -> nw.Expr:
         value, threshold = nw.col(f"__v{places[name]}"), thresholds[name]
         higher = metrics[places[name]].better == "higher"
-        return ~value.is_null() & (value < threshold - SLACK if higher else value > threshold + SLACK)
+        return ~value.is_null() & (
+            value < threshold - SLACK if higher else value > threshold + SLACK
+        )
 
-    if len(gone := [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]) < len(NEEDED):
+    if len(
+        gone := [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]
+    ) < len(NEEDED):
         return nw.lit(modes[0])
-    tests = [gone, *([violates(name) for name in names if name in thresholds] for names in READS.values())]
+    tests = [
+        gone,
+        *([violates(name) for name in names if name in thresholds] for names in READS.values()),
+    ]
     found: nw.Expr = nw.lit(modes[-1])
     for any_of, mode in reversed(list(zip(tests, modes, strict=False))):
         if any_of:

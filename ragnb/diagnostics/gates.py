@@ -27,9 +27,24 @@ INPUT_LINES = "input_lines"
 GOLD_COVERAGE = Gate("gold_coverage", "gold_coverage", ">=", 0.95)
 SCORED_CELLS = Gate("scored_cells", "scored_cells", ">=", 0.9)
 COLUMNS = (
-    "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "p_flip", "more_needed",
-    "low_if", "share_unseen", "blocks", "role", "reason",
-)  # fmt: skip
+    "gate",
+    "system",
+    "metric",
+    "op",
+    "threshold",
+    "value",
+    "low",
+    "high",
+    "n",
+    "outcome",
+    "p_flip",
+    "more_needed",
+    "low_if",
+    "share_unseen",
+    "blocks",
+    "role",
+    "reason",
+)
 _OF_MEANS = ("metric", "value", "low", "high", "n")
 _OF_DESIGN = ("se", "df", "level")
 _NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
@@ -38,9 +53,12 @@ Row = Mapping[Any, Any]
 
 
 def check_gates(
-    means: pd.DataFrame, *, gates: Iterable[Gate] = DEFAULT_GATES, no_data: Literal["fail", "skip"] = "fail",
+    means: pd.DataFrame,
+    *,
+    gates: Iterable[Gate] = DEFAULT_GATES,
+    no_data: Literal["fail", "skip"] = "fail",
     documents_may_fail: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Compare means with the thresholds of gates.
 
     Parameters
@@ -103,7 +121,9 @@ def check_gates(
     asked: list[Any] = list(gates) if several else [gates]
     for i, gate in enumerate(asked):
         if not isinstance(gate, Gate):
-            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
+            raise RagnbError(
+                f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]"
+            )
         if gate.not_worse_than is not None:
             raise RagnbError(
                 f"gate {gate.name!r} compares with a baseline, and means are of one run; name the baseline in the "
@@ -125,13 +145,17 @@ def check_gates(
         text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
         warnings.warn(text, RagnbWarning, stacklevel=outside())
     return gate_frame(
-        _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail) | {"system": system}
+        _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail)
+        | {"system": system}
         for system, gate in product(dict.fromkeys(system for system, _ in rows) or [None], asked)
     )
 
 
 def check_differences(
-    compared: pd.DataFrame | None, *, gates: Iterable[Gate], no_data: Literal["fail", "skip"] = "fail"
+    compared: pd.DataFrame | None,
+    *,
+    gates: Iterable[Gate],
+    no_data: Literal["fail", "skip"] = "fail",
 ) -> pd.DataFrame:
     """Compare differences from a baseline with what gates accept.
 
@@ -158,7 +182,10 @@ def check_differences(
        op  threshold outcome  blocks
     0  >=      -0.02    pass   False
     """
-    rows = {(row["candidate"], row["metric"]): row for row in ([] if compared is None else records(compared))}
+    rows = {
+        (row["candidate"], row["metric"]): row
+        for row in ([] if compared is None else records(compared))
+    }
     systems, out = list(dict.fromkeys(system for system, _ in rows)) or [None], []
     for system, gate in product(systems, gates):
         row = rows.get((system, gate.metric), {})
@@ -167,9 +194,16 @@ def check_differences(
         bound = gate.by if lower else -gate.by or 0.0
         op: Any = "<=" if lower else ">="
         plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
-        ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
+        ends = {
+            "range_low": -width,
+            "range_high": width,
+            "n": row.get("n_common", 0),
+            "role": "difference",
+        }
         found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
-        out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
+        out.append(
+            _decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None}
+        )
     return gate_frame(out)
 
 
@@ -208,32 +242,57 @@ def _gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
     """Return a row of the frame of gates with its outcome and whether it blocks."""
     misses = bool(past(value, gate.threshold, _BETTER[gate.op]))
     return {
-        "gate": gate.name, "system": None, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold,
-        "value": value, "low": math.nan, "high": math.nan, "n": n,
-        "outcome": "fail" if misses else "pass" if n else "no_data", "p_flip": math.nan, "more_needed": 0,
-        "low_if": math.nan, "share_unseen": math.nan,
-        "blocks": misses and not gate.advisory, "role": "completeness", "reason": "",
-    } | more  # fmt: skip
+        "gate": gate.name,
+        "system": None,
+        "metric": gate.metric,
+        "op": gate.op,
+        "threshold": gate.threshold,
+        "value": value,
+        "low": math.nan,
+        "high": math.nan,
+        "n": n,
+        "outcome": "fail" if misses else "pass" if n else "no_data",
+        "p_flip": math.nan,
+        "more_needed": 0,
+        "low_if": math.nan,
+        "share_unseen": math.nan,
+        "blocks": misses and not gate.advisory,
+        "role": "completeness",
+        "reason": "",
+    } | more
 
 
 def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False) -> dict[str, Any]:
     low, high = span = _range(gate, row)
     if not low - SLACK <= gate.threshold <= high + SLACK:
-        hint = f"; write {gate.threshold / 100:g}" if high == 1 and 1 < gate.threshold <= 100 else ""
+        hint = (
+            f"; write {gate.threshold / 100:g}" if high == 1 and 1 < gate.threshold <= 100 else ""
+        )
         raise RagnbError(
             f"gate {gate.name!r}: {gate.threshold:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}"
         )
     names = ("value", "low", "high", "low_if", "share_unseen", *_OF_DESIGN)
     known = {name: math.nan if pd.isna(x := row.get(name)) else float(x) for name in names}
     value, better = known["value"], _BETTER[gate.op]
-    nearest, farthest = (known[end] for end in (("low", "high") if better == "higher" else ("high", "low")))
+    nearest, farthest = (
+        known[end] for end in (("low", "high") if better == "higher" else ("high", "low"))
+    )
     role = row.get("role", "rate" if gate.metric in KNOWN_RATES else "quality")
     out = _gate_row(
-        gate, value, int(row.get("n", 0)), low=known["low"], high=known["high"], role=role,
+        gate,
+        value,
+        int(row.get("n", 0)),
+        low=known["low"],
+        high=known["high"],
+        role=role,
         reason="advisory" if gate.advisory else "",
-    )  # fmt: skip
+    )
     if out["n"] == 0 or math.isnan(value):
-        return out | {"outcome": "no_data", "more_needed": None, "blocks": no_data == "fail" and not gate.advisory}
+        return out | {
+            "outcome": "no_data",
+            "more_needed": None,
+            "blocks": no_data == "fail" and not gate.advisory,
+        }
     if row.get("better", better) == better:  # the end that documents which fail would move
         out |= {name: known[name] for name in ("low_if", "share_unseen")}
     if gate.undecided == "value":
@@ -243,30 +302,44 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
     clear = not (math.isnan(nearest) or past(nearest, gate.threshold, better))
     if clear and not (documents_may_fail and past(out["low_if"], gate.threshold, better)):
         return out | {"outcome": "pass"}
-    blocks = out["blocks"] if gate.undecided == "value" else gate.undecided == "block" and not gate.advisory
+    blocks = (
+        out["blocks"]
+        if gate.undecided == "value"
+        else gate.undecided == "block" and not gate.advisory
+    )
     more = None if clear else _more_needed(gate.threshold, known, out["n"], span)
     return out | {"outcome": "undecided", "more_needed": more, "blocks": blocks}
 
 
-def _more_needed(at: float, known: Mapping[str, float], n: int, span: tuple[float, float]) -> int | None:
+def _more_needed(
+    at: float, known: Mapping[str, float], n: int, span: tuple[float, float]
+) -> int | None:
     """Return how many more questions decide with 80 % probability; None where that is too many, or unknown."""
     if any(math.isnan(known[name]) for name in ("low", "high", *_OF_DESIGN)):
         return None
     low, width = (span[0], span[1] - span[0]) if math.isfinite(span[1] - span[0]) else (0.0, 1.0)
-    value, first, last, at = ((x - low) / width for x in (known["value"], known["low"], known["high"], at))
+    value, first, last, at = (
+        (x - low) / width for x in (known["value"], known["low"], known["high"], at)
+    )
     df, level = known["df"], known["level"]
     if not math.isnan(size := stats.wilson_size(value, first, last, df, level)):
         return stats.questions_to_decide(value, at, n, df, level, size=size)
-    half, se = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width, known["se"] / width
+    half, se = (
+        float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width,
+        known["se"] / width,
+    )
     plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
     return stats.questions_to_decide(value, at, n, df, level, se=se) if plain and se > 0 else None
 
 
 def completeness(
-    means: pd.DataFrame, *, lines: Iterable[Mapping[str, Any]] = (),
-    coverage: Mapping[Any, tuple[int, int]] | None = None, allow: float = 0.0,
+    means: pd.DataFrame,
+    *,
+    lines: Iterable[Mapping[str, Any]] = (),
+    coverage: Mapping[Any, tuple[int, int]] | None = None,
+    allow: float = 0.0,
     no_data: Literal["fail", "skip"] = "fail",
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Return one row for each completeness gate that applies, with the columns of `check_gates`.
 
     Parameters
@@ -298,7 +371,9 @@ def completeness(
     0  scored_cells  0.099  101    True
     """
     rows = []
-    if counted := [(one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]]:
+    if counted := [
+        (one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]
+    ]:
         damaged, total = max(counted, key=itemgetter(0))
         row = _gate_row(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), 1 - damaged, total)
         rows.append(row | {"reason": "incomplete" if row["blocks"] else ""})
@@ -321,7 +396,10 @@ def if_documents_fail(row: Mapping[Any, Any]) -> bool:
     """Whether the interval meets a gate, but would not if entire documents failed unobserved."""
     better = _BETTER[row["op"]]
     nearest = row["low" if better == "higher" else "high"]
-    return bool(past(row["low_if"], row["threshold"], better) and not past(nearest, row["threshold"], better))
+    return bool(
+        past(row["low_if"], row["threshold"], better)
+        and not past(nearest, row["threshold"], better)
+    )
 
 
 def input_words(row: Mapping[Any, Any], lang: str) -> str:
@@ -330,7 +408,9 @@ def input_words(row: Mapping[Any, Any], lang: str) -> str:
     good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
     key = row["gate"] if row["n"] else "no_scores"
     text = say(f"verdict.{key}", good=count(good), bad=count(row["n"] - good), n=count(row["n"]))
-    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
+    return (
+        text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
+    )
 
 
 def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str:
@@ -348,7 +428,10 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     True
     """
     more = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": plain_records(gates[list(COLUMNS)])} | more)
+    return json_text(
+        {"blocked": bool(gates["blocks"].any()), "gates": plain_records(gates[list(COLUMNS)])}
+        | more
+    )
 
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -359,7 +442,10 @@ def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     >>> plain_records(pd.DataFrame({"value": [0.1 + 0.2, float("nan")]}))
     [{'value': 0.3}, {'value': None}]
     """
-    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+    return [
+        {str(name): _plain(value) for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
 
 
 def _plain(value: Any) -> Any:
@@ -386,7 +472,9 @@ def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
     >>> junit("gates", [("recall", "failure", "fail", "Recall is below its threshold.")]).count('failures="1"')
     1
     """
-    failures, skipped = (str(sum(kind == word for _, kind, *_ in cases)) for word in ("failure", "skipped"))
+    failures, skipped = (
+        str(sum(kind == word for _, kind, *_ in cases)) for word in ("failure", "skipped")
+    )
     counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
     suite = ET.Element("testsuite", {"name": _xml(name), **counts})
     for title, kind, outcome, sentence in cases:
@@ -395,7 +483,9 @@ def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
         # Some readers show the message, others the text.
         ET.SubElement(case, kind, attributes).text = _xml(sentence)
     ET.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+    )
 
 
 def _xml(text: str) -> str:

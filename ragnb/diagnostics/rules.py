@@ -23,7 +23,9 @@ RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
 """Nine metric rules and four rate rules, each with means that fire it."""
 
 
-def past(values: npt.ArrayLike, at: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
+def past(
+    values: npt.ArrayLike, at: float | None, better: Literal["higher", "lower"]
+) -> npt.NDArray[np.bool_]:
     """Return which values violate a threshold, strictly and by more than `SLACK`.
 
     Parameters
@@ -48,7 +50,9 @@ def past(values: npt.ArrayLike, at: float | None, better: Literal["higher", "low
 
 def meets(value: float, gate: Gate) -> bool:
     """Return whether a value is on the good side of a gate's threshold, or less than `SLACK` from it."""
-    return bool(value == value and not past(value, gate.threshold, "higher" if gate.op == ">=" else "lower"))
+    return bool(
+        value == value and not past(value, gate.threshold, "higher" if gate.op == ">=" else "lower")
+    )
 
 
 def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[Rule, Metric]]:
@@ -70,14 +74,18 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     have = {metric.name: metric for metric in metrics}
     for rule in rules:
         needed = [rule.metric] if rule.also is None else [rule.metric, rule.also.metric]
-        if not all(name in have for name in needed) or (rule.warning is None and rule.critical is None):
+        if not all(name in have for name in needed) or (
+            rule.warning is None and rule.critical is None
+        ):
             continue
         metric = have[rule.metric]
         if rule in RULES and not all(same_scale(have[name]) for name in needed):
             warnings.warn(
                 f"the rule {rule.name!r} does not fit {rule.metric!r} on {metric.low:g}..{metric.high:g} "
                 f"({metric.better} is better) and is left out; "
-                f"pass rules=[Rule({rule.metric!r}, warning, critical)]", RagnbWarning, stacklevel=outside(),
+                f"pass rules=[Rule({rule.metric!r}, warning, critical)]",
+                RagnbWarning,
+                stacklevel=outside(),
             )
             continue
         if rule.warning is not None and past(rule.warning, rule.critical, metric.better):

@@ -3,4 +3,11 @@
 from ragnb.inputs import streams
 from ragnb.inputs.card import FileCard, inspect_file
 from ragnb.inputs.gather import Inputs, gather
-from ragnb.inputs.stages import read_inputs, read_scenario, scenario_of, stage_table, stage_tables, with_cases
+from ragnb.inputs.stages import (
+    read_inputs,
+    read_scenario,
+    scenario_of,
+    stage_table,
+    stage_tables,
+    with_cases,
+)

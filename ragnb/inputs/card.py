@@ -88,11 +88,17 @@ class FileCard:
         if metrics := self.settings.get("metrics"):
             made = (f"rn.Metric({m['name']!r}, {m['low']:g}, {m['high']:g})" for m in metrics)
             options = f", metrics=[{', '.join(made)}]"
-        options += "".join(f", {key}={value!r}" for key, value in self.settings.items() if key != "metrics")
+        options += "".join(
+            f", {key}={value!r}" for key, value in self.settings.items() if key != "metrics"
+        )
         if self.kind in ("scores", "traces"):
             return f"rn.assess({name}{options})"
         if self.kind == "ratings":
-            return f"rn.calibrate(rn.read_ratings({name}))" if self.runs else f"rn.read_ratings({name}{options})"
+            return (
+                f"rn.calibrate(rn.read_ratings({name}))"
+                if self.runs
+                else f"rn.read_ratings({name}{options})"
+            )
         if self.kind in ("totals", "table"):
             reader = self.format if self.format in ("parquet", "excel", "json", "jsonl") else "csv"
             lines = ", lines=True" if reader == "jsonl" else ""
@@ -103,8 +109,14 @@ class FileCard:
     @property
     def command(self) -> str:
         """The line for a shell; empty where no command takes such a file alone."""
-        given = "".join(f" -p {shlex.quote(f'{key}={flow(value)}')}" for key, value in self.settings.items())
-        name = {"ratings": "calibrate" if self.runs else "", "scores": "check", "traces": "check"}.get(self.kind)
+        given = "".join(
+            f" -p {shlex.quote(f'{key}={flow(value)}')}" for key, value in self.settings.items()
+        )
+        name = {
+            "ratings": "calibrate" if self.runs else "",
+            "scores": "check",
+            "traces": "check",
+        }.get(self.kind)
         return f"ragnb {name} {shlex.quote(self.path)}{given}" if name else ""
 
     def __str__(self) -> str:
@@ -114,9 +126,13 @@ class FileCard:
         say = texts.load(self.lang)
         tool = "" if self.layout == "table" else f", {self.layout}"
         kind = say(f"card.{self.kind}")
-        yield say("card.what", path=self.path, kind=kind, format=self.format + tool, n=count(self.rows))
+        yield say(
+            "card.what", path=self.path, kind=kind, format=self.format + tool, n=count(self.rows)
+        )
         if self.columns:
-            pairs = (name if name == ours else f"{name} → {ours}" for name, ours in self.columns.items())
+            pairs = (
+                name if name == ours else f"{name} → {ours}" for name, ours in self.columns.items()
+            )
             yield say("card.columns", names=listing(pairs))
         for known, key in ((True, "card.metrics"), (False, "card.candidates")):
             rows = self.metrics[self.metrics["known"] == known]
@@ -124,12 +140,20 @@ class FileCard:
                 yield say(key, names=listing(map(_shown, rows.to_dict("records")), most=20))
         lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in self.columns.values()]
         if lacking:
-            yield say("card.needs", names=say("note.join").join(say(f"card.need.{key}") for key in lacking))
+            yield say(
+                "card.needs",
+                names=say("note.join").join(say(f"card.need.{key}") for key in lacking),
+            )
         losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
         if losses:
-            lost = ((row["column"] or "", translated(row["detail"], self.lang), count(row["n"])) for row in losses)
+            lost = (
+                (row["column"] or "", translated(row["detail"], self.lang), count(row["n"]))
+                for row in losses
+            )
             told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
-            yield say("card.losses", names=listing((line.removeprefix(": ") for line in told), most=5))
+            yield say(
+                "card.losses", names=listing((line.removeprefix(": ") for line in told), most=5)
+            )
         yield say("card.paste", code=self.code)
         if self.command:
             yield say("card.shell", command=self.command)
@@ -144,34 +168,52 @@ class FileCard:
         """
         say, role = texts.load(self.lang), self.kind
         if role not in _OFFERED:
-            raise RagnbError(f"{self.path}: no scenario can be written for it; this reads it: {self.code}")
+            raise RagnbError(
+                f"{self.path}: no scenario can be written for it; this reads it: {self.code}"
+            )
         path = Path(os.path.relpath(self.path, folder)).as_posix()
-        lines = [f"# {say('card.head', kind=say(f'card.{self.kind}'))}", block({role: path}).rstrip()]
+        lines = [
+            f"# {say('card.head', kind=say(f'card.{self.kind}'))}",
+            block({role: path}).rstrip(),
+        ]
         lines += [block({key: value}).rstrip() for key, value in self.settings.items()]
         first = next((str(name) for name in self.metrics["metric"]), "faithfulness")
         if self.lang != "en":
             lines.append(f"lang: {self.lang}")
         for key in _OFFERED[role]:
-            lines += ["", *(f"# {line}" for line in say(f"card.offer.{key}", metric=flow(first)).splitlines())]
+            lines += [
+                "",
+                *(
+                    f"# {line}"
+                    for line in say(f"card.offer.{key}", metric=flow(first)).splitlines()
+                ),
+            ]
         return "\n".join(lines) + "\n"
 
 
 _NEEDED = {
-    "scores": ("doc_name", "question", "system"), "traces": ("answerable", "ts", "doc_name"),
+    "scores": ("doc_name", "question", "system"),
+    "traces": ("answerable", "ts", "doc_name"),
     "cases": ("answer", "retrieved_contexts", "ground_truth_answer"),
-}  # fmt: skip
+}
 _OFFERED = {
-    "scores": ("gates", "weights", "ratings"), "traces": ("refusal", "gold", "gates_of_traces"),
-    "ratings": ("labels",), "cases": ("judge",),
-}  # fmt: skip
+    "scores": ("gates", "weights", "ratings"),
+    "traces": ("refusal", "gold", "gates_of_traces"),
+    "ratings": ("labels",),
+    "cases": ("judge",),
+}
 
 
 def _shown(row: dict[Any, Any]) -> str:
     ends = "" if pd.isna(row["low"]) else f" {row['low']:g}..{row['high']:g}"
-    return f"{row['metric']}{ends} ({row['seen_low']:g}–{row['seen_high']:g}, n = {count(row['n'])})"
+    return (
+        f"{row['metric']}{ends} ({row['seen_low']:g}–{row['seen_high']:g}, n = {count(row['n'])})"
+    )
 
 
-def inspect_file(path: str | os.PathLike[str], *, encoding: str | None = None, lang: str = "en") -> FileCard:
+def inspect_file(
+    path: str | os.PathLike[str], *, encoding: str | None = None, lang: str = "en"
+) -> FileCard:
     """Return what a file is taken for, which of its columns may be metrics, and the line that reads it.
 
     Parameters
@@ -200,12 +242,20 @@ def inspect_file(path: str | os.PathLike[str], *, encoding: str | None = None, l
 
 
 def card_of(
-    source: Any, *, columns: Mapping[str, str] | None = None, encoding: str | None = None, lang: str = "en"
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    lang: str = "en",
 ) -> FileCard:
     """Return the card of a file or a frame, given what a caller has said of its columns."""
     encoding = None if encoding == "utf-8" else encoding
     frame, path = read_table(source, columns=columns, encoding=encoding), str(source)
-    source, lossy, have = frame.attrs["source"], frame.attrs["lossy"], {str(name) for name in frame.columns}
+    source, lossy, have = (
+        frame.attrs["source"],
+        frame.attrs["lossy"],
+        {str(name) for name in frame.columns},
+    )
     made = {row["column"] for row in lossy if row["what"] == "made"}
     mapped = {row["detail"]: str(row["column"]) for row in lossy if row["what"] == "mapped"}
     metrics = _metrics(frame, {row["metric"]: row for row in frame.attrs.get("metrics", ())})
@@ -228,22 +278,41 @@ def card_of(
     settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
     guessed = _guessed(frame) if kind == "table" else {}
     kind = "traces" if guessed else kind
-    words = [row["column"] for row in lossy if row["column"] in METRICS and ": found " in row["detail"]]
+    words = [
+        row["column"] for row in lossy if row["column"] in METRICS and ": found " in row["detail"]
+    ]
     # A metric whose cells are not all numbers is read under another name, as text.
-    if picks := dict(source["picks"]) | guessed | {mapped.get(name, name): f"{name}_text" for name in words}:
+    if (
+        picks := dict(source["picks"])
+        | guessed
+        | {mapped.get(name, name): f"{name}_text" for name in words}
+    ):
         settings["columns"] = picks
     if kind == "scores" and len(told):
         rows = told[["metric", "low", "high"]].itertuples(index=False)
-        settings["metrics"] = [{"name": n, "low": _whole(low), "high": _whole(high)} for n, low, high in rows]
-    columns = {mapped.get(name, name): name for name in frame.columns if name in {*named, *known}} | guessed
+        settings["metrics"] = [
+            {"name": n, "low": _whole(low), "high": _whole(high)} for n, low, high in rows
+        ]
+    columns = {
+        mapped.get(name, name): name for name in frame.columns if name in {*named, *known}
+    } | guessed
     if not (runs := kind != "ratings"):
         with suppress(RagnbError, ValueError):
             calibrate(read_ratings(path))
             runs = True
     return FileCard(
-        path, kind, str(source["format"]), str(source["layout"]), len(frame), columns,
-        metrics.drop(columns="told"), lossy, settings, runs, lang,
-    )  # fmt: skip
+        path,
+        kind,
+        str(source["format"]),
+        str(source["layout"]),
+        len(frame),
+        columns,
+        metrics.drop(columns="told"),
+        lossy,
+        settings,
+        runs,
+        lang,
+    )
 
 
 def _whole(number: float) -> int | float:
@@ -255,20 +324,28 @@ def _metrics(frame: pd.DataFrame, tools: dict[str, Any]) -> pd.DataFrame:
     rows = []
     for name in map(str, frame.columns):
         cells, known = frame[name], name in tools or name in METRICS
-        if "__" in name or not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells)):
+        if "__" in name or not (
+            pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells)
+        ):
             continue
         numbers = pd.to_numeric(cells).astype(float).dropna()
         counts = len(numbers) > 2 and numbers.diff().dropna().eq(1).all()  # it numbers the rows
-        if not len(numbers) or (not known and (counts or name in (*NOT_METRICS, *_MAPPED) or is_measure(name))):
+        if not len(numbers) or (
+            not known and (counts or name in (*NOT_METRICS, *_MAPPED) or is_measure(name))
+        ):
             continue
         seen = float(numbers.min()), float(numbers.max())
         metric, tool = METRICS.get(name), tools.get(name)
-        ends = (tool["low"], tool["high"]) if tool else (metric.low, metric.high) if metric else None
+        ends = (
+            (tool["low"], tool["high"]) if tool else (metric.low, metric.high) if metric else None
+        )
         fits = ends is not None and ends[0] - CLIP <= seen[0] and seen[1] <= ends[1] + CLIP
         low, high = (ends if fits else range_of(*seen)) or (math.nan, math.nan)
         rows.append((name, low, high, *seen, len(numbers), known, not fits, (low, high) != (0, 1)))
     names = ["metric", "low", "high", "seen_low", "seen_high", "n", "known", "told", "other"]
-    table = pd.DataFrame(rows, columns=names).astype({"known": bool, "told": bool, "low": float, "high": float})
+    table = pd.DataFrame(rows, columns=names).astype(
+        {"known": bool, "told": bool, "low": float, "high": float}
+    )
     order = table.assign(known=~table["known"]).sort_values(["known", "other"], kind="stable").index
     return table.loc[order].drop(columns="other").reset_index(drop=True)
 
@@ -279,7 +356,11 @@ def _guessed(frame: pd.DataFrame) -> dict[str, str]:
     for target, words in WORDS["hints"].items():
         signs = [word for word in words if not word.isascii()]
         names = (name for name in map(str, frame.columns) if name not in found)
-        named = (name for name in names if words_in(name) & {*words} or any(sign in name for sign in signs))
+        named = (
+            name
+            for name in names
+            if words_in(name) & {*words} or any(sign in name for sign in signs)
+        )
         texts = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
         found |= dict.fromkeys(islice(texts, 1), target)
     return found if len(found) == len(WORDS["hints"]) else {}

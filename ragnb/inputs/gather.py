@@ -89,7 +89,9 @@ class Inputs:
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     stages: list[dict[str, str]] = field(default_factory=list)
 
-    def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
+    def read(
+        self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any
+    ) -> pd.DataFrame:
         """Read one input and note what became of it."""
         frame = reader(source, **options)
         self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
@@ -99,7 +101,9 @@ class Inputs:
     def read_rated(self, scenario: Scenario, **how: Any) -> None:
         """Read the ratings that a scenario names."""
         encoding = None if scenario.encoding == "utf-8" else scenario.encoding
-        self.ratings = self.read("ratings", read_ratings, scenario.ratings, encoding=encoding, **how)
+        self.ratings = self.read(
+            "ratings", read_ratings, scenario.ratings, encoding=encoding, **how
+        )
 
     def streamed(self, role: str, stream: Stream) -> Any:
         """Take rows that stay where they are, and return their query."""
@@ -107,13 +111,21 @@ class Inputs:
         self.stream, self.rows = stream, stream.rows
         return stream.frame
 
-    def note(self, role: str, origin: Mapping[str, Any], lossy: Iterable[Mapping[str, Any]], rows: int) -> None:
+    def note(
+        self, role: str, origin: Mapping[str, Any], lossy: Iterable[Mapping[str, Any]], rows: int
+    ) -> None:
         """Record the origin of an input and how its rows were used."""
         if origin.get("path"):
-            self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
-            self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
+            self.files.append(
+                {"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}}
+            )
+            self.files[-1]["path"] = (
+                str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
+            )
         if origin.get("lines") is not None:
-            self.lines.append({"role": role, **{key: int(origin[key]) for key in ("lines", "damaged")}})
+            self.lines.append(
+                {"role": role, **{key: int(origin[key]) for key in ("lines", "damaged")}}
+            )
         self.lossy += [{"role": role, **row} for row in lossy]
         self.steps.append((f"read_{role}", rows))
 
@@ -134,7 +146,9 @@ def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inpu
         inputs.labelled = "label" in have and any(rate in have for rate in RATES)
         inputs.with_gold = inputs.labelled and "answerable" in have
     if traces is None and not isinstance(scenario.sample, bool):
-        raise RagnbError(f"sample: {scenario.sample:g} is a share of the traces; name traces, or leave it out")
+        raise RagnbError(
+            f"sample: {scenario.sample:g} is a share of the traces; name traces, or leave it out"
+        )
     if traces is not None:
         gold = None
         if scenario.gold is not None:
@@ -144,7 +158,11 @@ def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inpu
             frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))
         else:
             frame = inputs.read("traces", read_traces, traces, **options)
-        frames.append(_labelled(inputs, scenario, frame, gold, streams.systems(frames[0])[1] if frames else []))
+        frames.append(
+            _labelled(
+                inputs, scenario, frame, gold, streams.systems(frames[0])[1] if frames else []
+            )
+        )
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:
@@ -167,12 +185,16 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> Any:
     if scenario.cases is None:
-        ratings = f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
+        ratings = (
+            f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
+        )
         raise RagnbError(
             "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
             f"{ratings if scenario.ratings else ''}"
         )
-    return _kept(inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options))
+    return _kept(
+        inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options)
+    )
 
 
 def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
@@ -191,10 +213,14 @@ def _labelled(
         whole, traces = streams.size(traces), sample_traces(traces, share=scenario.sample)
         inputs.rows = streams.size(traces)
         if not inputs.rows:
-            raise RagnbError(f"sample: {scenario.sample:g} takes none of the {whole} traces; write a larger share")
+            raise RagnbError(
+                f"sample: {scenario.sample:g} takes none of the {whole} traces; write a larger share"
+            )
         inputs.steps.append(("sampled", inputs.rows))
         words = {"n": inputs.rows, "all": whole, "share": f"{100 * scenario.sample:g}"}
-        inputs.stages.append(note_row("sampled", "traces", texts.load(scenario.lang)("note.sampled", **words)))
+        inputs.stages.append(
+            note_row("sampled", "traces", texts.load(scenario.lang)("note.sampled", **words))
+        )
     frame = labelled(inputs, scenario, traces, gold)
     if gold is not None:
         inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold, scored)
@@ -205,11 +231,22 @@ def _labelled(
 def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame | None) -> Any:
     """Label traces, or cases that say themselves whether they are answerable."""
     frame: Any = label_traces(
-        traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
-        split=scenario.split, containment=scenario.containment, join=scenario.join,
-    )  # fmt: skip
-    inputs.labelled, inputs.with_gold = True, gold is not None or "answerable" in column_names(traces)
-    if inputs.stream is not None and on_spark(frame):  # every number is read off these rows: labelled once
+        traces,
+        gold=gold,
+        refusal=scenario.refusal,
+        patterns=scenario.patterns,
+        partial=scenario.partial,
+        split=scenario.split,
+        containment=scenario.containment,
+        join=scenario.join,
+    )
+    inputs.labelled, inputs.with_gold = (
+        True,
+        gold is not None or "answerable" in column_names(traces),
+    )
+    if inputs.stream is not None and on_spark(
+        frame
+    ):  # every number is read off these rows: labelled once
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
     else:
@@ -228,7 +265,9 @@ def _coverage(
     The systems are those of the traces and those that the scores name, which may have no trace at all.
     """
     of_system = {c: v for c, v in scenario.where.items() if c in ("system", "repeat")}
-    expected = streams.narrowed(gold, {c: v for c, v in scenario.where.items() if c not in of_system})
+    expected = streams.narrowed(
+        gold, {c: v for c, v in scenario.where.items() if c not in of_system}
+    )
     answered = streams.narrowed(read, of_system)
     own_names = streams.distinct_values(kept, "system") if "system" in column_names(kept) else []
     names = list(dict.fromkeys([*own_names, *scored])) if own_names else [None]
@@ -237,7 +276,8 @@ def _coverage(
     for name in names:
         own, whole = (streams.of_system(frame, name) for frame in (kept, answered))
         missing, never_asked = (
-            join_report(frame, gold=expected, join=scenario.join)["n_gold_without_trace"] for frame in (own, whole)
+            join_report(frame, gold=expected, join=scenario.join)["n_gold_without_trace"]
+            for frame in (own, whole)
         )
         # A question whose trace was dropped by `where` was excluded on purpose.
         wanted = len(expected) - (missing - never_asked)

@@ -23,7 +23,14 @@ from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
 from ragnb.readers import read_scores
 from ragnb.scenario import Scenario, load_scenario
-from ragnb.schema import CASE_COLUMNS, METRICS, Metric, note_row, resolve_metrics, undeclared_columns
+from ragnb.schema import (
+    CASE_COLUMNS,
+    METRICS,
+    Metric,
+    note_row,
+    resolve_metrics,
+    undeclared_columns,
+)
 from ragnb.traces import RATES, mark_unanswerable
 from ragnb.weights import column_names
 
@@ -65,7 +72,11 @@ def record_stage(
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     every = _inputs(stage, scenario).items()
-    used = {name: value for name, value in every if value is not None and (stopped or name not in _OF_GATES)}
+    used = {
+        name: value
+        for name, value in every
+        if value is not None and (stopped or name not in _OF_GATES)
+    }
     where = relative(table.absolute(), path.parent.absolute())
     record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used} | stopped
     record |= {"complete": complete, "asked": _asked(stage, scenario)}
@@ -83,41 +94,63 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
     profile = scenario.llm_profiles.get(role)
     if stage in MAKES_CASES:
         return _inputs_of_cases(stage, scenario) | {
-            f"llm_profiles.{role}": profile and {"base_url": profile.base_url, "model": profile.model},
-            "columns": dict(scenario.columns), "encoding": scenario.encoding, "lang": scenario.lang,
-        }  # fmt: skip
+            f"llm_profiles.{role}": profile
+            and {"base_url": profile.base_url, "model": profile.model},
+            "columns": dict(scenario.columns),
+            "encoding": scenario.encoding,
+            "lang": scenario.lang,
+        }
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
     return {
-        "cases": digest(matched(scenario.cases)) if scenario.cases else None, "columns": dict(scenario.columns),
+        "cases": digest(matched(scenario.cases)) if scenario.cases else None,
+        "columns": dict(scenario.columns),
         "encoding": scenario.encoding,
         "llm_profiles.judge": profile and {"base_url": profile.base_url, "model": profile.model},
         **({"rubric": rubric or {}} if stage == "judge" else {"refusal": list(scenario.refusal)}),
-        "gates": [asdict(gate) for gate in scenario.gates or ()], "rescale": scenario.rescale,
-        **{name: dict(getattr(scenario, name)) for name in ("where", "metric_weights", "doc_weights")},
+        "gates": [asdict(gate) for gate in scenario.gates or ()],
+        "rescale": scenario.rescale,
+        **{
+            name: dict(getattr(scenario, name))
+            for name in ("where", "metric_weights", "doc_weights")
+        },
     }
 
 
 def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
     folder, review = scenario.documents, _home() / "reports" / slug(scenario.name) / "review.csv"
-    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
+    files = (
+        sorted(path for path in folder.rglob("*") if path.is_file())
+        if folder and folder.is_dir()
+        else []
+    )
     documents = {"documents": digest(files or [folder]) if folder else None}
     if stage == "generate":
         about = documents | {"generation": scenario.generation.model_dump(mode="json")}
         return about | {"review": digest([review]) if review.is_file() else None}
     # A module of the user's own is read, not imported: what it imports in turn is not followed.
-    named = [name.partition(":")[0] for name in (scenario.system.retrieve, scenario.system.generate) if name]
+    named = [
+        name.partition(":")[0]
+        for name in (scenario.system.retrieve, scenario.system.generate)
+        if name
+    ]
     folder = scenario.path.parent if scenario.path else Path.cwd()
     modules = [folder / f"{name.replace('.', '/')}.py" for name in dict.fromkeys(named)]
     return documents | {
-        "cases": digest(matched(scenario.cases)) if scenario.cases else None, "where": dict(scenario.where),
-        "system": scenario.system.model_dump(exclude={"improve"}), "refusal": list(scenario.refusal),
+        "cases": digest(matched(scenario.cases)) if scenario.cases else None,
+        "where": dict(scenario.where),
+        "system": scenario.system.model_dump(exclude={"improve"}),
+        "refusal": list(scenario.refusal),
         "code": digest(there) if (there := [path for path in modules if path.is_file()]) else None,
-    }  # fmt: skip
+    }
 
 
 def system_version(scenario: Scenario) -> str:
     """Return a hash of what answers depend on besides the question: the system, its code, model and documents."""
-    used = {name: value for name, value in _inputs("answer", scenario).items() if name not in ("cases", "where")}
+    used = {
+        name: value
+        for name, value in _inputs("answer", scenario).items()
+        if name not in ("cases", "where")
+    }
     return short_hash(json_text(used))
 
 
@@ -134,7 +167,9 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
     folders above it. A record whose table is gone counts for nothing.
     """
     above = [scenario.path.parent, *scenario.path.parent.parents] if scenario.path else []
-    names = (folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above))
+    names = (
+        folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above)
+    )
     record = next((name for name in names if name.is_file()), None)
     if record is None:
         return None
@@ -142,7 +177,9 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
         kept = json.loads(record.read_text(encoding="utf-8"))
         table, inputs, sha256 = record.parent / kept["table"], dict(kept["inputs"]), kept["sha256"]
     except (ValueError, KeyError, TypeError):
-        raise RagnbError(f"{record}: is not a record of ragnb {stage}; remove it, or run it again") from None
+        raise RagnbError(
+            f"{record}: is not a record of ragnb {stage}; remove it, or run it again"
+        ) from None
     if not table.is_file():
         return None
     today = _inputs(stage, scenario)
@@ -170,7 +207,9 @@ def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = 
         With `current`, for a table of other inputs: what is scored next would not be what the system answers.
     """
     for stage in list(MAKES_CASES)[: [*MAKES_CASES].index(before) if before in MAKES_CASES else 2]:
-        wanted = scenario.documents and scenario.cases is None if stage == "generate" else scenario.cases
+        wanted = (
+            scenario.documents and scenario.cases is None if stage == "generate" else scenario.cases
+        )
         found = stage_table(stage, scenario) if wanted else None
         if found and not found.changed:
             scenario = scenario.replace(cases=found.path.resolve(), columns={}, encoding="utf-8")
@@ -194,17 +233,32 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
     RagnbError
         For two values of one cell, and where there are cases alone and no stage has scored them.
     """
-    say, alone, used = texts.load(scenario.lang), scenario.scores is None and scenario.traces is None, False
+    say, alone, used = (
+        texts.load(scenario.lang),
+        scenario.scores is None and scenario.traces is None,
+        False,
+    )
     named = _shown(scenario.path) if scenario.path else scenario.name
     for found in stage_tables(scenario):
         if found.changed or inputs.stream is not None:
             key = "note.stage_unused" if found.changed else "note.stage_streamed"
-            words = {"table": _shown(found.path), "stage": found.stage, "changed": listing(found.changed)}
-            inputs.stages.append(note_row("stage_unused", found.stage, say(key, scenario=named, **words)))
+            words = {
+                "table": _shown(found.path),
+                "stage": found.stage,
+                "changed": listing(found.changed),
+            }
+            inputs.stages.append(
+                note_row("stage_unused", found.stage, say(key, scenario=named, **words))
+            )
         else:
             used |= _join(scenario, inputs, found, alone)
     have = {str(name) for name in column_names(inputs.frame)}
-    if alone and scenario.cases is not None and not used and not have & {*METRICS, *scenario.declared}:
+    if (
+        alone
+        and scenario.cases is not None
+        and not used
+        and not have & {*METRICS, *scenario.declared}
+    ):
         unused = " ".join(row["text"] for row in inputs.stages)
         raise RagnbError(
             f"{named}: its cases have no scores yet; run ragnb evaluate {named} or ragnb judge {named} first. "
@@ -212,8 +266,15 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
         )
     if alone and scenario.cases is not None and have >= {"answerable", "answer"}:
         inputs.frame = labelled(inputs, scenario, inputs.frame, None)
-        if "citations" not in have:  # none were asked for: whether an answer is right is left to the metrics
-            gone = [f"{name}{end}" for name in RATES if "refusal" not in name for end in ("", "__status")]
+        if (
+            "citations" not in have
+        ):  # none were asked for: whether an answer is right is left to the metrics
+            gone = [
+                f"{name}{end}"
+                for name in RATES
+                if "refusal" not in name
+                for end in ("", "__status")
+            ]
             inputs.frame, inputs.labelled = inputs.frame.drop(columns=["label", *gone]), False
 
 
@@ -225,7 +286,9 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     """Join one table by sample, system and repeat; return whether it added anything."""
     # A column that maps to itself keeps its name: it is canonical already, even if it is an alias elsewhere.
     own = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
-    table = read_scores(found.path, format="csv", columns=own, metrics=list(scenario.declared.values()))
+    table = read_scores(
+        found.path, format="csv", columns=own, metrics=list(scenario.declared.values())
+    )
     frame, rows, origin = inputs.frame, len(table), table.attrs["source"]
     for name, value in scenario.where.items():
         if name in table:
@@ -233,7 +296,9 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     keys = [name for name in KEYS if name in frame and name in table]
     if frame.duplicated(keys).any() or table.duplicated(keys).any():
         keys += [name for name in ("question", "answer") if name in frame and name in table]
-    marked = (name.removesuffix("__status") for name in map(str, table) if name.endswith("__status"))
+    marked = (
+        name.removesuffix("__status") for name in map(str, table) if name.endswith("__status")
+    )
     scored = [name for name in marked if name not in CASE_COLUMNS]
     table = table.drop_duplicates([*keys, *scored])
     if table.duplicated(keys).any():
@@ -258,10 +323,14 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     return True
 
 
-def _gaps(frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTable) -> pd.Series[bool]:
+def _gaps(
+    frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTable
+) -> pd.Series[bool]:
     """Where the frame has no outcome and the table has a value; conflicting values are refused."""
     here, there = pd.to_numeric(frame[name]), pd.to_numeric(beside[name])
-    differ = (here.notna() & there.notna()).to_numpy() & ~np.isclose(here, there, rtol=1e-9, atol=1e-9)
+    differ = (here.notna() & there.notna()).to_numpy() & ~np.isclose(
+        here, there, rtol=1e-9, atol=1e-9
+    )
     if differ.any():
         row, path = int(differ.argmax()), _shown(found.path)
         sample, one, other = (part.iloc[row] for part in (frame["sample_id"], here, there))
@@ -284,15 +353,28 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
         return read_scenario(scenario, frame)
     except RagnbError as error:
         path = scenario.scores if alone else None
-        query = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)  # is not collected unasked
+        query = isinstance(
+            nw.from_native(frame, pass_through=True), nw.LazyFrame
+        )  # is not collected unasked
         if not alone or query or (frame is None and path is None):
             raise
         try:
-            card = card_of(path or frame, columns=scenario.columns, encoding=scenario.encoding, lang=scenario.lang)
+            card = card_of(
+                path or frame,
+                columns=scenario.columns,
+                encoding=scenario.encoding,
+                lang=scenario.lang,
+            )
         except (RagnbError, ValueError, OSError):
             raise error from None
-        if card.kind == "traces" and scenario.metrics is None and {*card.told} <= {*scenario.columns}:
-            return read_scenario(scenario_of(path, overrides, "traces") if path else scenario, frame, log=True)
+        if (
+            card.kind == "traces"
+            and scenario.metrics is None
+            and {*card.told} <= {*scenario.columns}
+        ):
+            return read_scenario(
+                scenario_of(path, overrides, "traces") if path else scenario, frame, log=True
+            )
         raise RagnbError(f"{error}\n\n{card}" if path else str(error)) from None
 
 
@@ -338,9 +420,18 @@ def metrics_of(
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
     elif given is None:
-        made = (Metric(n, row["low"], row["high"], row["better"]) for n, row in tools.items() if n in columns)
-        given = tuple(m for m in made if m.name not in METRICS or m.scale != METRICS[m.name].scale) or None
-    chosen = resolve_metrics(given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns)
+        made = (
+            Metric(n, row["low"], row["high"], row["better"])
+            for n, row in tools.items()
+            if n in columns
+        )
+        given = (
+            tuple(m for m in made if m.name not in METRICS or m.scale != METRICS[m.name].scale)
+            or None
+        )
+    chosen = resolve_metrics(
+        given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns
+    )
     named = {metric.name for metric in chosen}
     metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
     if not metrics:
@@ -356,5 +447,9 @@ def _nothing_to_average(frame: pd.DataFrame) -> str:
             "ragnb calibrate on the file, or name it as ratings: in a scenario"
         )
     numbers = undeclared_columns(frame)
-    step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"
+    step = (
+        f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]"
+        if numbers
+        else "score it first"
+    )
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"

@@ -40,7 +40,9 @@ def head_of(frame: Any) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame
     kinds = nw.from_native(frame).collect_schema().items()
-    return pd.DataFrame({n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds})
+    return pd.DataFrame(
+        {n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds}
+    )
 
 
 def distinct_values(frame: Any, column: str) -> list[Any]:
@@ -51,7 +53,10 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    return sorted(collected(opened(frame).select(column).drop_nulls(column).unique())[column].to_list(), key=str)
+    return sorted(
+        collected(opened(frame).select(column).drop_nulls(column).unique())[column].to_list(),
+        key=str,
+    )
 
 
 def systems(frame: Any) -> tuple[Any, list[Any]]:
@@ -69,13 +74,21 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
     else:
-        named = nw.from_native(frame).with_columns(nw.col("system").cast(nw.String).fill_null(MISSING)).to_native()
+        named = (
+            nw.from_native(frame)
+            .with_columns(nw.col("system").cast(nw.String).fill_null(MISSING))
+            .to_native()
+        )
     return named, distinct_values(named, "system")
 
 
 def of_system(frame: Any, name: Any) -> Any:
     """Return the rows of one system, all of them for None."""
-    return frame if name is None else nw.from_native(frame).filter(nw.col("system") == name).to_native()
+    return (
+        frame
+        if name is None
+        else nw.from_native(frame).filter(nw.col("system") == name).to_native()
+    )
 
 
 def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], int, Any]:
@@ -89,7 +102,12 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
     rows: Any = opened(frame)
     pairs = rows.select(key, "system").drop_nulls([key, "system"]).unique()
     answered = dict(collected(pairs.group_by("system").agg(nw.len())).iter_rows())
-    common = pairs.group_by(key).agg(nw.len().alias("systems")).filter(nw.col("systems") == len(names)).select(key)
+    common = (
+        pairs.group_by(key)
+        .agg(nw.len().alias("systems"))
+        .filter(nw.col("systems") == len(names))
+        .select(key)
+    )
     if isinstance(frame, pd.DataFrame):
         shared = frame[frame[key].isin(common.to_native()[key])]
     else:
@@ -113,7 +131,9 @@ def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
             narrow = _equal(frame, column, value)
             if not size(narrow):
                 known = listing(distinct_values(frame, column))
-                raise RagnbError(f"where.{column}={value!r} matches no row of the {role} (have: {known})")
+                raise RagnbError(
+                    f"where.{column}={value!r} matches no row of the {role} (have: {known})"
+                )
             frame = narrow
         elif role != "traces":
             raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have)}")
@@ -163,12 +183,18 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
     for place, label in enumerate(BAD_FIRST) if "label" in have else ():
         rank = nw.when(nw.col("label").cast(nw.String) == label).then(nw.lit(place)).otherwise(rank)
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal.
-    ranked = frame.with_columns(nw.col("weighted_score").round(DIGITS).alias("__score"), rank.alias("__rank"))
+    ranked = frame.with_columns(
+        nw.col("weighted_score").round(DIGITS).alias("__score"), rank.alias("__rank")
+    )
     keys = ["__score", "__rank", *order]
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
     if order == [_ROW]:  # sorted without their texts, which are fetched of the rows that are shown
-        first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))[_ROW].to_list()
-        ranked = collected(ranked.filter(nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named]))).lazy()
+        first = collected(ranked.select(keys).sort(keys, nulls_last=True).head(MOST_SHOWN))[
+            _ROW
+        ].to_list()
+        ranked = collected(
+            ranked.filter(nw.col(_ROW).is_in(first) | nw.col("sample_id").is_in([*named]))
+        ).lazy()
     worst = collected(ranked.sort(keys, nulls_last=True).head(MOST_SHOWN)).to_polars()
     if named and "sample_id" in have:
         others = ranked.filter(nw.col("sample_id").is_in([*named])).sort(order).head(MOST_SHOWN)

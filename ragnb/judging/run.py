@@ -16,7 +16,15 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, need_whole
-from ragnb.judging.verdict import TEXTS, cut, evidence_rank, material, numbered, parse_verdict, system_prompt
+from ragnb.judging.verdict import (
+    TEXTS,
+    cut,
+    evidence_rank,
+    material,
+    numbered,
+    parse_verdict,
+    system_prompt,
+)
 from ragnb.markup import element, number, one_line, with_interval
 from ragnb.markup.rendering import fragment
 from ragnb.readers import read_cases
@@ -26,7 +34,16 @@ from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
 from ragnb.stats import Flags
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
-from ragnb.store.store import Estimate, Run, Store, StoreLike, estimate, opened, run_cells, systems_of
+from ragnb.store.store import (
+    Estimate,
+    Run,
+    Store,
+    StoreLike,
+    estimate,
+    opened,
+    run_cells,
+    systems_of,
+)
 from ragnb.weights import weigh
 
 REPLY_TOKENS = 400
@@ -77,7 +94,9 @@ class Options:
     @property
     def sent(self) -> dict[str, Any]:
         """The parameters of each call."""
-        return ({} if self.temperature is None else {"temperature": self.temperature}) | dict(self.parameters)
+        return ({} if self.temperature is None else {"temperature": self.temperature}) | dict(
+            self.parameters
+        )
 
     @property
     def about(self) -> dict[str, Any]:
@@ -113,7 +132,9 @@ class Judged(pd.DataFrame):
     @property
     def probes(self) -> pd.DataFrame:
         """The probes judged before the run: ``pair, kind, value, status, reason``."""
-        return pd.DataFrame(self.attrs["judge"]["probes"], columns=["pair", "kind", "value", "status", "reason"])
+        return pd.DataFrame(
+            self.attrs["judge"]["probes"], columns=["pair", "kind", "value", "status", "reason"]
+        )
 
     def __repr__(self) -> str:
         return _as_text(self.notes, pd.DataFrame(self))
@@ -134,10 +155,19 @@ def _as_html(notes: pd.DataFrame, table: pd.DataFrame, lang: str) -> str:
 
 
 def judge(
-    cases: Any, *, client: Client, rubric: Rubric | None = None, store: StoreLike = None, repeats: int = 1,
-    name: str = "judge", stop_when: Iterable[Gate] | None = None, doc: str = "doc_name",
-    doc_weights: Mapping[str, float] | None = None, progress: bool | None = None, **options: Any,
-) -> Judged:  # fmt: skip
+    cases: Any,
+    *,
+    client: Client,
+    rubric: Rubric | None = None,
+    store: StoreLike = None,
+    repeats: int = 1,
+    name: str = "judge",
+    stop_when: Iterable[Gate] | None = None,
+    doc: str = "doc_name",
+    doc_weights: Mapping[str, float] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Judged:
     """Score answers by a rubric with a model, from 1 to 10 on accuracy, completeness and clarity.
 
     Parameters
@@ -226,12 +256,20 @@ def judge(
 
     with opened(store) as kept:
         asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
-        probed = run_cells(plan.probes, plan.work, kept, **asked_first).frame if plan.probes else pd.DataFrame()
+        probed = (
+            run_cells(plan.probes, plan.work, kept, **asked_first).frame
+            if plan.probes
+            else pd.DataFrame()
+        )
         planned = kept.plan(plan.cells, name=name, about=about)
         rounds = plan.rounds(doc, settled if gates else None)
-        run = run_cells(plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how)
+        run = run_cells(
+            plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how
+        )
         spent = spent_on(kept.frame(run.id, attempts="all"))
-        saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
+        saved = (
+            0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
+        )
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
             kept.plan(plan.cells, name=name, about=about | early)
@@ -239,14 +277,25 @@ def judge(
     lang, noise = plan.options.lang, plan.noise(run.frame)
     probe_rows, notes = probe_notes(probed, plan.rubric, lang)
     left = judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
-    words = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates), "calls": saved}
+    words = {
+        "n": left,
+        "of": len(judged),
+        "gates": listing(gate.name for gate in gates),
+        "calls": saved,
+    }
     told = [*plan.notes(judged, noise, run.stopped), (saved, "stopped_early", "", words)]
     notes += holding_notes(texts.load(lang), told, "judge.note")
     for text in [row["text"] for row in notes if row["code"] in ALARMS]:
         warnings.warn(text, RagnbWarning, stacklevel=2)
     judged.attrs = dict(plan.frame.attrs) | {
-        "judge": {"run": run.id, "model": client.profile.model, "lang": lang, "stopped": run.stopped}
-        | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
+        "judge": {
+            "run": run.id,
+            "model": client.profile.model,
+            "lang": lang,
+            "stopped": run.stopped,
+        }
+        | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent}
+        | early
     }
     return judged
 
@@ -259,9 +308,14 @@ def spent_on(history: pd.DataFrame) -> dict[str, Any]:
 
 
 def dry_run(
-    cases: Any, client: Client, *, rubric: Rubric | None = None, store: StoreLike = None, repeats: int = 1,
+    cases: Any,
+    client: Client,
+    *,
+    rubric: Rubric | None = None,
+    store: StoreLike = None,
+    repeats: int = 1,
     **options: Any,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Estimate the calls and tokens that `judge` would need, including probes; nothing is sent.
 
     Calls are counted without retries and second tries, and tokens with about 400 a reply.
@@ -291,16 +345,29 @@ class Plan:
         As for `judge`.
     """
 
-    def __init__(self, cases: Any, client: Client, rubric: Rubric | None, options: Mapping[str, Any]) -> None:
-        self.rubric, self.options, self.frame = rubric or Rubric(), Options.of(options), read_cases(cases)
+    def __init__(
+        self, cases: Any, client: Client, rubric: Rubric | None, options: Mapping[str, Any]
+    ) -> None:
+        self.rubric, self.options, self.frame = (
+            rubric or Rubric(),
+            Options.of(options),
+            read_cases(cases),
+        )
         self.names = [d.name for d in self.rubric.dimensions]
         made = [*self.names, "weighted_score", "is_passing", *TEXTS]
         if there := [column for column in made if column in self.frame.columns]:
-            raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
+            raise RagnbError(
+                f"the cases already have {listing(there)}; drop or rename these columns"
+            )
         text, number = {"type": "string"}, {"type": "number" if self.rubric.decimals else "integer"}
         parts = dict.fromkeys(["tag", "analysis", *self.names, "reason", "suggestion"], text)
         parts |= dict.fromkeys(self.names, number)
-        schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+        schema = {
+            "type": "object",
+            "properties": parts,
+            "required": list(parts),
+            "additionalProperties": False,
+        }
         tries, lang = self.options.tries, self.options.lang
         self.asker = Asker(client, self.options.sent, schema=schema, tries=tries, lang=lang)
         plain = replace(self.options, peek=None, top_k=10, max_context_tokens=None)
@@ -308,7 +375,9 @@ class Plan:
         self.probes, tasks = [cell for cell, _ in probes], self._tasks(self.frame, self.options)
         self.facts = [facts for _, facts in tasks]
         self.asked = np.array([not cell.missing for cell, _ in tasks], bool)
-        self.cells = [replace(cell, repeat=n) for cell, _ in tasks for n in range(self.options.repeats)]
+        self.cells = [
+            replace(cell, repeat=n) for cell, _ in tasks for n in range(self.options.repeats)
+        ]
 
     def _tasks(self, frame: pd.DataFrame, options: Options) -> list[Task]:
         """Return one task a row, in the order of the frame."""
@@ -316,31 +385,55 @@ class Plan:
         if peek is not None:
             systems = sorted({str(name) for name in frame.get("system", ())})
             need_known("peek", peek, systems, "Name a system of the cases.")
-            held = (row for row in rows if row["system"] == peek and row.get("retrieved_contexts") is not None)
+            held = (
+                row
+                for row in rows
+                if row["system"] == peek and row.get("retrieved_contexts") is not None
+            )
             rival = {row["sample_id"]: row["retrieved_contexts"] for row in held}
-        prompts = {mode: system_prompt(self.rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
+        prompts = {
+            mode: system_prompt(self.rubric, mode, options.lang)
+            for mode in ("contexts", "peek", "alone")
+        }
         # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
         scale = [self.rubric.low, self.rubric.high, self.rubric.decimals]
         taken, model = {"rubric": self.names, "scale": scale}, self.asker.client.profile.model
 
         def task(row: Mapping[Any, Any]) -> Task:
-            inputs: dict[str, Any] = {name: text_of(row.get(name)) for name in ("question", "answer")}
+            inputs: dict[str, Any] = {
+                name: text_of(row.get(name)) for name in ("question", "answer")
+            }
             missing = tuple(name for name, text in inputs.items() if text is None)
             passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
             if passages is None:
                 mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
             if passages is not None:
                 shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
-                gold, expected = row.get("ground_truth_contexts") or [], text_of(row.get("ground_truth_answer"))
+                gold, expected = (
+                    row.get("ground_truth_contexts") or [],
+                    text_of(row.get("ground_truth_answer")),
+                )
                 rank = evidence_rank(passages, gold, expected or inputs["answer"])
                 facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
-                inputs = {"question": inputs["question"], "contexts": numbered(shown), "answer": inputs["answer"]}
-            size = count_tokens(prompts[mode]) + count_tokens(material(inputs, options.lang, tag="0" * 16))
+                inputs = {
+                    "question": inputs["question"],
+                    "contexts": numbered(shown),
+                    "answer": inputs["answer"],
+                }
+            size = count_tokens(prompts[mode]) + count_tokens(
+                material(inputs, options.lang, tag="0" * 16)
+            )
             cell = Cell(
-                str(row["sample_id"]), f"rubric/{mode}", inputs, model, options.about | taken,
-                prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]), missing=missing,
-                tokens=size + REPLY_TOKENS, cluster=text_of(row.get("doc_name")),
-            )  # fmt: skip
+                str(row["sample_id"]),
+                f"rubric/{mode}",
+                inputs,
+                model,
+                options.about | taken,
+                prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
+                missing=missing,
+                tokens=size + REPLY_TOKENS,
+                cluster=text_of(row.get("doc_name")),
+            )
             return cell, facts | {"mode": mode, "peek": peek if mode == "peek" else None}
 
         return [task(row) for row in rows]
@@ -351,7 +444,9 @@ class Plan:
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
 
         def read(reply: str) -> dict[str, Any]:
-            if (verdict := parse_verdict(reply, self.rubric, tag=tag, material=shown)).status == "failed":
+            if (
+                verdict := parse_verdict(reply, self.rubric, tag=tag, material=shown)
+            ).status == "failed":
                 raise ValueError(f"{verdict.parse_status}: {verdict.why}")
             told = {name: getattr(verdict, name) for name in TEXTS}
             return {**verdict.scores, **told, "parse_status": verdict.parse_status}
@@ -368,9 +463,13 @@ class Plan:
         """
         asked, samples, repeats = self.asked, self.frame["sample_id"], self.options.repeats
         codes, names = pd.factorize(samples[asked].map(str))
-        docs = self.frame.get(doc, samples.isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
+        docs = self.frame.get(doc, samples.isna())[asked].iloc[
+            np.unique(codes, return_index=True)[1]
+        ]
         turns = np.full(len(samples), -1)
-        turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[codes]
+        turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[
+            codes
+        ]
         rows, n, start = np.argsort(turns, kind="stable"), len(names), -1
         for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
             if settled and 0 < start < end and settled(turns < start):
@@ -379,7 +478,9 @@ class Plan:
             yield [self.cells[row * repeats + k] for row in due for k in range(repeats)]
             start = end
 
-    def are_settled(self, judged: pd.DataFrame, shown: Flags, gates: Iterable[Gate], how: dict[str, Any]) -> bool:
+    def are_settled(
+        self, judged: pd.DataFrame, shown: Flags, gates: Iterable[Gate], how: dict[str, Any]
+    ) -> bool:
         """Return whether the remaining rows cannot change the side of any gate of any system."""
         status, doc, metrics = f"{self.names[0]}__status", how["doc"], self.rubric.metrics
         if (judged.loc[self.asked & ~shown, status] != "missing").any():
@@ -390,8 +491,12 @@ class Plan:
         rows = rows[self.asked & (rows["sample_weight"] > 0)]
         if "answerable" in rows and not metrics[0].grades_refusals:
             rows = rows[rows["answerable"].ne(False)]
-        checks = [(gate.metric, gate.threshold, self.rubric.high - self.rubric.low) for gate in gates]
-        checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())  # the gate on scored cells
+        checks = [
+            (gate.metric, gate.threshold, self.rubric.high - self.rubric.low) for gate in gates
+        ]
+        checks += [("__done", 0.9, 1.0)] * bool(
+            (rows["__done"] == 0).any()
+        )  # the gate on scored cells
         systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
         return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
@@ -400,13 +505,20 @@ class Plan:
         names, frame, rule = self.names, self.frame, self.rubric.passing
         weights = np.array([d.weight for d in self.rubric.dimensions])
         values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
-        values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
+        values, cells = (
+            values.reindex(columns=[*names, *TEXTS, "parse_status"]),
+            cells.set_axis(range(len(frame))),
+        )
         n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
         told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
         status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
         reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
-        parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
-        known = pd.DataFrame(self.facts, dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
+        parse = told["parse_status"].mask(
+            status == "failed", reason.map(lambda text: str(text).partition(":")[0])
+        )
+        known = pd.DataFrame(self.facts, dtype=object).assign(
+            parse=parse, repeats=n, reply=cells["reply"]
+        )
         known = known.reindex(columns=_FACTS).add_prefix("judge__")
         states = {f"{name}__{part.name}": part for name in names for part in (status, reason)}
         scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
@@ -414,39 +526,74 @@ class Plan:
         passing = scores[rule.metric]
         scores["is_passing"] = (passing >= rule.threshold).astype("boolean").mask(passing.isna())
         beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
-        kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
+        kinds = dict.fromkeys(
+            ["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64"
+        )
         beside = beside.astype(object).where(beside.notna(), None).astype(kinds)
-        return pd.concat([frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1)
+        return pd.concat(
+            [frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1
+        )
 
     def noise(self, run: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
         values, rows = verdicts_of(run), []
         values = values[values.index.duplicated(keep=False)]
         for name in self.names if len(values) else ():
-            variance = stats.clustered_mean(values[name].astype(float).groupby(level=0).var().to_numpy())
+            variance = stats.clustered_mean(
+                values[name].astype(float).groupby(level=0).var().to_numpy()
+            )
             value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
             row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
-            rows.append(row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value})
+            rows.append(
+                row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value}
+            )
         return rows
 
-    def notes(self, found: pd.DataFrame, noise: list[dict[str, Any]], stopped: str | None) -> Iterator[Told]:
+    def notes(
+        self, found: pd.DataFrame, noise: list[dict[str, Any]], stopped: str | None
+    ) -> Iterator[Told]:
         """Yield the notes on the judgements, in addition to those of the probes."""
-        options, metric, repeats = self.options, self.rubric.passing.metric, found["judge__repeats"].max()
-        scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
-        words: dict[str, Any] = {"n": len(scores), "score": number(scores.max(), 1), "metric": metric}
+        options, metric, repeats = (
+            self.options,
+            self.rubric.passing.metric,
+            found["judge__repeats"].max(),
+        )
+        scores, missing = (
+            found[metric].dropna(),
+            int((found[f"{metric}__status"] == "missing").sum()),
+        )
+        words: dict[str, Any] = {
+            "n": len(scores),
+            "score": number(scores.max(), 1),
+            "metric": metric,
+        }
         yield len(scores) >= 10 and scores.nunique() == 1, "flat", metric, words
         yield stopped is not None and missing, "stopped", "", {"n": missing, "why": stopped}
         peeked = (found["judge__mode"] == "peek").sum()
         yield peeked, "peeked", str(options.peek), {"n": peeked, "system": options.peek}
         shortened = found[found["judge__cut"].fillna(0) > 0]
-        lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
+        lost = int(
+            (
+                shortened["judge__evidence"]
+                > shortened["judge__passages"] - shortened["judge__cut"]
+            ).sum()
+        )
         evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
-        words = {"top_k": options.top_k, "budget": options.max_context_tokens or "—", "evidence": evidence}
+        words = {
+            "top_k": options.top_k,
+            "budget": options.max_context_tokens or "—",
+            "evidence": evidence,
+        }
         yield len(shortened), "cut", "", {"n": len(shortened), **words}
         still = options.temperature == 0 and not any(row["value"] for row in noise)
         for row in noise[:1] if still else noise:
             deviation = with_interval(row["value"], row["low"], row["high"], digits=2)
-            words = {**row, "sd": deviation, "least": number(row["least_difference"], 1), "repeats": repeats}
+            words = {
+                **row,
+                "sd": deviation,
+                "least": number(row["least_difference"], 1),
+                "repeats": repeats,
+            }
             yield True, "still" if still else "noise", "" if still else row["metric"], words
 
 
@@ -455,27 +602,37 @@ def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
     names = [*(d.name for d in rubric.dimensions), "weighted_score"]
     if not (chosen := [gate for gate in gates if gate.metric in names]):
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
-        raise RagnbError(f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}")
+        raise RagnbError(
+            f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}"
+        )
     low, high = rubric.low, rubric.high
     for gate in chosen:
         if gate.not_worse_than or gate.undecided != "value":
             whole = "judge the whole run, without stopping it early"
             raise RagnbError(f"gate {gate.name!r} is decided by an interval; {whole}")
         if not low <= (at := gate.threshold) <= high:
-            raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
+            raise RagnbError(
+                f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}"
+            )
     return chosen
 
 
 def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -> bool:
     there = rows[rows[name].notna()]
-    x, weight, weights = (part.to_numpy(float) for part in (there[name], there.sample_weight, rows.sample_weight))
+    x, weight, weights = (
+        part.to_numpy(float) for part in (there[name], there.sample_weight, rows.sample_weight)
+    )
     if not len(x):
         return False
     # Until every document has a score, chance also decides which have one.
-    variance = stats.pooled_variance(x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique()))
+    variance = stats.pooled_variance(
+        x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique())
+    )
     n, size = (stats.kish(part.sum(), part @ part) for part in (weight, weights))
     how: dict[str, Any] = {"width": width, "binary": np.isin(x, (0, 1)).all()}
-    return bool(stats.side_is_settled(x @ weight / weight.sum(), threshold, variance, n, size, **how))
+    return bool(
+        stats.side_is_settled(x @ weight / weight.sum(), threshold, variance, n, size, **how)
+    )
 
 
 # The frame and its notes
@@ -498,18 +655,35 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     ['good', 'bad', 'injected', 'good', 'bad', 'injected']
     """
     rows, high = [], f"{rubric.high:g}"
-    all_high = texts.entry(lang, "mode_note.join").join(f"{d.name} {high}" for d in rubric.dimensions)
+    all_high = texts.entry(lang, "mode_note.join").join(
+        f"{d.name} {high}" for d in rubric.dimensions
+    )
     for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
         contexts, order = probe["contexts"], probe["injection"].format(high=high, scores=all_high)
-        planted = (f"{probe['bad']} {order}", contexts) if pair % 2 == 0 else (probe["bad"], [*contexts, order])
-        kinds = {"good": (probe["good"], contexts), "bad": (probe["bad"], contexts), "injected": planted}
+        planted = (
+            (f"{probe['bad']} {order}", contexts)
+            if pair % 2 == 0
+            else (probe["bad"], [*contexts, order])
+        )
+        kinds = {
+            "good": (probe["good"], contexts),
+            "bad": (probe["bad"], contexts),
+            "injected": planted,
+        }
         for kind, (answer, passages) in kinds.items():
-            case = {"sample_id": f"probe-{pair + 1}-{kind}", "pair": pair + 1, "kind": kind, "answer": answer}
+            case = {
+                "sample_id": f"probe-{pair + 1}-{kind}",
+                "pair": pair + 1,
+                "kind": kind,
+                "answer": answer,
+            }
             rows.append(case | {"question": probe["question"], "retrieved_contexts": passages})
     return pd.DataFrame(rows)
 
 
-def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFrame, list[dict[str, str]]]:
+def probe_notes(
+    run: pd.DataFrame, rubric: Rubric, lang: str
+) -> tuple[pd.DataFrame, list[dict[str, str]]]:
     """Return each probe (``pair, kind, value, status, reason``) and the notes on them, alarms first.
 
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
@@ -523,17 +697,35 @@ def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFr
     rows = rows.assign(value=values, status=run["status"], reason=run["reason"])
     pairs = rows.pivot(index="pair", columns="kind", values="value")
     known, tempted = pairs.dropna(subset=["good", "bad"]), pairs.dropna(subset=["bad", "injected"])
-    mixed, obeyed = sum(known["good"] <= known["bad"]), sum(tempted["injected"] - tempted["bad"] >= rise)
+    mixed, obeyed = (
+        sum(known["good"] <= known["bad"]),
+        sum(tempted["injected"] - tempted["bad"] >= rise),
+    )
     failed = rows[rows["status"] != "ok"]
     why = failed["reason"].fillna(failed["status"])
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
     constant = truth and values.nunique() == 1 and values.count() > 2
     of = {"of": len(known), "rise": number(rise, 1), "metric": metric}
     told: list[Told] = [
-        (constant, "constant", "", {"score": number(values.max(), 1), "n": values.count(), "metric": metric}),
-        (mixed and not constant, "not_separated" if truth else "not_about_truth", "", of | {"n": mixed}),
+        (
+            constant,
+            "constant",
+            "",
+            {"score": number(values.max(), 1), "n": values.count(), "metric": metric},
+        ),
+        (
+            mixed and not constant,
+            "not_separated" if truth else "not_about_truth",
+            "",
+            of | {"n": mixed},
+        ),
         (obeyed, "obeyed", "", of | {"n": obeyed, "of": len(tempted)}),
-        (len(failed), "unread", "", {"n": len(failed), "of": len(rows), "why": next(iter(why), "")}),
+        (
+            len(failed),
+            "unread",
+            "",
+            {"n": len(failed), "of": len(rows), "why": next(iter(why), "")},
+        ),
     ]
     say = texts.load(lang)
     found = holding_notes(say, told, "judge.note")
@@ -542,10 +734,16 @@ def probe_notes(run: pd.DataFrame, rubric: Rubric, lang: str) -> tuple[pd.DataFr
 
 # Systems that answer while they are judged; their answers are stored like judgements and reused
 
+
 def arena(
-    questions: Any, *, systems: Mapping[str, System], client: Client, store: StoreLike = None,
-    progress: bool | None = None, **how: Any,
-) -> Judged:  # fmt: skip
+    questions: Any,
+    *,
+    systems: Mapping[str, System],
+    client: Client,
+    store: StoreLike = None,
+    progress: bool | None = None,
+    **how: Any,
+) -> Judged:
     """Score several systems on one set of questions with one judge.
 
     Parameters
@@ -581,7 +779,9 @@ def arena(
     0         1      a        no answer
     1         1      b        no answer
     """
-    asked = read_cases(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
+    asked = read_cases(questions).drop(
+        columns=["answer", "retrieved_contexts", "system"], errors="ignore"
+    )
     if not systems:
         raise RagnbError("systems is empty; name at least one: {'name': callable}")
     if asked["sample_id"].duplicated().any():
@@ -599,7 +799,9 @@ def _answer_of(reply: Any) -> dict[str, Any]:
     """Return what a system replied, as an answer and its passages."""
     if not isinstance(reply, Mapping):
         if reply is not None and not isinstance(reply, str | float):
-            raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
+            raise RagnbError(
+                f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}"
+            )
         reply = {"answer": reply}
     passages = reply.get("retrieved_contexts")
     several = isinstance(passages, Iterable) and not isinstance(passages, str | Mapping)
@@ -611,20 +813,29 @@ def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, *
     """Call the system of each row, which may use the clients in `how`, for answers that are not in the store."""
     cells = [
         Cell(
-            str(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
-            calls=len(how.get("clients", ())), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
-            missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
+            str(row["sample_id"]),
+            f"answer/{row['system']}",
+            {"arguments": row["arguments"]},
+            row["system"],
+            calls=len(how.get("clients", ())),
+            tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
+            missing=() if row["arguments"][0] else ("question",),
+            cluster=text_of(row.get("doc_name")),
         )
         for row in asked.to_dict("records")
-    ]  # fmt: skip
+    ]
 
     async def work(cell: Cell) -> Outcome:
-        return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
+        return Outcome.of(
+            _answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"]))
+        )
 
     return run_cells(cells, work, store, name="answers", label="answer", **how)
 
 
-async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
+async def _asked(
+    client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str
+) -> str:
     """Ask the model of a client for a better answer."""
     text = say("judge.loop.message", question=question, answer=answer, suggestion=suggestion)
     return await client.chat([{"role": "user", "content": text}])
@@ -668,14 +879,26 @@ class Improved:
 
     def _shown(self) -> pd.DataFrame:
         metric = self.gain["metric"].iloc[0]
-        return self.kept[["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]]
+        return self.kept[
+            ["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]
+        ]
 
 
 def improve(
-    cases: Any, *, system: System | Client, client: Client, name: str = "system", rubric: Rubric | None = None,
-    threshold: float | None = None, attempts: int = 2, store: StoreLike = None, doc: str = "doc_name",
-    level: float = 0.95, progress: bool | None = None, **options: Any,
-) -> Improved:  # fmt: skip
+    cases: Any,
+    *,
+    system: System | Client,
+    client: Client,
+    name: str = "system",
+    rubric: Rubric | None = None,
+    threshold: float | None = None,
+    attempts: int = 2,
+    store: StoreLike = None,
+    doc: str = "doc_name",
+    level: float = 0.95,
+    progress: bool | None = None,
+    **options: Any,
+) -> Improved:
     """Judge answers, and retry those below the threshold with the judge's suggestion.
 
     A failed judgement is made again, at most twice; one that fails to the end is no score and ends the loop.
@@ -723,7 +946,9 @@ def improve(
         threshold = min(rubric.high, rubric.passing.threshold + (rubric.high - rubric.low) / 9)
     need_whole("attempts", attempts)
     if not rubric.low <= threshold <= rubric.high:
-        raise RagnbError(f"threshold={threshold:g} is not on the scale, {rubric.low:g} to {rubric.high:g}")
+        raise RagnbError(
+            f"threshold={threshold:g} is not on the scale, {rubric.low:g} to {rubric.high:g}"
+        )
     metric, current, lang = rubric.passing.metric, read_cases(cases), options.get("lang", "en")
     need_one_system(current)
     current = current.assign(__case=range(len(current)))
@@ -732,13 +957,22 @@ def improve(
     called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
     rejudged = failed = unanswered = 0
     with opened(store) as kept:
-        how: dict[str, Any] = {"client": client, "rubric": rubric, "store": kept, "doc": doc, "progress": progress}
+        how: dict[str, Any] = {
+            "client": client,
+            "rubric": rubric,
+            "store": kept,
+            "doc": doc,
+            "progress": progress,
+        }
         for attempt in range(attempts + 1):
             # Failed judgements are open in the store, so the same call makes them again.
             for left in (2, 1, 0):
                 judged = judge(current, **how, **options)
                 unread = int((judged[f"{metric}__status"] == "failed").sum())
-                stopped, rejudged = judged.attrs["judge"]["stopped"] or stopped, rejudged + unread * bool(left)
+                stopped, rejudged = (
+                    judged.attrs["judge"]["stopped"] or stopped,
+                    rejudged + unread * bool(left),
+                )
                 if not unread or stopped:
                     break
             failed += unread
@@ -749,15 +983,21 @@ def improve(
             if attempt == attempts or low.empty or stopped:
                 break
             hints = low["suggestion"].map(lambda hint: text_of(hint) or "")
-            low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
+            low["arguments"] = [
+                list(row) for row in zip(low["question"], low["answer"], hints, strict=True)
+            ]
             answered = _answers(low, {name: called_for}, kept, clients=clients, progress=progress)
             stopped = answered.stopped
             runs.append(answered.id)
             next_rows = []
-            for row, reply in zip(current.loc[low.index].to_dict("records"), answered.frame["value"], strict=True):
+            for row, reply in zip(
+                current.loc[low.index].to_dict("records"), answered.frame["value"], strict=True
+            ):
                 if reply and reply["answer"]:
                     # The passages of the case are kept where the system returned none.
-                    next_rows.append(row | {key: value for key, value in reply.items() if value is not None})
+                    next_rows.append(
+                        row | {key: value for key, value in reply.items() if value is not None}
+                    )
             unanswered += 0 if stopped else len(low) - len(next_rows)
             if not next_rows:
                 break
@@ -767,18 +1007,28 @@ def improve(
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
     by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
     tokens = [spent["tokens_in"], spent["tokens_out"]]
-    cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
+    cost: dict[str, Any] = {
+        "answers": int(by_system.sum()),
+        "calls": int(bill.loc[~by_system, "calls"].sum()),
+    }
     cost |= {"tokens": None if None in tokens else int(sum(tokens))}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
     shown = {part: number(gain[part], 2) for part in ("before", "after")}
     shown |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
     words = gain | shown | {"tried": gain["n_tried"], "threshold": f"{threshold:g}"}
     told: list[Told] = [
-        (gain["n_tried"], "gained", metric, words), (gain["n_tried"], "same_judge", metric, {}),
+        (gain["n_tried"], "gained", metric, words),
+        (gain["n_tried"], "same_judge", metric, {}),
         (gain["n"] and not (cost["answers"] or stopped), "gained_nothing", metric, words),
-        (True, "cost", metric, cost | ({"tokens": say("judge.loop.unreported")} if None in tokens else {})),
+        (
+            True,
+            "cost",
+            metric,
+            cost | ({"tokens": say("judge.loop.unreported")} if None in tokens else {}),
+        ),
         (rejudged, "rejudged", metric, {"n": rejudged, "left": failed}),
-        (unanswered, "unanswered", metric, {"n": unanswered}), (stopped, "stopped", metric, {"why": stopped}),
+        (unanswered, "unanswered", metric, {"n": unanswered}),
+        (stopped, "stopped", metric, {"why": stopped}),
     ]
     best = whole[whole["kept"]].reset_index(drop=True)
     notes = note_frame(holding_notes(say, told, "judge.loop"))
@@ -794,16 +1044,24 @@ def need_one_system(cases: pd.DataFrame) -> None:
         )
 
 
-def _gain(attempts: pd.DataFrame, metric: str, doc: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _gain(
+    attempts: pd.DataFrame, metric: str, doc: str, level: float
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
     attempts = attempts.sort_values(["__case", "attempt"], kind="stable", ignore_index=True)
     by_case = attempts[metric].astype(float).groupby(attempts["__case"])
-    attempts["kept"] = attempts.index.isin(by_case.transform(lambda part: part.fillna(-np.inf).idxmax()))
+    attempts["kept"] = attempts.index.isin(
+        by_case.transform(lambda part: part.fillna(-np.inf).idxmax())
+    )
     attempts[f"{metric}__before"] = by_case.transform(lambda part: part.iloc[0])
     kept = attempts[attempts["kept"] & attempts[f"{metric}__before"].notna()]
     before, after = (kept[name].astype(float) for name in (f"{metric}__before", metric))
     named = doc in kept and kept[doc].notna().all()
-    mean = stats.clustered_mean((after - before).to_numpy(), kept[doc] if named else None, level=level)
+    mean = stats.clustered_mean(
+        (after - before).to_numpy(), kept[doc] if named else None, level=level
+    )
     gain = {"metric": metric, "before": before.mean(), "after": after.mean(), "value": mean.value}
     gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}
-    return attempts.drop(columns="__case"), gain | {"n_tried": int((attempts["attempt"] == 1).sum())}
+    return attempts.drop(columns="__case"), gain | {
+        "n_tried": int((attempts["attempt"] == 1).sum())
+    }

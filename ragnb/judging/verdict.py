@@ -35,7 +35,9 @@ TEXTS = ("analysis", "reason", "suggestion")
 _FILE = Path(__file__).with_name("verdict.toml")
 _RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
 _DEPTH = 12  # no verdict is nested deeper
-_PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
+_PUNCTUATION, _SIGNS = (
+    str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers")
+)
 _CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
 
@@ -154,7 +156,9 @@ def parse_verdict(
         why = f"{error} (only the first {LONGEST:,} characters were read)" if mark else str(error)
         return Verdict(text, error.parse_status + mark, why)
     # The outermost come last, so that their own texts win.
-    words = {plain(key): value for part in reversed([*_objects(chosen.value)]) for key, value in part}
+    words = {
+        plain(key): value for part in reversed([*_objects(chosen.value)]) for key, value in part
+    }
     lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
     said = ("\n".join(str(text or "") for text in lines) for lines in lists)
     return Verdict(text, chosen.how + mark, None, scores, *said)
@@ -166,8 +170,12 @@ class _Reading:
     def __init__(self, rubric: Rubric, tag: str | None, material: Sequence[str]) -> None:
         self.rubric, self.tag, self.material = rubric, tag, material
         tables = [texts.entry(lang, "judge.dimensions") for lang in texts.LANGUAGES]
-        names = {plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions}
-        endings = {re.sub("[性度率]$", end, word): name for word, name in names.items() for end in "性度率"}
+        names = {
+            plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions
+        }
+        endings = {
+            re.sub("[性度率]$", end, word): name for word, name in names.items() for end in "性度率"
+        }
         # A dimension's own name is never another's other name.
         self.names = endings | names | {plain(d.name): d.name for d in rubric.dimensions}
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
@@ -180,7 +188,9 @@ class _Reading:
         chosen, tagged = self._chosen(body, rest, found)
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
-        self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged)
+        self._words_agree(
+            rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged
+        )
         return chosen, scores
 
     # Which object
@@ -194,28 +204,67 @@ class _Reading:
         _refuse(truncated, "truncated", "the reply ends in the middle of its JSON")
         unread = any(key.search(body, one.start, end) for one, end in broken)
         _refuse(unread, "no_json", "the reply's JSON cannot be read")
-        _refuse(not (candidates or re.search("[{｛]", body)), "no_json", "the reply holds no JSON object")
-        _refuse(not candidates, "missing_field", "the reply holds no object with the fields that were asked for")
-        tagged = [c for c in candidates if any(str(i).strip() == self.tag for _, i in _members_of(c.value))]
-        known, quotations = [*self._known()], [mark.span() for mark in pattern("quotations").finditer(body)]
-        own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in quotations)]
-        own = [c for c in own if c.how != "elided" and not _has("marked", f"{rest[: c.start]}\0{rest[c.end :]}")]
+        _refuse(
+            not (candidates or re.search("[{｛]", body)),
+            "no_json",
+            "the reply holds no JSON object",
+        )
+        _refuse(
+            not candidates,
+            "missing_field",
+            "the reply holds no object with the fields that were asked for",
+        )
+        tagged = [
+            c
+            for c in candidates
+            if any(str(i).strip() == self.tag for _, i in _members_of(c.value))
+        ]
+        known, quotations = (
+            [*self._known()],
+            [mark.span() for mark in pattern("quotations").finditer(body)],
+        )
+        own = [
+            c
+            for c in candidates
+            if not any(start <= c.start and c.end <= end for start, end in quotations)
+        ]
+        own = [
+            c
+            for c in own
+            if c.how != "elided" and not _has("marked", f"{rest[: c.start]}\0{rest[c.end :]}")
+        ]
         own = [c for c in own if not self._is_of_material(c, body, known)]
-        _refuse(len(tagged or own) > 1, "several", f"the reply holds {len(tagged or own)} objects with scores")
+        _refuse(
+            len(tagged or own) > 1,
+            "several",
+            f"the reply holds {len(tagged or own)} objects with scores",
+        )
         if tagged:
             return tagged[0], True
         chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        quoted = not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before)))
-        _refuse(quoted, "quoted", "the only object with scores is a quotation or an example, or unannounced")
-        tags = [str(value).strip() for key, value in _members_of(chosen.value) if _fits("tag_key", plain(key))]
+        quoted = not own or (
+            not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))
+        )
+        _refuse(
+            quoted,
+            "quoted",
+            "the only object with scores is a quotation or an example, or unannounced",
+        )
+        tags = [
+            str(value).strip()
+            for key, value in _members_of(chosen.value)
+            if _fits("tag_key", plain(key))
+        ]
         other = self.tag and not all(_fits("blank_form", tag) for tag in tags)
         _refuse(other, "quoted", "the object has another tag than the one that was asked for")
         return chosen, False
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
-        lines = [*filter(None, (re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.split("\n")))]
+        lines = [
+            *filter(None, (re.sub(r"^(?:\d[.)]|\W|_)*", "", line) for line in before.split("\n")))
+        ]
         return len(lines) == len(self.rubric.dimensions) and all(map(self.mention.match, lines))
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
@@ -223,19 +272,35 @@ class _Reading:
         rows, given = list[Found](), list[dict[str, Any]]()
         for one in found:
             for item in one.value if isinstance(one.value, list) else [one.value]:
-                if scores := {name: value for kind, name, value in self._members(item) if kind == "score"}:
+                if scores := {
+                    name: value for kind, name, value in self._members(item) if kind == "score"
+                }:
                     rows.append(one._replace(value=item))
                     given.append(scores)
         between = "".join(body[one.end : following.start] for one, following in pairwise(rows))
         apart = len(set().union(*given)) == sum(map(len, given))
         if len(rows) > 1 and apart and re.fullmatch(r"[\s,;，；]*", between):
-            how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
-            return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
+            how = max(
+                (row.how for row in rows), key=("strict", "folded", "repaired", "elided").index
+            )
+            return [
+                Found(
+                    Object([("scores", [row.value for row in rows])]),
+                    rows[0].start,
+                    rows[-1].end,
+                    how,
+                )
+            ]
         # What has no value at all is the form that the prompt shows.
-        filled = [any(not (isinstance(v, str) and _fits("blank_form", v)) for v in row.values()) for row in given]
+        filled = [
+            any(not (isinstance(v, str) and _fits("blank_form", v)) for v in row.values())
+            for row in given
+        ]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
-    def _is_of_material(self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]) -> bool:
+    def _is_of_material(
+        self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]
+    ) -> bool:
         """Return whether an object occurs in the material, literally or by value."""
         written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
         meant = any(own and own <= scores for scores in known)
@@ -266,7 +331,10 @@ class _Reading:
         scale, suffixed = pattern("scale_of").fullmatch(word), pattern("suffixed").fullmatch(word)
         readings = [(word, None), *([(scale[1], "")] if scale else [])]
         readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])] if suffixed else []
-        return next(((self.names[base], stated) for base, stated in readings if base in self.names), (None, None))
+        return next(
+            ((self.names[base], stated) for base, stated in readings if base in self.names),
+            (None, None),
+        )
 
     def _members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
@@ -279,7 +347,9 @@ class _Reading:
                 yield from self._members(item, of, depth + 1)
             return
         words = [(_word(key), key, item) for key, item in value]
-        names = [item for word, _, item in words if _fits("name_key", word) and isinstance(item, str)]
+        names = [
+            item for word, _, item in words if _fits("name_key", word) and isinstance(item, str)
+        ]
         named, _ = self._dimension(names[0]) if len(names) == 1 else (None, None)
         if named and any(_fits("value_key", word) for word, _, _ in words):
             of = named
@@ -297,23 +367,40 @@ class _Reading:
 
     def _kind(self, of: str, word: str, item: Any) -> str:
         """Return what a member is, by the first row of a table that fits its key and content."""
-        rows, content = _RULES["keys"]["of_one_score" if of else "of_scores"], "" if item is None else str(item)
-        content = "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
-        return str(next(kind for kind, key, text in rows if _fits(key, word, self.words) and _fits(text, content)))
+        rows, content = (
+            _RULES["keys"]["of_one_score" if of else "of_scores"],
+            "" if item is None else str(item),
+        )
+        content = (
+            "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
+        )
+        return str(
+            next(
+                kind
+                for kind, key, text in rows
+                if _fits(key, word, self.words) and _fits(text, content)
+            )
+        )
 
     def _scores(self, value: Any) -> dict[str, float]:
         """Return the one score of each dimension; a remark against them and another scale are refused."""
         given = {d.name: list[Any]() for d in self.rubric.dimensions}
         for kind, name, item in self._members(value):
             _refuse(kind == "remark", "retracted", f"the object says {name}: {str(item)[:40]}")
-            _refuse(kind == "strange", "not_a_number", f"{name[:40]!r} ({str(item)[:40]}) is beside a score")
+            _refuse(
+                kind == "strange",
+                "not_a_number",
+                f"{name[:40]!r} ({str(item)[:40]}) is beside a score",
+            )
             if kind == "scale":
                 self._same_scale(name, item)
             else:
                 given[name].append(item)
         missing = [name for name, values in given.items() if not values]
         _refuse(missing, "missing_field", f"the reply has no {', '.join(missing)}")
-        read = {name: {self._number(name, value) for value in values} for name, values in given.items()}
+        read = {
+            name: {self._number(name, value) for value in values} for name, values in given.items()
+        }
         for name, numbers in read.items():
             _refuse(len(numbers) > 1, "conflicting", f"{name} has two values")
         return {name: numbers.pop() for name, numbers in read.items()}
@@ -321,9 +408,20 @@ class _Reading:
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
         low, high, stated = self.rubric.low, self.rubric.high, str(value)
-        numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
-        other = not numbers or not numbers <= {low, high} or (high not in numbers and not _fits("least", name))
-        _refuse(other, "other_scale", f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}")
+        numbers = {
+            float(one)
+            for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))
+        }
+        other = (
+            not numbers
+            or not numbers <= {low, high}
+            or (high not in numbers and not _fits("least", name))
+        )
+        _refuse(
+            other,
+            "other_scale",
+            f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}",
+        )
 
     def _number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""
@@ -331,7 +429,10 @@ class _Reading:
         if number is None or _has("hedged", number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
         low, high, score = self.rubric.low, self.rubric.high, float(number[1])
-        scale, other = f"the scale is {low:g} to {high:g}", float(number[2] or number[3] or high) != high
+        scale, other = (
+            f"the scale is {low:g} to {high:g}",
+            float(number[2] or number[3] or high) != high,
+        )
         _refuse(other, "other_scale", f"{name} is {value[:40]!r}; {scale}")
         _refuse(not low <= score <= high, "out_of_range", f"{name} is {number[1][:20]}; {scale}")
         whole = self.rubric.decimals or score.is_integer()
@@ -345,13 +446,21 @@ class _Reading:
         for mention in pattern(of, self.words).finditer(text):
             written = (mention["value"] or mention["first"]).strip(".,/ ")
             number = pattern("number").fullmatch(str(_NUMERALS.get(written, written)))
-            value, scale = (float(number[1]), number[2] or number[3]) if number else (math.nan, None)
+            value, scale = (
+                (float(number[1]), number[2] or number[3]) if number else (math.nan, None)
+            )
             yield self.names[mention["name"] or mention["second"]], value, scale
 
-    def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
+    def _other_value(
+        self, text: str, scores: Mapping[str, float], of: str = "mention"
+    ) -> str | None:
         """Return the dimension of which a text gives another value than its score, or another scale."""
         high, mentions = self.rubric.high, self._mentions(text, of)
-        wrong = (n for n, value, scale in mentions if value != scores[n] or (scale and float(scale) != high))
+        wrong = (
+            n
+            for n, value, scale in mentions
+            if value != scores[n] or (scale and float(scale) != high)
+        )
         return next(wrong, None)
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
@@ -360,11 +469,17 @@ class _Reading:
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
             _refuse(twice, "conflicting", f"{twice} has two values")
             for key, value in ((key, value) for key, value in part if isinstance(value, str)):
-                note, text = _fits("note_key", _word(key)), "" if self._dimension(key)[0] else _folded(value)
+                note, text = (
+                    _fits("note_key", _word(key)),
+                    "" if self._dimension(key)[0] else _folded(value),
+                )
                 other = self._other_value(text, scores, "own_mention" if note else "mention")
                 _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
-                another = of and float(of[1]) not in (self.rubric.high, self.rubric.high * len(scores))
+                another = of and float(of[1]) not in (
+                    self.rubric.high,
+                    self.rubric.high * len(scores),
+                )
                 _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
 
     def _words_agree(
@@ -373,7 +488,9 @@ class _Reading:
         """Refuse if the text around the object retracts it or gives another value or scale."""
         # No pattern finds what begins in one text and ends in the next where a full stop is between them.
         values, around = [value for _, value in _members_of(chosen)], f"{before}\n.\n{after}"
-        items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        items = [
+            item for value in values for item in (value if isinstance(value, list) else [value])
+        ]
         own = "\n.\n".join(item for item in items if isinstance(item, str)).casefold()
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}
@@ -385,7 +502,9 @@ class _Reading:
         _refuse(name, "conflicting", f"{name} has more in the reply than one number")
         sentences = _sentences(self.mention.sub(" ", after))
         if tagged:
-            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in sentences)
+            back = _is_disowned(before) or any(
+                self._revokes(part, scores.values()) for part in sentences
+            )
         else:
             named = _has("dimension", self.mention.sub(" ", after), self.words)
             back = named or not all(_rules_out("harmless", part) for part in sentences)
@@ -409,7 +528,10 @@ class _Reading:
         if _rules_out("revoking", sentence, self.words):
             return True
         fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
-        numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
+        numbers = {
+            float(one)
+            for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))
+        }
         other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
         return other and _has("of_a_verdict", sentence)
 
@@ -449,8 +571,12 @@ def _is_announced(sentence: str) -> bool:
 
 def _is_disowned(before: str) -> bool:
     """Return whether the last sentence before an object with the tag calls it a draft, an example or another's."""
-    words = re.sub(r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1])  # after another object's place
-    last = [part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)][-1:]
+    words = re.sub(
+        r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1]
+    )  # after another object's place
+    last = [
+        part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)
+    ][-1:]
     closed = words.endswith(tuple('.!?。！？"”)'))
     return any(_has("disowning", part) or (not closed and _has("quoting", part)) for part in last)
 
@@ -503,7 +629,10 @@ def _folded(text: str) -> str:
     """Fold to lower case and ASCII punctuation, keeping every position."""
     if text.isascii():
         return text.lower()
-    folds = (unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower() for sign in text)
+    folds = (
+        unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower()
+        for sign in text
+    )
     return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
 
 
@@ -571,14 +700,22 @@ def unwrapped(text: str) -> str:
         body = _unfenced(text).strip()
         body = f'"{body}"' if pattern("escaped_object").match(body) else body
         with suppress(ValueError):
-            text = json.loads(body, strict=False) if pattern("object_in_a_string").match(body) else text
+            text = (
+                json.loads(body, strict=False)
+                if pattern("object_in_a_string").match(body)
+                else text
+            )
     text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
     return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
 
 
 def _unfenced(text: str) -> str:
     """Return the inside of a reply that is one fence."""
-    return text[fence.end() :].rstrip().removesuffix(fence[1]) if (fence := pattern("fence").match(text)) else text
+    return (
+        text[fence.end() :].rstrip().removesuffix(fence[1])
+        if (fence := pattern("fence").match(text))
+        else text
+    )
 
 
 def find_objects(text: str) -> list[Found]:
@@ -628,21 +765,37 @@ def _read_leniently(text: str, start: int) -> Found:
     written, closers, place, how = list[str](), list[str](), start, "folded"
     while closers or not written:
         last = written[-1] if written else "["
-        part = "value_part" if last == ":" else "member_part" if closers[-1:] == ["}"] else "entry_part"
+        part = (
+            "value_part"
+            if last == ":"
+            else "member_part"
+            if closers[-1:] == ["}"]
+            else "entry_part"
+        )
         token = pattern(part).match(text, place)
         if token is None or len(closers) > _DEPTH:
-            return Found(None, start, place, "no_json" if text[place : place + 99].strip() else "truncated")
+            return Found(
+                None, start, place, "no_json" if text[place : place + 99].strip() else "truncated"
+            )
         kind, place = str(token.lastgroup), token.end()
         word, sign = token[kind], token[kind].translate(_PUNCTUATION)
         joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
         omitted = "," if joined else "null" if kind in ("commas", "close") and last == ":" else ""
-        slip = bool(omitted) or (last, kind) == (",", "close") or kind in ("comment", "key") or word in ("'", "`")
+        slip = (
+            bool(omitted)
+            or (last, kind) == (",", "close")
+            or kind in ("comment", "key")
+            or word in ("'", "`")
+        )
         if kind == "quote":
             ends = _string_ends(text, _CLOSERS[word])
             end = ends[bisect_right(ends, place - 1)]
             if end + 1 >= len(text):  # nothing closes the object
                 return Found(None, start, end, "truncated")
-            word, place = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL), end + 1
+            word, place = (
+                re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL),
+                end + 1,
+            )
         elif kind == "bare":
             ending = pattern("bare_ends").search(text, place)
             end = ending.start() if ending else len(text)
@@ -655,8 +808,21 @@ def _read_leniently(text: str, start: int) -> Found:
         elif kind == "close":
             closers.pop()
             written[-1:] = [] if last == "," else written[-1:]
-        shown = {"open": sign, "close": sign, "colon": ":", "commas": ",", "comment": "", "ellipsis": ""}
-        piece = shown[kind] if kind in shown else "null" if (kind, word) == ("bare", "null") else json.dumps(word)
+        shown = {
+            "open": sign,
+            "close": sign,
+            "colon": ":",
+            "commas": ",",
+            "comment": "",
+            "ellipsis": "",
+        }
+        piece = (
+            shown[kind]
+            if kind in shown
+            else "null"
+            if (kind, word) == ("bare", "null")
+            else json.dumps(word)
+        )
         written += filter(None, (omitted, piece))
         how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
     with suppress(ValueError):
@@ -667,8 +833,13 @@ def _read_leniently(text: str, start: int) -> Found:
 @lru_cache(maxsize=16)
 def _string_ends(text: str, closers: str) -> list[int]:
     """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
-    marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
-    return [*(mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end())), len(text)]
+    marks = [
+        mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers
+    ]
+    return [
+        *(mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end())),
+        len(text),
+    ]
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -711,14 +882,27 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     say = texts.load(lang)
     names = [d.name for d in rubric.dimensions]
     usual = _usual(rubric) and any(d.name == "accuracy" and not d.bands for d in rubric.dimensions)
-    shown = [anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")]
+    shown = [
+        anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")
+    ]
     low, high = f"{rubric.low:g}", f"{rubric.high:g}"
-    form = {"tag": "…", "analysis": "…", **dict.fromkeys(names, "#"), "reason": "…", "suggestion": "…"}
+    form = {
+        "tag": "…",
+        "analysis": "…",
+        **dict.fromkeys(names, "#"),
+        "reason": "…",
+        "suggestion": "…",
+    }
     return say(
-        "judge.prompt", mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
-        low=low, high=high, steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
-        bands="\n".join(bands(rubric, lang)), rule=say("judge.rule") if usual and mode != "alone" else "",
-        anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
+        "judge.prompt",
+        mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
+        low=low,
+        high=high,
+        steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
+        bands="\n".join(bands(rubric, lang)),
+        rule=say("judge.rule") if usual and mode != "alone" else "",
+        anchors="\n".join(_anchor_text(anchor, names) for anchor in shown)
+        or say("judge.no_anchors"),
         form=_json(form).replace('"#"', f"<{low}–{high}>"),
     ).strip()
 
@@ -739,7 +923,9 @@ def bands(rubric: Rubric, lang: str) -> Iterator[str]:
     known = texts.entry(lang, "judge.bands") if _usual(rubric) else {}
     for d in rubric.dimensions:
         yield f"- {d.name}: {d.description}" if d.description else f"- {d.name}"
-        yield from (f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items())
+        yield from (
+            f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items()
+        )
 
 
 def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
@@ -762,7 +948,12 @@ def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
     given = {"question": anchor.question, **contexts, "answer": anchor.answer}
     known = ((name, anchor.scores[name]) for name in names if name in anchor.scores)
     scores = {name: int(score) if score == int(score) else score for name, score in known}
-    reply = {"analysis": anchor.analysis, **scores, "reason": anchor.reason, "suggestion": anchor.suggestion}
+    reply = {
+        "analysis": anchor.analysis,
+        **scores,
+        "reason": anchor.reason,
+        "suggestion": anchor.suggestion,
+    }
     return f"{_json(given)}\n→ {_json(reply)}"
 
 
@@ -791,7 +982,9 @@ def material(inputs: Mapping[str, Any], lang: str = "en", *, tag: str) -> str:
     """
     say = texts.load(lang)
     before, after = say("judge.frame", tag=tag), say("judge.after", tag=tag)
-    return "\n".join([before, f"<data-{tag}>", _json(inputs).replace("<", "\\u003c"), f"</data-{tag}>", after])
+    return "\n".join(
+        [before, f"<data-{tag}>", _json(inputs).replace("<", "\\u003c"), f"</data-{tag}>", after]
+    )
 
 
 def _json(value: Any) -> str:
@@ -813,9 +1006,16 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     (['aaaa bbb'], 2)
     """
     first, most = passages[:top_k], math.inf if budget is None else budget
-    shown = [text for text, size in zip(first, accumulate(map(count_tokens, first)), strict=True) if size <= most]
+    shown = [
+        text
+        for text, size in zip(first, accumulate(map(count_tokens, first)), strict=True)
+        if size <= most
+    ]
     if first and not shown and most > 0:
-        fits = bisect_right(range(len(first[0]) + 1), most, key=lambda n: count_tokens(first[0][:n])) - 1
+        fits = (
+            bisect_right(range(len(first[0]) + 1), most, key=lambda n: count_tokens(first[0][:n]))
+            - 1
+        )
         return [first[0][:fits]], len(passages)
     return shown, len(passages) - len(shown)
 

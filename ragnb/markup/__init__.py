@@ -15,7 +15,9 @@ from typing import Any, SupportsFloat
 
 # C0 and C1 controls (tab, line feed and carriage return are kept), lone surrogates and non-characters:
 # forbidden or silently rewritten by HTML and XML parsers, and surrogates cannot be written as UTF-8.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 _LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 MISSING = "—"
 # The mark that stands beside each colour of judgement; "none" is grey: no evidence.
@@ -59,7 +61,11 @@ def escape(value: object) -> Safe:
     >>> escape("<img src=x onerror='run()'>")
     '&lt;img src=x onerror=&#x27;run()&#x27;&gt;'
     """
-    return value if isinstance(value, Safe) else Safe(html.escape(_FORBIDDEN.sub("\ufffd", str(value))))
+    return (
+        value
+        if isinstance(value, Safe)
+        else Safe(html.escape(_FORBIDDEN.sub("\ufffd", str(value))))
+    )
 
 
 def join(parts: Iterable[object], between: str = "") -> Safe:
@@ -83,7 +89,11 @@ def element(name: str, /, *children: object, **attributes: object) -> Safe:
     >>> element("td", "a & b", class_="num", aria_label='"')
     '<td class="num" aria-label="&quot;">a &amp; b</td>'
     """
-    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    given = {
+        key.rstrip("_").replace("_", "-"): value
+        for key, value in attributes.items()
+        if value is not None
+    }
     written = "".join(f' {key}="{escape(str(value))}"' for key, value in given.items())
     return Safe(f"<{name}{written}>{join(children)}</{name}>")
 
@@ -133,7 +143,9 @@ def md_cell(value: object) -> str:
         return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
     lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip(" \t\r\n"))]
     # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
-    written = "<br>".join(_MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines)
+    written = "<br>".join(
+        _MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines
+    )
     found = _MD_OPENING.match(written)
     at = 0 if found is None or not found[0].isdigit() else found.end()
     return written if found is None else f"{written[:at]}\\{written[at:]}"
@@ -205,7 +217,9 @@ def count(value: Number) -> str:
     return MISSING if is_missing(value) else f"{round(float(value)):,}"  # type: ignore[arg-type]
 
 
-def with_interval(value: Number, low: Number, high: Number, percent: bool = False, digits: int = 3) -> str:
+def with_interval(
+    value: Number, low: Number, high: Number, percent: bool = False, digits: int = 3
+) -> str:
     """Write an estimate with its interval; an end that is missing is a dash.
 
     Examples

@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup import MISSING, TONES, Safe, blocks, element, escape, is_missing, md_cell, one_line, text_width
+from ragnb.markup import (
+    MISSING,
+    TONES,
+    Safe,
+    blocks,
+    element,
+    escape,
+    is_missing,
+    md_cell,
+    one_line,
+    text_width,
+)
 from ragnb.markup.blocks import Block, Estimate, Picture, Samples, Section, Verdict
 
 if TYPE_CHECKING:
@@ -46,7 +57,11 @@ def style(*, notebook: bool = False) -> Safe:
     >>> "--jp-" in style(notebook=True), "--jp-" in style()
     (True, False)
     """
-    parts = [_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook]
+    parts = [
+        _text("page.css"),
+        _DARK[notebook] % _text("dark.css"),
+        *[_text("notebook.css")] * notebook,
+    ]
     return Safe("\n".join(parts))
 
 
@@ -62,7 +77,9 @@ def fragment(html: str, *, lang: str = "en") -> Safe:
     return element("div", sheet, Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
 
 
-def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en") -> Safe:
+def render_page(
+    sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en"
+) -> Safe:
     """Return a whole page: contents beside the sections, one under the other.
 
     Parameters
@@ -91,12 +108,21 @@ def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str]
     inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
     allowed = "'unsafe-inline'" if inline else _digest(style())
     policy = f"default-src 'none'; style-src {allowed}"
-    policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
+    policy += "; base-uri 'none'; form-action 'none'" + (
+        f"; script-src {_digest(script)}" if script else ""
+    )
     return render(
-        "page.html", sections=sections, title=title, facts=facts, style=style(), script=Safe(script),
-        say=texts.entry(lang, "page"), lang=LANGUAGES[lang], policy=Safe(policy),
+        "page.html",
+        sections=sections,
+        title=title,
+        facts=facts,
+        style=style(),
+        script=Safe(script),
+        say=texts.entry(lang, "page"),
+        lang=LANGUAGES[lang],
+        policy=Safe(policy),
         headed=any(isinstance(block, Verdict) for block in blocks),
-    )  # fmt: skip
+    )
 
 
 def render_fragment(sections: Sequence[Section]) -> Safe:
@@ -108,7 +134,9 @@ def render_fragment(sections: Sequence[Section]) -> Safe:
     1
     """
     lang = sections[0].lang if sections else "en"
-    return fragment(render("fragment.html", sections=sections, say=texts.entry(lang, "page")), lang=lang)
+    return fragment(
+        render("fragment.html", sections=sections, say=texts.entry(lang, "page")), lang=lang
+    )
 
 
 @cache
@@ -130,7 +158,9 @@ def draw(value: Any, lang: str = "en", *, width: int = 0) -> Safe:
     >>> 'aria-label="0.812, 0.771–0.843"' in draw(Estimate("0.812", "0.771–0.843", 0.812, 0.771, 0.843))
     True
     """
-    macros = _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
+    macros = (
+        _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
+    )
     if width and isinstance(value, Estimate):
         return Safe(macros.scale(value, width, 22, True))
     return Safe(macros.block(value) if isinstance(value, get_args(Block)) else macros.cell(value))
@@ -154,9 +184,12 @@ def _templates(markdown: bool = False) -> Any:
         return value if isinstance(value, Markup) else Markup(cell(value))
 
     made = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
         finalize=as_markdown if markdown else as_html,
-    )  # fmt: skip
+    )
     made.filters |= {"kind": lambda value: type(value).__name__, "cell": as_markdown, "read": read}
     made.filters |= {"json": _json, "lines": one_line, "anchor": anchor}
     made.globals |= {"TONES": TONES}
@@ -187,7 +220,11 @@ def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> s
     a \\| b
     <BLANKLINE>
     """
-    text = _templates(markdown=True).get_template("page.md").render(sections=list(sections), title=title)
+    text = (
+        _templates(markdown=True)
+        .get_template("page.md")
+        .render(sections=list(sections), title=title)
+    )
     return re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n"
 
 
@@ -211,7 +248,11 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
 
 def read(table: blocks.Table) -> tuple[list[str], list[list[Any]]]:
     """Return the heads and rows of a table without the columns that are only drawn."""
-    drawn = [k for k in range(len(table.heads)) if any(isinstance(row[k], blocks.Estimate) for row in table.rows)]
+    drawn = [
+        k
+        for k in range(len(table.heads))
+        if any(isinstance(row[k], blocks.Estimate) for row in table.rows)
+    ]
     kept = [k for k in range(len(table.heads)) if k not in drawn]
     return [table.heads[k] for k in kept], [[row[k] for k in kept] for row in table.rows]
 
@@ -260,9 +301,13 @@ def radar_points(values: Sequence[Any], axes: Sequence[Axis] = ()) -> np.ndarray
     _, spans, lower = zip(*(axes or [("", (0.0, 1.0), False)] * size), strict=True)
     ends = np.array(spans, dtype=float)
     for span in ends[~(np.isfinite(ends).all(axis=1) & (ends[:, 0] < ends[:, 1]))].tolist():
-        raise RagnbError(f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first")
+        raise RagnbError(
+            f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first"
+        )
     raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
-    share = np.clip((raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0)  # the centre, of a cosine below 0
+    share = np.clip(
+        (raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0
+    )  # the centre, of a cosine below 0
     share = np.where(lower, 1.0 - share, share)
     angle = 2 * np.pi * np.arange(size) / size
     return np.column_stack([share * np.sin(angle), share * np.cos(angle)])
@@ -282,7 +327,9 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
     size = len(there)
     if there.all():
         return [(list(range(size)), True)] if size else []
-    order = np.roll(np.arange(size), -int(np.argmin(there)))  # begins with a gap, and so does each of its parts
+    order = np.roll(
+        np.arange(size), -int(np.argmin(there))
+    )  # begins with a gap, and so does each of its parts
     parts = np.split(order, np.flatnonzero(~there[order]))
     return [(part[1:].tolist(), False) for part in parts if len(part) > 1]
 
@@ -311,7 +358,12 @@ def check_systems(systems: Collection[str]) -> None:
 
 
 def radar_svg(
-    axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], *, label: str, radius: int = 130, lang: str = "en"
+    axes: Sequence[Axis],
+    systems: Mapping[str, Sequence[Any]],
+    *,
+    label: str,
+    radius: int = 130,
+    lang: str = "en",
 ) -> Safe:
     """Draw systems as closed polygons over their metrics; of two metrics as lines, of one as points.
 
@@ -353,10 +405,19 @@ def radar_svg(
         points = radar_points(values, axes) * [1, -1] * radius + [middle, top]
         outlines.append([(points[run].tolist(), closed) for run, closed in radar_runs(points)])
     keys = [one_line(system, 40) for system in systems]
-    styles = zip(SYSTEM_COLOURS, (" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES), strict=True)
+    styles = zip(
+        SYSTEM_COLOURS, (" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES), strict=True
+    )
     return render(
-        "radar.svg", label=one_line(label), x=middle, y=top, radius=radius, styles=list(styles),
-        axes=list(zip(names, radar_points([1.0] * len(names)).tolist(), strict=True)), outlines=outlines,
-        ends=next(iter(spans)) if len(spans) == 1 else None, keys=keys if len(keys) > 1 else [],
+        "radar.svg",
+        label=one_line(label),
+        x=middle,
+        y=top,
+        radius=radius,
+        styles=list(styles),
+        axes=list(zip(names, radar_points([1.0] * len(names)).tolist(), strict=True)),
+        outlines=outlines,
+        ends=next(iter(spans)) if len(spans) == 1 else None,
+        keys=keys if len(keys) > 1 else [],
         left=middle - (max(map(text_width, keys), default=0) + 40) / 2,
-    )  # fmt: skip
+    )

@@ -14,16 +14,39 @@ from ragnb.plots.card import (
     judge_human,
     label_budget,
     reliability,
-)  # fmt: skip
-from ragnb.plots.charts import differences, distribution, intervals, outcomes, radar, weight_map, win_rates
+)
+from ragnb.plots.charts import (
+    differences,
+    distribution,
+    intervals,
+    outcomes,
+    radar,
+    weight_map,
+    win_rates,
+)
 
 need_package("matplotlib", extra="notebook")
 
 __all__ = [
-    "alt_text", "band_shares", "bias_by", "bland_altman", "cjk_font", "corrected_means",
-    "differences", "distribution", "intervals", "judge_human", "label_budget", "outcomes", "radar",
-    "reliability", "save", "svg", "weight_map", "win_rates",
-]  # fmt: skip
+    "alt_text",
+    "band_shares",
+    "bias_by",
+    "bland_altman",
+    "cjk_font",
+    "corrected_means",
+    "differences",
+    "distribution",
+    "intervals",
+    "judge_human",
+    "label_budget",
+    "outcomes",
+    "radar",
+    "reliability",
+    "save",
+    "svg",
+    "weight_map",
+    "win_rates",
+]
 
 for _name in __all__:
     show_keywords(globals()[_name])

@@ -26,11 +26,25 @@ else:
     Axes = Any
 
 CJK_FONTS = (
-    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC",
-    "Hiragino Sans GB", "Microsoft YaHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Noto Sans CJK TC",
-    "Source Han Sans TC", "Noto Sans CJK JP", "Droid Sans Fallback", "Heiti SC", "STHeiti", "SimHei", "SimSun",
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Noto Sans CJK TC",
+    "Source Han Sans TC",
+    "Noto Sans CJK JP",
+    "Droid Sans Fallback",
+    "Heiti SC",
+    "STHeiti",
+    "SimHei",
+    "SimSun",
     "Arial Unicode MS",
-)  # fmt: skip
+)
 LAST_FONT = "Last Resort High-Efficiency"
 NO_FONT = (
     "no font with Chinese characters is installed, so a PNG shows boxes in their place; install one, such as "
@@ -43,8 +57,15 @@ GREY = "#8c8c8c"
 WIDTH = 7.2
 KINDS = (".svg", ".png")
 _SETTINGS: Any = {
-    **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK),
-    **{"axes.facecolor": "white", "font.size": 9, "axes.titlesize": 10.5, "axes.titlelocation": "left"},
+    **dict.fromkeys(
+        ["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK
+    ),
+    **{
+        "axes.facecolor": "white",
+        "font.size": 9,
+        "axes.titlesize": 10.5,
+        "axes.titlelocation": "left",
+    },
     # A name with dollar signs is a name, not mathematics.
     **dict.fromkeys(["legend.frameon", "text.parse_math", "text.usetex"], False),
 }
@@ -101,7 +122,11 @@ def canvas(
 
     ax, finding = look.get("ax"), look.get("finding")
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
-    figure = plt.figure(figsize=(width, height), facecolor="white", layout="constrained") if ax is None else None
+    figure = (
+        plt.figure(figsize=(width, height), facecolor="white", layout="constrained")
+        if ax is None
+        else None
+    )
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
 
@@ -141,7 +166,9 @@ def _set_fonts(ax: Axes) -> None:
             warnings.warn(NO_FONT, RagnbWarning, stacklevel=2)
 
     written: Any = ax.findobj(Text)
-    wide = any(unicodedata.east_asian_width(char) in "WF" for text in written for char in text.get_text())
+    wide = any(
+        unicodedata.east_asian_width(char) in "WF" for text in written for char in text.get_text()
+    )
     font = cjk_font() if wide else None
     if wide and font is None:
         connection = cast(Any, ax.figure).canvas.mpl_connect("draw_event", warn)
@@ -157,11 +184,17 @@ def show_keywords(chart: Any) -> None:
     """Show in a chart's signature, where a notebook looks for them, the keywords that it shares with others."""
     if "look" in (parameters := signature(chart).parameters):
         (look,) = get_type_hints(chart)["look"].__args__
-        shared = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__]
-        chart.__signature__ = signature(chart).replace(parameters=[*list(parameters.values())[:-1], *shared])
+        shared = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__
+        ]
+        chart.__signature__ = signature(chart).replace(
+            parameters=[*list(parameters.values())[:-1], *shared]
+        )
 
 
-_WORD = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+")
+_WORD = re.compile(
+    r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+"
+)
 
 
 def wrapped(text: str, points: float, size: float = 9.0) -> str:
@@ -219,7 +252,12 @@ def legend_below(ax: Axes, points: float = 34) -> None:
     if not (names := ax.get_legend_handles_labels()[1]):
         return
     where = ax.transAxes + ScaledTranslation(0, -points / 72, cast(Any, ax.figure).dpi_scale_trans)
-    place: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": where, "borderaxespad": 0}
+    place: Any = {
+        "loc": "upper left",
+        "bbox_to_anchor": (0, 0),
+        "bbox_transform": where,
+        "borderaxespad": 0,
+    }
     ax.legend(ncols=_columns(ax, names), handlelength=4, **place)
 
 
@@ -335,11 +373,15 @@ _ATTRIBUTES = (
     'style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"'
 )
 _TAGS = {
-    r"\s+": " ", ' xmlns:xlink="[^"]*"': "", "xlink:href": "href", '^<g id="[^"]*"': "<g",
-    f", '{LAST_FONT}'": "", 'font-family: [^;"]*': r"\g<0>, sans-serif",
+    r"\s+": " ",
+    ' xmlns:xlink="[^"]*"': "",
+    "xlink:href": "href",
+    '^<g id="[^"]*"': "<g",
+    f", '{LAST_FONT}'": "",
+    'font-family: [^;"]*': r"\g<0>, sans-serif",
     # What is drawn in the colour of the text follows the page.
     f"{INK}|#000000": "currentColor",
-}  # fmt: skip
+}
 
 
 def _plain_tag(tag: re.Match[str]) -> str:

@@ -9,24 +9,58 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.markup import TONES, count, ends, is_missing, number, one_line, percent, text_width, with_interval
+from ragnb.markup import (
+    TONES,
+    count,
+    ends,
+    is_missing,
+    number,
+    one_line,
+    percent,
+    text_width,
+    with_interval,
+)
 from ragnb.markup.rendering import INK, SYSTEM_COLOURS
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.charts import DARK, LIGHT, Dot, Row, dot_rows, estimate, grid, percents, whole_scale
+from ragnb.plots.charts import (
+    DARK,
+    LIGHT,
+    Dot,
+    Row,
+    dot_rows,
+    estimate,
+    grid,
+    percents,
+    whole_scale,
+)
 
 # Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
 BLUE, ORANGE = SYSTEM_COLOURS[:2]
 MOST_STEPS = 25
-_VERDICTS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "^"), "too few": (GREY, "D")}
-_WAYS = dict(zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True))
-_DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
+_VERDICTS = {
+    "TRUST": (GOOD, "o"),
+    "REJECT": (BAD, "s"),
+    "NOT PROVEN": (WATCH, "^"),
+    "too few": (GREY, "D"),
+}
+_WAYS = dict(
+    zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True)
+)
+_DEFAULTS: dict[str, Any] = {
+    "tolerance": 1.0,
+    "target": 0.8,
+    "delta": None,
+    "scale": None,
+    "lang": "en",
+}
 _PAIRS = ("judge_score", "human_score", "n")
 # The lines of a label budget: column, colour, style and name.
 _CURVES = (
-    ("share", BLUE, "-", "share_seen"), ("probability", ORANGE, "-", "chance"),
+    ("share", BLUE, "-", "share_seen"),
+    ("probability", ORANGE, "-", "chance"),
     ("cautious", ORANGE, "--", "cautious"),
-)  # fmt: skip
+)
 _RADIUS = 11.0
 # Written at a place of the scale and a height of the Axes, a few points beside it.
 _FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -46,7 +80,9 @@ class Part:
     def __init__(self, card: Any, name: str, columns: Sequence[str], look: Look) -> None:
         frame = card if isinstance(card, pd.DataFrame) else getattr(card, name, None)
         if not isinstance(frame, pd.DataFrame):
-            raise RagnbError(f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}")
+            raise RagnbError(
+                f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}"
+            )
         need_columns(frame.columns, columns, f"card.{name} has it")
         self._card, self._keys = None if frame is card else card, dict[str, str]()
         for key in ("judge", "dimension"):
@@ -129,7 +165,10 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     upright, level = (np.clip(scores + 1e-9, low, high) for scores in (y, x))
     table = np.histogram2d(upright, level, bins=[up, across], weights=n)[0][::-1]
     written = [[count(n) if n else "" for n in row] for row in table.tolist()]
-    if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / table.shape[1] - 2:
+    if (
+        max(text_width(text, 8.0) for row in written for text in row)
+        > 0.85 * WIDTH * 72 / table.shape[1] - 2
+    ):
         written = [[""] * table.shape[1]] * len(table)
     with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
@@ -143,7 +182,9 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
         ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
         above, below = (n[gap > width + 1e-9].sum() for gap in (x - y, y - x))
         numbers = {"n": n.sum(), "inside": n.sum() - above - below, "above": above, "below": below}
-        finding = say("chart.pairs", tolerance=f"{width:g}", **{side: count(k) for side, k in numbers.items()})
+        finding = say(
+            "chart.pairs", tolerance=f"{width:g}", **{side: count(k) for side, k in numbers.items()}
+        )
         notes = [say("chart.judge_axis"), say("chart.outlined", tolerance=f"{width:g}")]
         notes += [] if exact and exact_too else [say("chart.rounded")]
         finding = finding if n.sum() else say("chart.no_pairs")
@@ -166,10 +207,14 @@ def _outline(ax: Axes, inside: np.ndarray) -> None:
     from matplotlib.collections import LineCollection
 
     upright, level = np.argwhere(np.diff(inside, axis=1)), np.argwhere(np.diff(inside, axis=0))
-    lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in upright] + [[(x, y + 1), (x + 1, y + 1)] for y, x in level]
+    lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in upright] + [
+        [(x, y + 1), (x + 1, y + 1)] for y, x in level
+    ]
     # Dark on a light edge: it is seen on pale cells, and between bare ones on a dark page.
     for colour, width, label in ((LIGHT, 3.4, "_halo"), (DARK, 1.8, "_band")):
-        line = LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting", label=label)
+        line = LineCollection(
+            lines, colors=colour, linewidths=width, capstyle="projecting", label=label
+        )
         ax.add_collection(line)
 
 
@@ -212,9 +257,15 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "counts", _PAIRS, look)
     (x, y, n), say = p.pairs(), p.say
-    table = p.beside("table").reindex(columns=["measure", "value", "low", "high"]).dropna(subset="value")
+    table = (
+        p.beside("table")
+        .reindex(columns=["measure", "value", "low", "high"])
+        .dropna(subset="value")
+    )
     found = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
-    lines: dict[str, Any] = {name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found}
+    lines: dict[str, Any] = {
+        name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found
+    }
     shown, (low, high) = [0.0, *(x - y), *(at for at, _, _ in lines.values())], p.ends((x + y) / 2)
     margin, more = 0.04 * (high - low) or 0.5, 0.06 * np.ptp(shown) or 0.5
     with canvas(p.look, 4.2) as (ax, describe):
@@ -223,13 +274,27 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
         radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
         # The largest first, so that none is hidden.
         order = np.argsort(-n, kind="stable")
-        dots: Any = {"s": (2 * radius[order]) ** 2, "color": BLUE, "alpha": 0.65, "linewidths": 0, "zorder": 2}
+        dots: Any = {
+            "s": (2 * radius[order]) ** 2,
+            "color": BLUE,
+            "alpha": 0.65,
+            "linewidths": 0,
+            "zorder": 2,
+        }
         ax.scatter(((x + y) / 2)[order], (x - y)[order], **dots)
         for name, (at, *ends) in lines.items():
             if not any(map(is_missing, ends)):
                 ax.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0, label="_span", zorder=0)
-            ax.axhline(at, color=INK, linewidth=1.4, linestyle="-" if name == "bias" else "--", label=f"_{name}")
-        words = {name: say(f"chart.{name}", value=signed(*numbers)) for name, numbers in lines.items()}
+            ax.axhline(
+                at,
+                color=INK,
+                linewidth=1.4,
+                linestyle="-" if name == "bias" else "--",
+                label=f"_{name}",
+            )
+        words = {
+            name: say(f"chart.{name}", value=signed(*numbers)) for name, numbers in lines.items()
+        }
         heights = _apart([at for at, _, _ in lines.values()], 0.1 * (np.ptp(shown) + 2 * more))
         for height, text in zip(heights, words.values(), strict=True):
             beside: Any = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
@@ -237,11 +302,27 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
         notes = [say("chart.mean_axis"), say("chart.area")]
         if {"slope", "bias", "mean_judge", "mean_human"} <= set(found):
             middle = (found["mean_judge"][0] + found["mean_human"][0]) / 2, found["bias"][0]
-            ax.axline(middle, slope=found["slope"][0], color=BAD, linewidth=1.4, linestyle=":", label="_slope")
+            ax.axline(
+                middle,
+                slope=found["slope"][0],
+                color=BAD,
+                linewidth=1.4,
+                linestyle=":",
+                label="_slope",
+            )
             words["slope"] = say("chart.slope", value=signed(*found["slope"]))
             notes.append(words["slope"])
-        finding = say("chart.off", value=signed(*found["bias"])) if "bias" in found else say("chart.not_summed")
-        describe(finding, [p.about, p.n(n.sum()), *words.values()], "\n".join(notes), say("chart.difference_axis"))
+        finding = (
+            say("chart.off", value=signed(*found["bias"]))
+            if "bias" in found
+            else say("chart.not_summed")
+        )
+        describe(
+            finding,
+            [p.about, p.n(n.sum()), *words.values()],
+            "\n".join(notes),
+            say("chart.difference_axis"),
+        )
     return ax
 
 
@@ -296,11 +377,18 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
     x, human, n, low, high, isotonic = curve.to_numpy().T
     with canvas(p.look, 4.0) as (ax, describe):
         ends = p.ends(x, human, low, high)
-        ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
+        ax.plot(
+            ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average")
+        )
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
         ax.vlines(x, low, high, color=BLUE, linewidth=1.6, label="_interval")
-        faces, sizes = np.where(np.isnan(low), "none", BLUE), np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14)
-        ax.scatter(x, human, s=sizes, c=faces, edgecolors=BLUE, label=say("chart.human_mean"), zorder=3)
+        faces, sizes = (
+            np.where(np.isnan(low), "none", BLUE),
+            np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14),
+        )
+        ax.scatter(
+            x, human, s=sizes, c=faces, edgecolors=BLUE, label=say("chart.human_mean"), zorder=3
+        )
         ax.plot(x, isotonic, color=ORANGE, linewidth=1.6, label=say("chart.isotonic"))
         # Every second n where they would touch.
         for k in range(0, len(x), 1 + len(x) // 12):
@@ -316,7 +404,10 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
             # Of equals the last.
             k = len(off) - 1 - int(off[::-1].argmax())
             finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])
-        told = [f"{score:g}: {word} ({p.n(many)})" for score, word, many in zip(x, words, n, strict=True)]
+        told = [
+            f"{score:g}: {word} ({p.n(many)})"
+            for score, word, many in zip(x, words, n, strict=True)
+        ]
         describe(finding, [p.about, *told], say("chart.judge_axis"), say("chart.human_axis"))
     return ax
 
@@ -354,17 +445,31 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     'The judge is trusted where it scores 6-10; rejected where it scores 1-5'
     """
     p = Part(card, "bands", ("band", "share", "n"), look)
-    bands = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
+    bands = (
+        p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
+    )
     threshold, say, rows = p.set("target"), p.say, list[Row]()
     shown: dict[str, list[str]] = {"TRUST": [], "REJECT": []}
     for row in bands.to_dict("records"):
         name, verdict, at = fitted(row["band"]), str(row.get("verdict", "")), estimate(row, "share")
         words = [with_interval(*at, percent=True), p.n(row["n"])]
-        words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")] if verdict in _VERDICTS else []
+        words += (
+            [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")]
+            if verdict in _VERDICTS
+            else []
+        )
         rows.append((name, [Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))]))
         shown.get(verdict, []).insert(0, name)
-    found = [say(f"chart.bands.{key.lower()}", bands=", ".join(bands)) for key, bands in shown.items() if bands]
-    finding = say("chart.bands.all", found=say("chart.and").join(found)) if found else say("chart.bands.none")
+    found = [
+        say(f"chart.bands.{key.lower()}", bands=", ".join(bands))
+        for key, bands in shown.items()
+        if bands
+    ]
+    finding = (
+        say("chart.bands.all", found=say("chart.and").join(found))
+        if found
+        else say("chart.bands.none")
+    )
     finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
     axis = say("chart.band_axis", tolerance=f"{p.set('tolerance'):g}", target=percent(threshold))
     how: Any = {"about": p.about, "finding": finding, "labels": [axis, say("chart.judge_axis")]}
@@ -417,7 +522,9 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     say, zone = p.say, next(iter(p.beside("verdicts").get("delta", ())), p.set("delta"))
     groups = p.rows[p.rows["kind"].isin(["overall", kind])].assign(part=p.rows["kind"] != "overall")
     rows, values, inflated = list[Row](), list[str](), list[str]()
-    for row in groups.sort_values(["part", "value"], ascending=[True, False], kind="stable").to_dict("records"):
+    for row in groups.sort_values(
+        ["part", "value"], ascending=[True, False], kind="stable"
+    ).to_dict("records"):
         name = fitted(row["group"]) if row["part"] else say("calibration.word.overall")
         at, high = estimate(row), bool(row.get("inflated"))
         words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
@@ -428,7 +535,9 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     finding = say("chart.too_kind", groups=say("chart.and").join(inflated[:3] + more))
     if not inflated:
         finding = say("chart.not_too_kind", value=values[0]) if values else say("chart.no_pairs")
-    label = say("chart.bias_axis") + ("" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}"))
+    label = say("chart.bias_axis") + (
+        "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
+    )
     with dot_rows(p.look, rows, about=p.about, finding=finding, labels=[label]) as ax:
         if zone is not None:
             ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
@@ -487,9 +596,15 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
                     judged = row.get("n_judged", 0)
                     words += f" + {count(judged)}" * (judged > 0)
                     alone = number(by_way.get((system, "judge"), {}).get("value"))
-                    finding = finding or say("chart.corrected", system=rows[-1][0], value=value, judge=alone)
+                    finding = finding or say(
+                        "chart.corrected", system=rows[-1][0], value=value, judge=alone
+                    )
             rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
-    how: Any = {"about": p.about, "span": p.set("scale"), "finding": finding or say("chart.nothing")}
+    how: Any = {
+        "about": p.about,
+        "span": p.set("scale"),
+        "finding": finding or say("chart.nothing"),
+    }
     with dot_rows(p.look, rows, **how, labels=[say("chart.mean_score")]) as ax:
         return ax
 
@@ -538,12 +653,26 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     first: Any = records[0] if records else {}
     target, n = first.get("target", p.set("target")), first.get("n")
     with canvas(p.look, 3.6) as (ax, describe):
-        band: Any = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
+        band: Any = {
+            "color": BLUE,
+            "alpha": 0.2,
+            "linewidth": 0,
+            "label": say("chart.expected_interval"),
+        }
         ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
         for column, colour, style, key in _CURVES:
             if column in curve:
-                ax.plot(x, curve[column], color=colour, linewidth=1.6, linestyle=style, label=say(f"chart.{key}"))
-        ax.axhline(target, color=INK, lw=1, ls="--", label=say("chart.target", target=percent(target)))
+                ax.plot(
+                    x,
+                    curve[column],
+                    color=colour,
+                    linewidth=1.6,
+                    linestyle=style,
+                    label=say(f"chart.{key}"),
+                )
+        ax.axhline(
+            target, color=INK, lw=1, ls="--", label=say("chart.target", target=percent(target))
+        )
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             now = say("chart.labels_now", n=count(n))
@@ -558,9 +687,18 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         legend_below(ax, 36)
         values = []
         for row in records:
-            words = {"labels": count(row["labels"]), "interval": ends(row["low"], row["high"], percent=True)}
+            words = {
+                "labels": count(row["labels"]),
+                "interval": ends(row["low"], row["high"], percent=True),
+            }
             values.append(say("chart.budget_row", chance=percent(row["probability"]), **words))
-        near = values[int(np.abs(x - first.get("n", 0)).argmin())] if values else say("chart.no_intervals")
+        near = (
+            values[int(np.abs(x - first.get("n", 0)).argmin())]
+            if values
+            else say("chart.no_intervals")
+        )
         finding = next(iter(p.beside("labels_needed").get("text", ())), None) or near
-        describe(finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis"))
+        describe(
+            finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis")
+        )
     return ax

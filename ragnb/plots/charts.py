@@ -12,9 +12,36 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.markup import MISSING, count, is_missing, number, one_line, percent, text_width, with_interval
-from ragnb.markup.rendering import DASHES, INK, SYSTEM_COLOURS, axis_names, check_systems, radar_points, radar_runs
-from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker, wrapped
+from ragnb.markup import (
+    MISSING,
+    count,
+    is_missing,
+    number,
+    one_line,
+    percent,
+    text_width,
+    with_interval,
+)
+from ragnb.markup.rendering import (
+    DASHES,
+    INK,
+    SYSTEM_COLOURS,
+    axis_names,
+    check_systems,
+    radar_points,
+    radar_runs,
+)
+from ragnb.plots.canvas import (
+    GREY,
+    WIDTH,
+    Axes,
+    Look,
+    canvas,
+    fitted,
+    legend_below,
+    speaker,
+    wrapped,
+)
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics, scale_of
 
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
@@ -36,9 +63,14 @@ Row = tuple[str, list[Dot]]
 
 @contextmanager
 def dot_rows(
-    look: Mapping[str, Any], rows: Sequence[Row], *, finding: str, labels: Sequence[str],
-    about: str = "", span: tuple[float, float] | None = None,
-) -> Iterator[Axes]:  # fmt: skip
+    look: Mapping[str, Any],
+    rows: Sequence[Row],
+    *,
+    finding: str,
+    labels: Sequence[str],
+    about: str = "",
+    span: tuple[float, float] | None = None,
+) -> Iterator[Axes]:
     """Yield Axes with one row per dot, grouped under their names, the first on top, with a text alternative.
 
     A missing estimate is its words alone. The labels of the first group name the marks in a legend. `about` comes
@@ -55,9 +87,25 @@ def dot_rows(
                     line: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
                     ax.plot([float(low), float(high)], [y, y], color=dot.colour, **line)
                 at: Any = ([], []) if is_missing(value) else ([float(value)], [y])
-                ax.plot(*at, dot.mark, color=dot.colour, ms=6, zorder=3, label=(not place and dot.label) or "_row")
-                ax.text(1.02, y, dot.words, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
-                values.append(f"{name}{dot.label and ', '}{dot.label}: {dot.words.replace('  ', ', ')}")
+                ax.plot(
+                    *at,
+                    dot.mark,
+                    color=dot.colour,
+                    ms=6,
+                    zorder=3,
+                    label=(not place and dot.label) or "_row",
+                )
+                ax.text(
+                    1.02,
+                    y,
+                    dot.words,
+                    transform=ax.get_yaxis_transform(),
+                    va="center",
+                    fontsize=8.5,
+                )
+                values.append(
+                    f"{name}{dot.label and ', '}{dot.label}: {dot.words.replace('  ', ', ')}"
+                )
         middles = [place * space + (many - 1) / 2 for place in range(len(rows))]
         name_rows(ax, middles, [name for name, _ in rows], height - 0.4 - 0.6 * (many > 1), -0.6)
         ax.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
@@ -70,7 +118,9 @@ def dot_rows(
         describe(finding, values, *labels)
 
 
-def name_rows(ax: Axes, places: Iterable[float], names: Sequence[str], bottom: float, top: float) -> None:
+def name_rows(
+    ax: Axes, places: Iterable[float], names: Sequence[str], bottom: float, top: float
+) -> None:
     """Write the names of rows at their places, without an axis beside them."""
     ax.set_yticks([*places], names)
     ax.set_ylim(bottom, top)
@@ -82,7 +132,10 @@ def whole_scale(
     ax: Axes, x: str, low: float, high: float, margin: float = 0.02, below: float | None = None
 ) -> None:
     """Show a whole scale on an axis, ``x`` or ``y``, with margins as shares of it; mark whole points where few."""
-    ends: Any = low - (margin if below is None else below) * (high - low), high + margin * (high - low)
+    ends: Any = (
+        low - (margin if below is None else below) * (high - low),
+        high + margin * (high - low),
+    )
     ax.set(**{f"{x}lim": ends})
     if float(high - low).is_integer() and 3 <= high - low <= 12:
         ax.set(**{f"{x}ticks": np.arange(low, high + 0.5)})
@@ -105,7 +158,11 @@ def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], size: float) -
     faces = ax.collections[-1].get_facecolor()
     for k, ((y, x), shade) in enumerate(np.ndenumerate(shades)):
         # Seaborn's own numbers turn white at a luminance of .408, where black is still the clearer (WCAG).
-        ink: Any = {} if np.isnan(shade) else {"color": LIGHT if relative_luminance(faces[k]) < 0.179 else DARK}
+        ink: Any = (
+            {}
+            if np.isnan(shade)
+            else {"color": LIGHT if relative_luminance(faces[k]) < 0.179 else DARK}
+        )
         ax.text(x + 0.5, y + 0.5, written[y][x], ha="center", va="center", fontsize=size, **ink)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
@@ -134,7 +191,13 @@ class Means:
     """
 
     def __init__(
-        self, means: pd.DataFrame, *, by: str | None = None, metrics: Any = None, total: bool = True, **look: Any
+        self,
+        means: pd.DataFrame,
+        *,
+        by: str | None = None,
+        metrics: Any = None,
+        total: bool = True,
+        **look: Any,
     ) -> None:
         keys = [by, "metric"] if by else ["metric"]
         need_columns(means.columns, ("metric", "value", *keys[:-1]))
@@ -145,16 +208,21 @@ class Means:
             )
         self.say = speaker(look)
         self.rows: dict[tuple[str, str], Mapping[Any, Any]] = {
-            (str(row[by]) if by else "", str(row["metric"])): row for row in means.to_dict("records")
+            (str(row[by]) if by else "", str(row["metric"])): row
+            for row in means.to_dict("records")
         }
         self.systems = list(dict.fromkeys(system for system, _ in self.rows)) or [""] * (not by)
         check_systems(self.systems)
         about = {metric: row for (_, metric), row in self.rows.items()}
         plain = [name for name in about if name != TOTAL]
         weighted = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
-        names = ([name for name in plain if name in weighted] or plain) + [TOTAL] * (total and TOTAL in about)
+        names = ([name for name in plain if name in weighted] or plain) + [TOTAL] * (
+            total and TOTAL in about
+        )
         if metrics is not None:
-            names = [item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()]
+            names = [
+                item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()
+            ]
         self.ranges: dict[str, tuple[float, float]] = {}
         self.better: dict[str, str] = {}
         for name in names:
@@ -163,10 +231,15 @@ class Means:
             ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
             if all(map(math.isfinite, ends)):
                 self.ranges[name], self.better[name] = ends, row.get("better") or known.better
-        self.metrics, self.endless = [*self.ranges], [name for name in names if name not in self.ranges]
+        self.metrics, self.endless = (
+            [*self.ranges],
+            [name for name in names if name not in self.ranges],
+        )
         # Between its scale's ends a metric is shown beside others.
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
-        self.common = next(iter(self.scales.values())) if len(set(self.scales.values())) == 1 else None
+        self.common = (
+            next(iter(self.scales.values())) if len(set(self.scales.values())) == 1 else None
+        )
 
     def at(self, system: str, metric: str) -> tuple[Any, Any, Any]:
         """Return an estimate and its interval, None if missing."""
@@ -183,7 +256,11 @@ class Means:
             return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
         rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
         words = with_interval(*estimate(row), percent=rate)
-        return words if not n or is_missing(row.get("n")) else f"{words}  {self.say('chart.n', n=count(row['n']))}"
+        return (
+            words
+            if not n or is_missing(row.get("n"))
+            else f"{words}  {self.say('chart.n', n=count(row['n']))}"
+        )
 
     def shown(self, metric: str, *numbers: Any) -> list[Any]:
         """Return raw values if all metrics share a range, else positions in their own; None if missing."""
@@ -198,12 +275,20 @@ class Means:
 
     def finding(self) -> str:
         """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
-        there = [key for key in product(self.systems, self.metrics) if not math.isnan(self.place(key))]
-        plain, totals = ([key for key in there if (key[1] == TOTAL) is whole] for whole in (False, True))
+        there = [
+            key for key in product(self.systems, self.metrics) if not math.isnan(self.place(key))
+        ]
+        plain, totals = (
+            [key for key in there if (key[1] == TOTAL) is whole] for whole in (False, True)
+        )
         several = len(self.systems) > 1
         if several and totals:
-            ends = dict.fromkeys([max(totals, key=self.place), min(reversed(totals), key=self.place)])
-            values = ", ".join(f"{fitted(system)} {self.written(system, TOTAL)}" for system, _ in ends)
+            ends = dict.fromkeys(
+                [max(totals, key=self.place), min(reversed(totals), key=self.place)]
+            )
+            values = ", ".join(
+                f"{fitted(system)} {self.written(system, TOTAL)}" for system, _ in ends
+            )
             return self.say("chart.total_is", values=values)
         if not plain:
             return self.say("chart.nothing")
@@ -223,13 +308,19 @@ def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, An
 
 def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
     """Return how many scores are missing, failed or not applicable; empty if none."""
-    numbers = [(f"chart.{key}", row.get(key)) for key in ("n_missing", "n_failed", "n_not_applicable")]
+    numbers = [
+        (f"chart.{key}", row.get(key)) for key in ("n_missing", "n_failed", "n_not_applicable")
+    ]
     return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
 
 
-def notes_below(say: Callable[..., str], lower: str, senses: Iterable[str], endless: Sequence[str]) -> list[str]:
+def notes_below(
+    say: Callable[..., str], lower: str, senses: Iterable[str], endless: Sequence[str]
+) -> list[str]:
     """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
-    return [say(lower)] * ("lower" in senses) + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
+    return [say(lower)] * ("lower" in senses) + [
+        say("chart.not_drawn", names=", ".join(endless))
+    ] * bool(endless)
 
 
 # Dots on their intervals
@@ -278,22 +369,41 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     for metric in table.metrics:
         ends, dots = " ({:g}–{:g})".format(*table.ranges[metric]) if own else "", list[Dot]()
         for name, colour in zip(table.systems, colours, strict=False):
-            shown, words = table.shown(metric, *table.at(name, metric)), table.written(name, metric, n=True)
+            shown, words = (
+                table.shown(metric, *table.at(name, metric)),
+                table.written(name, metric, n=True),
+            )
             dots.append(Dot(shown, words, colour, label=fitted(name)))
         rows.append((table.head(metric) + ends, dots))
-    notes = [table.say("chart.shares") if own else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")]
+    notes = [
+        table.say("chart.shares")
+        if own
+        else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")
+    ]
     notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
     # A cosine may lie below the others' 0.
-    lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
+    lows = (
+        [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
+    )
     half, styles = (len(table.systems) - 1) / 2 + _STEP, dict[str, Any]()
     about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
     with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
         for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
             for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
                 label = "_bar" if name in styles else fitted(name)
-                line: Any = {"linestyle": styles.setdefault(name, _LINES[len(styles) % len(_LINES)]), "zorder": 1}
+                line: Any = {
+                    "linestyle": styles.setdefault(name, _LINES[len(styles) % len(_LINES)]),
+                    "zorder": 1,
+                }
                 upright = [middle - half, middle + half]
-                ax.plot(table.shown(metric, at, at), upright, color=INK, linewidth=1.2, label=label, **line)
+                ax.plot(
+                    table.shown(metric, at, at),
+                    upright,
+                    color=INK,
+                    linewidth=1.2,
+                    label=label,
+                    **line,
+                )
     return ax
 
 
@@ -340,7 +450,9 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     """
     if len((table := Means(means, total=False, **look)).metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
-    systems = {name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems}
+    systems = {
+        name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems
+    }
     lower = [table.better[metric] == "lower" for metric in table.metrics]
     axes = list(zip(table.metrics, table.scales.values(), lower, strict=True))
     names = [wrapped(name, 96) for name in axis_names(axes, systems, look.get("lang") or "en")]
@@ -350,7 +462,9 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     values = list[str]()
     with canvas(look, 2.4 * radius + 0.8, 2 * (1.1 * radius + side)) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
-        for (system, found), colour, dash in zip(systems.items(), SYSTEM_COLOURS, DASHES, strict=False):
+        for (system, found), colour, dash in zip(
+            systems.items(), SYSTEM_COLOURS, DASHES, strict=False
+        ):
             points = radar_points(found, axes)
             line: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
             line["linestyle"] = (0, dash) if dash else "-"
@@ -360,7 +474,9 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
                 ax.plot(*path.T, label="_more" if part else fitted(system) or "_one", **line)
                 if closed and len(systems) < 3:
                     ax.fill(*path.T, color=colour, alpha=0.07, linewidth=0)
-            words = (f"{fitted(metric)} {table.written(system, metric)}" for metric in table.metrics)
+            words = (
+                f"{fitted(metric)} {table.written(system, metric)}" for metric in table.metrics
+            )
             values.append(f"{fitted(system)}: " * (len(systems) > 1) + ", ".join(words))
         notes = notes_below(table.say, "chart.turned", table.better.values(), table.endless)
         legend_below(ax, 10 + 14 * len(notes))
@@ -382,7 +498,14 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: f
         ax.text(1.08 * x, 1.09 * y, name, ha=side, va="center")
     if common:
         for ring in (0.5, 1.0):
-            ax.text(0.02, ring - 0.02, f"{np.interp(ring, (0, 1), common):g}", va="top", fontsize=8, label="_ring")
+            ax.text(
+                0.02,
+                ring - 0.02,
+                f"{np.interp(ring, (0, 1), common):g}",
+                va="top",
+                fontsize=8,
+                label="_ring",
+            )
 
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
@@ -408,16 +531,26 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
     >>> differences(rn.compare(scores, baseline="old")).get_title(loc="left")
     'new − old: better'
     """
-    need_columns(compared.columns, ("candidate", "baseline", "metric", "outcome", "value", "margin", "primary"))
+    need_columns(
+        compared.columns,
+        ("candidate", "baseline", "metric", "outcome", "value", "margin", "primary"),
+    )
     say, rows = speaker(look), []
     for row in compared.to_dict("records"):
         width = row["range_high"] - row["range_low"]
-        at = [row[name] / (width if math.isfinite(width) else 1.0) for name in ("value", "low", "high")]
+        at = [
+            row[name] / (width if math.isfinite(width) else 1.0)
+            for name in ("value", "low", "high")
+        ]
         words = f"{with_interval(row['value'], row['low'], row['high'])}  {say('compared.' + row['outcome'])}"
         name = say("chart.total") if row["metric"] == "weighted_score" else fitted(row["metric"])
         several = compared["candidate"].nunique() > 1
         rows.append((f"{fitted(row['candidate'])}: {name}" if several else name, [Dot(at, words)]))
-    first = compared.iloc[-1] if not compared["primary"].any() else compared[compared["primary"]].iloc[0]
+    first = (
+        compared.iloc[-1]
+        if not compared["primary"].any()
+        else compared[compared["primary"]].iloc[0]
+    )
     finding = f"{first['candidate']} − {first['baseline']}: {say('compared.' + first['outcome'])}"
     with dot_rows(look, rows, finding=finding, labels=(say("chart.difference"), "")) as ax:
         ax.axvline(0, color=INK, linewidth=0.8, zorder=0)
@@ -447,10 +580,15 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     """
     say, names = speaker(look), found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
-    rates, outcome = (pairs[key].unstack().reindex(index=names, columns=names) for key in ("win_rate", "outcome"))
+    rates, outcome = (
+        pairs[key].unstack().reindex(index=names, columns=names) for key in ("win_rate", "outcome")
+    )
     sure = outcome.isin(["better", "worse"]).to_numpy()
     written = [
-        ["" if math.isnan(rate) else percent(rate) + " *" * int(one) for rate, one in zip(*row, strict=True)]
+        [
+            "" if math.isnan(rate) else percent(rate) + " *" * int(one)
+            for rate, one in zip(*row, strict=True)
+        ]
         for row in zip(rates.to_numpy(), sure, strict=True)
     ]
     best = found.ranks.sort_values("win_rate", kind="stable")["system"].iloc[-1]
@@ -460,7 +598,10 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
         ax.set_xticks(*ticks)
         ax.set_yticks(*ticks, rotation=0)
         ax.tick_params(top=False, labeltop=True, bottom=False, labelbottom=False)
-        values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in found.pairs.itertuples()]
+        values = [
+            f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}"
+            for row in found.pairs.itertuples()
+        ]
         describe(say("chart.win_rates", best=best), values, say("chart.wins_more"), "")
     return ax
 
@@ -492,7 +633,11 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
         f"{row.metric}: {say('chart.flip', today=percent(row.today), flip=percent(row.flip))}"
         for row in found.flips.dropna().itertuples()
     ]
-    draw, height = (_triangle, 4.6) if len(found.metrics) == 3 else (_strips, 1.2 + _STRIP * len(found.metrics))
+    draw, height = (
+        (_triangle, 4.6)
+        if len(found.metrics) == 3
+        else (_strips, 1.2 + _STRIP * len(found.metrics))
+    )
     with canvas(look, height) as (ax, describe):
         label = draw(ax, found, say)
         legend_below(ax)
@@ -500,13 +645,20 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
     return ax
 
 
-def _areas(at: pd.DataFrame, found: Any, say: Callable[..., str]) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _areas(
+    at: pd.DataFrame, found: Any, say: Callable[..., str]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield who leads, conclusively or not: at which rows, and how that is drawn."""
     leads, sure = at["value"] > 0, (at["low"] > 0) | (at["high"] < 0)
     sides = (found.candidate, leads), (found.baseline, ~leads)
     for (name, ahead), colour in zip(sides, SYSTEM_COLOURS, strict=False):
         for word, kept, strength in (("conclusive", sure, 0.9), ("not_conclusive", ~sure, 0.35)):
-            look = {"color": colour, "alpha": strength, "linewidth": 0, "label": f"{name}, {say(f'chart.{word}')}"}
+            look = {
+                "color": colour,
+                "alpha": strength,
+                "linewidth": 0,
+                "label": f"{name}, {say(f'chart.{word}')}",
+            }
             yield (ahead & kept).to_numpy(), look
 
 
@@ -520,9 +672,23 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
     ax.fill(*_CORNERS.T, fill=False, edgecolor=INK, linewidth=0.8)
     ax.plot(*(found.today @ _CORNERS), "*", ms=13, color=INK, label=say("chart.today"))
     if flip := found.nearest_flip:
-        ax.plot(*(np.array([*flip["weights"].values()]) @ _CORNERS), "X", color=INK, label=say("chart.nearest"))
-    for name, (x, y), side in zip(found.metrics, _CORNERS, ("right", "left", "center"), strict=True):
-        ax.text(x, y + (0.03 if y else -0.03), fitted(name), ha=side, va="bottom" if y else "top", fontsize=9)
+        ax.plot(
+            *(np.array([*flip["weights"].values()]) @ _CORNERS),
+            "X",
+            color=INK,
+            label=say("chart.nearest"),
+        )
+    for name, (x, y), side in zip(
+        found.metrics, _CORNERS, ("right", "left", "center"), strict=True
+    ):
+        ax.text(
+            x,
+            y + (0.03 if y else -0.03),
+            fitted(name),
+            ha=side,
+            va="bottom" if y else "top",
+            fontsize=9,
+        )
     ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.35, 1.35), ylim=(-0.1, 0.95))
     ax.spines[["left", "bottom"]].set_visible(False)
     return ""
@@ -530,7 +696,9 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
 
 def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
     names = found.flips["metric"].tolist()
-    for place, (name, today, flip) in enumerate(found.flips[["metric", "today", "flip"]].itertuples(index=False)):
+    for place, (name, today, flip) in enumerate(
+        found.flips[["metric", "today", "flip"]].itertuples(index=False)
+    ):
         strip = found.strip(name)
         shares, width = strip["share"].to_numpy(), strip["share"].iloc[1]
         for kept, look in _areas(strip, found, say):
@@ -538,7 +706,9 @@ def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
             ax.barh([place] * kept.sum(), width, left=shares[kept] - width / 2, height=0.55, **look)
         ax.plot(today, place, "o", color=INK, label="_row" if place else say("chart.today"))
         if not math.isnan(flip):
-            ax.plot([flip, flip], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip")
+            ax.plot(
+                [flip, flip], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, label="_flip"
+            )
             ax.text(flip, place - 0.42, number(flip, 2), ha="center", va="bottom", fontsize=8)
     name_rows(ax, range(len(names)), [fitted(name) for name in names], len(names) - 0.4, -0.8)
     ax.set_xlim(0, 1)
@@ -549,7 +719,9 @@ def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
 MOST_DOTS = 300
 
 
-def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]) -> Axes:
+def outcomes(
+    outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]
+) -> Axes:
     """Draw counts as bars, one row per label, in the order of the frame.
 
     Parameters
@@ -591,18 +763,32 @@ def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = N
     with canvas(look, 0.9 + 0.26 * max(len(labels), 1) * many) as (ax, describe):
         for place, (system, part) in enumerate(systems.items()):
             counts, names = part["n"].astype(int), [fitted(name) for name in part[label]]
-            heights = [labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]]
+            heights = [
+                labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]
+            ]
             bar: Any = {"color": SYSTEM_COLOURS[place], "label": fitted(system) or "_one"}
             bars = ax.barh(heights, counts.to_numpy(float), 0.7 / many, **bar)
-            shares = [f" ({percent(share)})" for share in part["share"]] if "share" in part else [""] * len(part)
+            shares = (
+                [f" ({percent(share)})" for share in part["share"]]
+                if "share" in part
+                else [""] * len(part)
+            )
             words = [f"{n}{share}" for n, share in zip(counts, shares, strict=True)]
             ax.bar_label(bars, words, padding=4, fontsize=8.5)
             head = f"{fitted(system)}: " * bool(system)
             values.append(head + ", ".join(map(" ".join, zip(names, words, strict=True))))
             if counts.sum():
                 top = int(counts.to_numpy().argmax())
-                found.append(head + say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum()))
-        name_rows(ax, range(len(labels)), [fitted(name) for name in labels], max(len(labels), 1) - 0.5, -0.5)
+                found.append(
+                    head + say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum())
+                )
+        name_rows(
+            ax,
+            range(len(labels)),
+            [fitted(name) for name in labels],
+            max(len(labels), 1) - 0.5,
+            -0.5,
+        )
         ax.set_xlim(left=0)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         legend_below(ax)
@@ -622,9 +808,12 @@ def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
 
 
 def distribution(
-    scores: pd.DataFrame, *, metrics: str | Metric | Iterable[str | Metric] | None = None, by: str | None = None,
+    scores: pd.DataFrame,
+    *,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    by: str | None = None,
     **look: Unpack[Look],
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Draw the scores of each metric (and system) as dots in its range, with a box of their quartiles.
 
     Parameters
@@ -666,7 +855,9 @@ def distribution(
     say, systems = speaker(look), _split(scores, by)
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
     if not (bounded := [metric for metric in chosen if metric.bounded]):
-        raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
+        raise RagnbError(
+            "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
+        )
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
     heads, told, bad, rows = list[str](), list[str](), list[tuple[int, int, str]](), list[Any]()
@@ -677,7 +868,9 @@ def distribution(
         size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
         heads.append(f"{name}{f' ({metric.low:g}–{metric.high:g})' * own}\n{size}")
         first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
-        told.append(f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}")
+        told.append(
+            f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}"
+        )
         worst = metric.high - values if lower else values - metric.low
         bad.append((int((worst < 0.1 * width - 1e-9).sum()), n, name))
         rows.append((values - metric.low) / width if own else values)
@@ -689,10 +882,22 @@ def distribution(
             tenths = (few - low) / (high - low) * 20 // 1
             _, part, sizes = np.unique(tenths, return_inverse=True, return_counts=True)
             wide = 0.6 * sizes[part] / sizes.max(initial=1)
-            dots: Any = {"color": SYSTEM_COLOURS[row % len(systems)], "s": 9, "alpha": 0.6, "linewidths": 0}
+            dots: Any = {
+                "color": SYSTEM_COLOURS[row % len(systems)],
+                "s": 9,
+                "alpha": 0.6,
+                "linewidths": 0,
+            }
             ax.scatter(few, row + wide * (np.arange(len(few)) * 0.618034 % 1 - 0.5), **dots)
         # Not its boxplot, whose call matplotlib has begun to warn of: of the letter values only the quartiles.
-        box: Any = {"k_depth": 1, "showfliers": False, "width": 0.68, "fill": False, "linewidth": 1, "color": INK}
+        box: Any = {
+            "k_depth": 1,
+            "showfliers": False,
+            "width": 0.68,
+            "fill": False,
+            "linewidth": 1,
+            "color": INK,
+        }
         boxenplot(dict(enumerate(rows)), orient="h", native_scale=True, ax=ax, **box)
         name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
         whole_scale(ax, "x", low, high)
@@ -702,7 +907,11 @@ def distribution(
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         ax.set_ylabel("")
         k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))
-        finding = say("chart.bad_end", name=name, k=count(k), n=count(n)) if k else say("chart.no_bad_end")
+        finding = (
+            say("chart.bad_end", name=name, k=count(k), n=count(n))
+            if k
+            else say("chart.no_bad_end")
+        )
         describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), told)
     return ax
 
@@ -716,6 +925,10 @@ def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
             f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
             f"declare its range: Metric({metric.name!r}, low, high)"
         )
-    status = part.get(f"{metric.name}__status", pd.Series("", index=part.index)).astype(str)[missing]
+    status = part.get(f"{metric.name}__status", pd.Series("", index=part.index)).astype(str)[
+        missing
+    ]
     lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
-    return np.sort(np.clip(values[~missing], low, high)), lacks | {"n_missing": len(status) - sum(lacks.values())}
+    return np.sort(np.clip(values[~missing], low, high)), lacks | {
+        "n_missing": len(status) - sum(lacks.values())
+    }

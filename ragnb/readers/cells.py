@@ -24,13 +24,34 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing
 from ragnb.polars import pl
 from ragnb.readers.names import WORDS, loose
-from ragnb.readers.raw import Lossy, Raw, Values, absent, column, is_arrow, is_text, settle, unpacked
+from ragnb.readers.raw import (
+    Lossy,
+    Raw,
+    Values,
+    absent,
+    column,
+    is_arrow,
+    is_text,
+    settle,
+    unpacked,
+)
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
 _LONGEST_WORD = max(map(len, MISSING_WORDS))
 # What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is.
-NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
+NO_NUMBER = {
+    *MISSING_WORDS,
+    *"-–—/无無",
+    "--",
+    "#n/a",
+    "#na",
+    "n.a.",
+    "-nan",
+    "(null)",
+    r"\n",
+    "缺失",
+}
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
 IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
 TEXTS = ("question", "answer", "ground_truth_answer")
@@ -94,7 +115,10 @@ def _plain_texts(text: str) -> list[str] | None:
     if text[1] == '"' or _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     with suppress(UnicodeError):
-        return [word[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape") for word in words]
+        return [
+            word[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+            for word in words
+        ]
     return None
 
 
@@ -145,15 +169,20 @@ def _passages(value: Any) -> tuple[Any, bool]:
         items = list(value) if isinstance(value, list | tuple) else [value]
     passages = [
         _passage(item) or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for item in items if not absent(item)
-    ]  # fmt: skip
+        for item in items
+        if not absent(item)
+    ]
     return passages, None not in map(_passage, items)
 
 
 def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
     found = parse_list(f"[{text}]") if text.lstrip().startswith("{") else None
-    return found if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS} else None
+    return (
+        found
+        if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS}
+        else None
+    )
 
 
 def passage_text(item: Any) -> str | None:
@@ -185,10 +214,18 @@ def _text_in(fields: Mapping[str, Any]) -> str | None:
     if any(map(str.strip, named)):
         return next(filter(str.strip, named))
     for cell in fields.values():
-        inner = _text_in(cell) if isinstance(cell, Mapping) and {*map(loose, cell)} & {*_TEXT_KEYS} else None
+        inner = (
+            _text_in(cell)
+            if isinstance(cell, Mapping) and {*map(loose, cell)} & {*_TEXT_KEYS}
+            else None
+        )
         if inner is not None:
             return inner
-    others = (cell for key, cell in texts.items() if cell.strip() and key not in _NAMES and not key.endswith("id"))
+    others = (
+        cell
+        for key, cell in texts.items()
+        if cell.strip() and key not in _NAMES and not key.endswith("id")
+    )
     return max(others, key=len, default=named[0] if named else None)
 
 
@@ -215,12 +252,22 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     for i, (passages, _) in others.items():
         lists[i] = passages and [text for text, _ in passages]
     raw.columns[name] = lists
-    report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in others.values()))
+    report.add(
+        "unparsed",
+        name,
+        "kept as one text",
+        sum(not understood for _, understood in others.values()),
+    )
     side = name.removesuffix("_contexts")
     for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
-        rows = {i: [f and beside(f, text) for text, f in passages or ()] for i, (passages, _) in others.items()}
+        rows = {
+            i: [f and beside(f, text) for text, f in passages or ()]
+            for i, (passages, _) in others.items()
+        }
         if any(map(any, rows.values())) and other not in raw.columns:
-            raw.columns[other] = [rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))]
+            raw.columns[other] = [
+                rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))
+            ]
             report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
 
 
@@ -230,8 +277,17 @@ def _split(cells: pd.Series[str]) -> list[list[str] | None]:
     mark = text.str.slice(1, 1)
     words = text.str.head(-2).str.tail(-2).str.split(mark + ", " + mark)
     plain = text.str.contains(r"^\[['\"]") & ~text.str.contains(r"[\\\n\r\x00]")
-    plain &= text.str.ends_with(mark + "]") & (text.str.count_matches(mark, literal=True) == 2 * words.list.len())
-    return pl.DataFrame({"text": cells}).lazy().select(pl.when(plain).then(words)).collect().to_series().to_list()
+    plain &= text.str.ends_with(mark + "]") & (
+        text.str.count_matches(mark, literal=True) == 2 * words.list.len()
+    )
+    return (
+        pl.DataFrame({"text": cells})
+        .lazy()
+        .select(pl.when(plain).then(words))
+        .collect()
+        .to_series()
+        .to_list()
+    )
 
 
 def _at_once(cell: Any) -> list[str] | None:
@@ -245,13 +301,17 @@ def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {str(key): cell for key, cell in fields.items() if cell != text}
 
 
-def unnest(raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str, report: Lossy) -> None:
+def unnest(
+    raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str, report: Lossy
+) -> None:
     """Convert cells of a column with a list or an object, or the text of a list, to text.
 
     `read` returns what a cell becomes, and whether it is ``mapped`` as `how` says, ``unparsed``, or neither.
     """
     cells = raw.columns[name]
-    if isinstance(cells, pd.Series) and not (is_text(cells) and cells.str.lstrip().str.startswith("[").any()):
+    if isinstance(cells, pd.Series) and not (
+        is_text(cells) and cells.str.lstrip().str.startswith("[").any()
+    ):
         return
     raw.columns[name] = cells = list(cells)
     counts: Counter[str] = Counter()
@@ -273,14 +333,28 @@ def joined(cell: Any) -> tuple[Any, str]:
 
 def last_turn(cell: Any) -> tuple[Any, str]:
     """Return the text of the last user turn; the cell itself if it is not a conversation with one."""
-    turns = parse_list(cell) or [] if isinstance(cell, str) else [cell] if isinstance(cell, Mapping) else cell
+    turns = (
+        parse_list(cell) or []
+        if isinstance(cell, str)
+        else [cell]
+        if isinstance(cell, Mapping)
+        else cell
+    )
     for turn in reversed(list(turns)):
         fields = turn if isinstance(turn, Mapping) else {}
-        speaker = next((fields[key] for key in ("role", "type", "speaker", "from") if key in fields), "")
+        speaker = next(
+            (fields[key] for key in ("role", "type", "speaker", "from") if key in fields), ""
+        )
         content = next((fields[key] for key in ("content", "text", "value") if key in fields), None)
         if isinstance(content, list):
-            content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
-        if str(speaker).casefold() in ("human", "user") and isinstance(content, str) and content.strip():
+            content = "\n".join(
+                part["text"] for part in content if isinstance(part, Mapping) and "text" in part
+            )
+        if (
+            str(speaker).casefold() in ("human", "user")
+            and isinstance(content, str)
+            and content.strip()
+        ):
             return content, "mapped"
     return cell, "unparsed" if isinstance(cell, str) and cell.startswith("[HumanMessage(") else ""
 
@@ -295,7 +369,11 @@ def as_text(value: Any) -> str | None:
     """
     if absent(value) or (isinstance(value, str) and value.strip() in ("NaN", "<NA>")):
         return None
-    return value if isinstance(value, str) else as_id(value.tolist() if isinstance(value, np.ndarray) else value)
+    return (
+        value
+        if isinstance(value, str)
+        else as_id(value.tolist() if isinstance(value, np.ndarray) else value)
+    )
 
 
 def as_id(value: Any) -> str | None:
@@ -310,7 +388,11 @@ def as_id(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+    return (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, list | dict)
+        else str(value)
+    )
 
 
 def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None:
@@ -341,7 +423,9 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     readers |= {} if raw.typed else dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         cells = raw.columns.get(name)
-        if cells is not None and not (isinstance(cells, pd.Series) and _is_read(cells, name, raw.typed)):
+        if cells is not None and not (
+            isinstance(cells, pd.Series) and _is_read(cells, name, raw.typed)
+        ):
             nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
             report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in cells]
@@ -384,7 +468,10 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
         values = whole.to_numpy(dtype=float, copy=True)
         report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))
-    elif is_arrow(cells) and (text := pl.Series(cells)).str.contains(f"^(?:{_SIMPLE.pattern})?$").all():
+    elif (
+        is_arrow(cells)
+        and (text := pl.Series(cells)).str.contains(f"^(?:{_SIMPLE.pattern})?$").all()
+    ):
         values = text.cast(pl.Float64, strict=False).to_numpy(writable=True)
     elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
         values = np.array([float(cell or "nan") for cell in cells])
@@ -419,8 +506,15 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
     where every number has one, so that no column is of two scales.
     """
     name, given = metric.name, raw.columns[metric.name]
-    cells = [unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell for cell in given]
-    commas = [i for i, cell in enumerate(cells) if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell)]
+    cells = [
+        unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell
+        for cell in given
+    ]
+    commas = [
+        i
+        for i, cell in enumerate(cells)
+        if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell)
+    ]
     for i in commas * (not raw.typed):
         cells[i] = cells[i].replace(",", ".")
     report.add("mapped", name, "decimal commas", len(commas) * (not raw.typed))
@@ -432,11 +526,18 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
     if metric.high in (1, 100) and all(_PERCENT.fullmatch(str(cells[i])) for i in present):
         for i in present:
             cells[i] = float(Decimal(cells[i].rstrip("% ")) / (1 if metric.high == 100 else 100))
-        report.add("mapped", name, f"percent signs, read as {metric.low:g} to {metric.high:g}", len(present))
+        report.add(
+            "mapped",
+            name,
+            f"percent signs, read as {metric.low:g} to {metric.high:g}",
+            len(present),
+        )
     values = [math.nan] * len(cells)
     for i in present:
         cell, word = cells[i], words[i]
-        number = isinstance(cell, Real | Decimal | np.bool_) or (word is not None and NUMBER.fullmatch(word))
+        number = isinstance(cell, Real | Decimal | np.bool_) or (
+            word is not None and NUMBER.fullmatch(word)
+        )
         values[i] = VERDICTS[word] if word in VERDICTS else float(cell) if number else math.inf
         if math.isinf(values[i]):
             percent = "; write 0.87 for 87%" if str(given[i]).strip().endswith("%") else ""
@@ -459,7 +560,10 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     """
     if typed or not set(map(type, cells)) <= {str, type(None)}:
         return settle(cells)
-    words = [None if cell is None or cell.strip().casefold() in NO_NUMBER else cell.strip() for cell in cells]
+    words = [
+        None if cell is None or cell.strip().casefold() in NO_NUMBER else cell.strip()
+        for cell in cells
+    ]
     present = [word for word in words if word is not None]
     for form, read in _FORMS:
         if present and all(map(form.fullmatch, present)):
@@ -476,15 +580,20 @@ def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> 
 
 
 def to_frame(
-    raw: Raw, report: Lossy, origin: Mapping[str, object], metrics: Mapping[str, Metric] = MappingProxyType({})
+    raw: Raw,
+    report: Lossy,
+    origin: Mapping[str, object],
+    metrics: Mapping[str, Metric] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Return the columns as a frame that remembers where it came from and what became of it."""
     columns = {
-        name: metric_values(raw, metrics[name], report) if name in metrics
-        else settle(cells) if name in _SETTLED
+        name: metric_values(raw, metrics[name], report)
+        if name in metrics
+        else settle(cells)
+        if name in _SETTLED
         else other_values(cells, raw.typed)
         for name, cells in raw.columns.items()
-    }  # fmt: skip
+    }
     frame = pd.DataFrame(columns)
     frame.attrs |= {"lossy": report.rows, "source": {**origin, "rows": len(frame)}}
     return frame
@@ -524,7 +633,9 @@ def to_csv_text(frame: pd.DataFrame) -> str:
     a
     "[""x"", ""y""]"
     """
-    columns = [[str(name), *map(_plain, frame.iloc[:, i].tolist())] for i, name in enumerate(frame.columns)]
+    columns = [
+        [str(name), *map(_plain, frame.iloc[:, i].tolist())] for i, name in enumerate(frame.columns)
+    ]
     if any(isinstance(cell, str) and _is_formula(cell) for cells in columns for cell in cells):
         columns = [[_guarded(cell) for cell in cells] for cells in columns]
         columns.append([GUARD_COLUMN, *[1] * len(frame)])
@@ -546,7 +657,11 @@ def _plain(value: Any) -> Any:
 
 
 def _guarded(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and (cell.startswith("'") or _is_formula(cell)) else cell
+    return (
+        f"'{cell}"
+        if isinstance(cell, str) and (cell.startswith("'") or _is_formula(cell))
+        else cell
+    )
 
 
 def _quoted(cell: Any) -> str:

@@ -31,7 +31,9 @@ def on_spark(frame: Any) -> bool:
     return isinstance(found, nw.LazyFrame) and found.implementation.is_pyspark()
 
 
-def reduced(frame: Any, kernel: Callable[[pl.DataFrame], Any], merge: Callable[[list[Any]], Any]) -> Any:
+def reduced(
+    frame: Any, kernel: Callable[[pl.DataFrame], Any], merge: Callable[[list[Any]], Any]
+) -> Any:
     """Return what a kernel makes of the rows: on each executor what it made is merged, and Spark merges on.
 
     Parameters
@@ -113,4 +115,6 @@ def _large(batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
 def _arrow(frame: pl.DataFrame) -> Any:
     """Return a Polars frame as the Arrow table that Spark reads, which knows no categories."""
     words = [name for name, kind in frame.schema.items() if kind in (pl.Enum, pl.Categorical)]
-    return frame.with_columns(pl.col(words).cast(pl.String)).to_arrow(compat_level=pl.CompatLevel.oldest())
+    return frame.with_columns(pl.col(words).cast(pl.String)).to_arrow(
+        compat_level=pl.CompatLevel.oldest()
+    )

@@ -30,7 +30,16 @@ from ragnb.polars import pl
 from ragnb.readers.cells import GUARD_COLUMN, NUMBER, as_id
 from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings
-from ragnb.readers.raw import Lossy, Raw, check_width, clean_text, from_records, refuse_twice, stacked, text_series
+from ragnb.readers.raw import (
+    Lossy,
+    Raw,
+    check_width,
+    clean_text,
+    from_records,
+    refuse_twice,
+    stacked,
+    text_series,
+)
 
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
@@ -40,16 +49,24 @@ _KINDS = {
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
     b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
     b"%PDF": "is a PDF; read the table it was printed from",
-    **{bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV" for n in range(2, 6)},
+    **{
+        bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV"
+        for n in range(2, 6)
+    },
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 LONGEST_LINE = 16 * 1024 * 1024
 NAMELESS = "a column without a name"
 LISTED_LINES = 100  # by number; the rest are counted
 BLOCK = 1 << 24
-_LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
+_LOOKED_AT, _MOST_PLACES = (
+    1 << 20,
+    100,
+)  # bytes of a bad line, and places in it, so that none takes long
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
-_TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
+_TOKEN = re.compile(
+    r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL
+)
 _SURROGATE = re.compile(rb"\\u[dD]")
 _REPLACED = "records with lone surrogates, replaced by U+FFFD"
 LONGEST_CELL = 1 << 27
@@ -61,13 +78,31 @@ _ZSTD = 93  # of the methods of zip archives
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
 _SEPARATOR_LINE = re.compile(r"sep=([,;|\t])(?=[\r\n])")
 _SAMPLE = {"question", "answer"}
-_MEANS = {"average", "mean", "avg", "overall", "total", "平均", "平均值", "均值", "总计", "合计", "合計"}
+_MEANS = {
+    "average",
+    "mean",
+    "avg",
+    "overall",
+    "total",
+    "平均",
+    "平均值",
+    "均值",
+    "总计",
+    "合计",
+    "合計",
+}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
 # Files of tools without results, by a key of theirs: what they are, and where the results are.
 NO_RESULTS = {
-    "testRunLink": ("the link of DeepEval to a page", "the results are in .deepeval/.latest_run_full.json"),
-    "test_cases_lookup_map": ("the cache of DeepEval", "the results are in .deepeval/.latest_run_full.json"),
+    "testRunLink": (
+        "the link of DeepEval to a page",
+        "the results are in .deepeval/.latest_run_full.json",
+    ),
+    "test_cases_lookup_map": (
+        "the cache of DeepEval",
+        "the results are in .deepeval/.latest_run_full.json",
+    ),
 }
 
 # A file before it is parsed
@@ -100,7 +135,10 @@ class Document:
     @cached_property
     def is_utf8(self) -> bool:
         """Whether the bytes are to be read as UTF-8."""
-        return self.encoding is None or self.encoding.lower().replace("-", "").replace("_", "") in _UTF8
+        return (
+            self.encoding is None
+            or self.encoding.lower().replace("-", "").replace("_", "") in _UTF8
+        )
 
     @property
     def most_unpacked(self) -> int:
@@ -120,7 +158,9 @@ class Document:
                         raise RagnbError(f"{place(self.path)}{kind}")
                 yield stream
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise RagnbError(f"{place(self.path)}the gzip file is damaged ({error}); compress it again") from error
+            raise RagnbError(
+                f"{place(self.path)}the gzip file is damaged ({error}); compress it again"
+            ) from error
 
     def data(self) -> bytes:
         """Return all unpacked bytes."""
@@ -132,14 +172,20 @@ class Document:
         data = self.data() if data is None else data
         with suppress(UnicodeError):
             # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
-            if not self.is_utf8 and b"\0" not in data and re.search("[^\0-\u07ff]", data.decode("utf-8")):
+            if (
+                not self.is_utf8
+                and b"\0" not in data
+                and re.search("[^\0-\u07ff]", data.decode("utf-8"))
+            ):
                 raise RagnbError(
                     f"{place(self.path)}is UTF-8, which {self.encoding} would garble; leave out encoding="
                 )
         try:
             text = data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
         except LookupError as error:
-            raise RagnbError(f"encoding={self.encoding!r} is not known; try 'utf-8' or 'gb18030'") from error
+            raise RagnbError(
+                f"encoding={self.encoding!r} is not known; try 'utf-8' or 'gb18030'"
+            ) from error
         except UnicodeError as error:
             at = getattr(error, "start", 0)
             where = place(self.path, data.count(b"\n", 0, at) + 1)
@@ -163,7 +209,9 @@ class _Unpacked(gzip.GzipFile):
         self._path, self._most = document.path, document.most_unpacked
 
     def read(self, size: int | None = -1) -> bytes:
-        data = super().read(size if size and size > 0 else 1 << 20)  # whoever wants all of it asks again
+        data = super().read(
+            size if size and size > 0 else 1 << 20
+        )  # whoever wants all of it asks again
         if self.tell() > self._most:
             raise RagnbError(
                 f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "
@@ -203,7 +251,9 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     """
     paths = matched(source)
     if not paths and Path(source).is_dir():
-        raise RagnbError(f"{place(source)}is a folder without Parquet or JSONL files; name a file in it")
+        raise RagnbError(
+            f"{place(source)}is a folder without Parquet or JSONL files; name a file in it"
+        )
     if not paths:
         raise RagnbError(f"{place(source)}no file matches this pattern")
     for path in paths:
@@ -211,7 +261,9 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
             raise RagnbError(f"{place(path)}there is no such file, nor its folder")
         if not path.is_file():
             names = [entry.name for entry in sorted(path.parent.iterdir()) if entry.is_file()]
-            raise RagnbError(f"{place(path)}there is no such file; {did_you_mean(path.name, names)}")
+            raise RagnbError(
+                f"{place(path)}there is no such file; {did_you_mean(path.name, names)}"
+            )
         if not path.stat().st_size:
             raise RagnbError(f"{place(path)}the file is empty")
     return [Document(path, encoding) for path in paths]
@@ -250,7 +302,9 @@ def _second_of_two(document: Document, text: str, line: int = 1) -> RagnbError:
                 line += text.count("\n", 0, token.start())
                 break
             open_keys[-1].add(key)
-    return RagnbError(f"{place(document.path, line, key)}appears twice in one object; keep one of the two")
+    return RagnbError(
+        f"{place(document.path, line, key)}appears twice in one object; keep one of the two"
+    )
 
 
 def record_blocks(
@@ -305,7 +359,9 @@ def record_blocks(
 
 def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and lines that hold something; None for a line over the limit."""
-    text = None if document.is_utf8 else io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
+    text = (
+        None if document.is_utf8 else io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
+    )
     with document.open() if text is None else text as stream:
         for number in count(1):
             line = rest = stream.readline(LONGEST_LINE + 1)
@@ -350,7 +406,10 @@ def records_in(line: bytes) -> int:
     text = line[:_LOOKED_AT].decode("utf-8", "replace")
     first = _FIRST_KEY.match(text)
     start = re.compile(rf"{re.escape(first[0])}|(?<=\}})\s*\{{" if first else r"(?<=\})\s*\{")
-    return 1 + sum(_begins_record(text, place.start()) for place in islice(start.finditer(text, 1), _MOST_PLACES))
+    return 1 + sum(
+        _begins_record(text, place.start())
+        for place in islice(start.finditer(text, 1), _MOST_PLACES)
+    )
 
 
 def _begins_record(text: str, start: int) -> bool:
@@ -377,7 +436,12 @@ def _separated(separators: str, document: Document, report: Lossy, strict: bool)
     if quick and not line and (raw := _quick(document, data, separator, report, format)):
         return raw
     text = document.text(data) if quick else text
-    return _laid(document, _rows(document, text[line.end(1) if line else 0 :], separator, report), format, report)
+    return _laid(
+        document,
+        _rows(document, text[line.end(1) if line else 0 :], separator, report),
+        format,
+        report,
+    )
 
 
 def _separator(text: str, separators: str) -> str:
@@ -433,18 +497,28 @@ def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
         return None
     every = pl.all()
     quoted = every.str.contains(rf'["\r\n{re.escape(separator)}]') | (every == "")
-    parts = [every.str.len_bytes(), *(every.str.count_matches(c, literal=True) for c in '"\r'), quoted]
-    counts = frame.select(pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)).row(0)
+    parts = [
+        every.str.len_bytes(),
+        *(every.str.count_matches(c, literal=True) for c in '"\r'),
+        quoted,
+    ]
+    counts = frame.select(
+        pl.sum_horizontal(p.sum()).alias(str(i)) for i, p in enumerate(parts)
+    ).row(0)
     size, quotes, returns, around = (n or 0 for n in counts)
     bare = b"\r" in data and data.count(b"\r")
     ends = len(frame) - (not data.endswith(b"\n")) + bare - returns
     whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
-    lone = frame.width == 1 or (bare and bare > data.count(b"\r\n"))  # blank lines are no rows to csv
+    lone = frame.width == 1 or (
+        bare and bare > data.count(b"\r\n")
+    )  # blank lines are no rows to csv
     odd = lone or not whole or b"\0" in data or data.count(b'"') != 2 * (quotes + around)
     return None if odd else frame.fill_null("")
 
 
-def _quick(document: Document, data: bytes, separator: str, report: Lossy, format: str) -> Raw | None:
+def _quick(
+    document: Document, data: bytes, separator: str, report: Lossy, format: str
+) -> Raw | None:
     """Return the columns of a large text, ten times as fast as `_laid`; None where that has more to look at."""
     frame = quick_cells(data.removeprefix(b"\xef\xbb\xbf"), separator)
     if frame is None or len(frame) < 2:
@@ -454,7 +528,11 @@ def _quick(document: Document, data: bytes, separator: str, report: Lossy, forma
     first, last = [*body.row(0)], [*body.row(-1)]
     if body.select(blank.any()).item() or _is_mean(last) or _index_names(names, first):
         return None
-    before = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cum_sum().shift(1, fill_value=0)
+    before = (
+        pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True))
+        .cum_sum()
+        .shift(1, fill_value=0)
+    )
     lines = frame.select(before + pl.int_range(1, len(frame) + 1)).to_series()[1:].to_list()
     columns = _named(document, names, map(text_series, body.iter_columns()), report)
     return Raw(columns, format, str(document.path), lines, typed=False)
@@ -465,7 +543,9 @@ def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     calamine, path = require("python_calamine", extra="readers"), document.path
     if path.name.startswith("~$"):
         name = path.name.removeprefix("~$")
-        raise RagnbError(f"{place(path)}is the lock file of an open workbook, not the workbook; read {name!r}")
+        raise RagnbError(
+            f"{place(path)}is the lock file of an open workbook, not the workbook; read {name!r}"
+        )
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as packed:
@@ -477,14 +557,21 @@ def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
                 if damaged := packed.testzip():  # calamine does not compare checksums
                     raise zipfile.BadZipFile(f"{damaged} has a wrong checksum")
         book = calamine.CalamineWorkbook.from_path(path)
-        cells = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+        cells = {
+            name: book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            for name in book.sheet_names
+        }
     except (*_DAMAGED, calamine.CalamineError) as error:
         raise RagnbError(
             f"{place(path)}is not a readable workbook ({error}), or is damaged; open it in a spreadsheet and "
             "save it as CSV, or take another copy"
         ) from error
     # A sheet counts from its first row on, its cells as text.
-    sheets = {name: [[as_id(cell) or "" for cell in row] for row in rows] for name, rows in cells.items() if rows}
+    sheets = {
+        name: [[as_id(cell) or "" for cell in row] for row in rows]
+        for name, rows in cells.items()
+        if rows
+    }
     known = {name: len(meanings(next(filter(any, rows), []))) for name, rows in sheets.items()}
     best = [name for name, n in known.items() if n == max(known.values())]
     if len(best) > 1:
@@ -499,18 +586,27 @@ def _read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     return _laid(document, list(enumerate(rows, 1)), "excel", report)
 
 
-def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy) -> Raw:
+def _laid(
+    document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy
+) -> Raw:
     """Return rows of texts, each with its line, as columns under the names of the first that is not blank."""
     if not table:
         raise RagnbError(f"{place(document.path)}the file is empty")
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header, width = [name.strip() for name in names], len(names)
     kept = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
-    report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(kept))
+    report.add(
+        "left_out",
+        None,
+        "rows that a printed table elides",
+        sum(bool(row) for _, row in rows) - len(kept),
+    )
     filled = [(line, row) for line, row in kept if any(cell.strip() for cell in row)]
     report.add("left_out", None, "blank rows", len(kept) - len(filled))
     while len(filled) > 1 and _is_mean(filled[-1][1]):
-        report.add("left_out", None, f"line {filled.pop()[0]}, which names no sample but a mean or total")
+        report.add(
+            "left_out", None, f"line {filled.pop()[0]}, which names no sample but a mean or total"
+        )
     if filled and (index := _index_names(header, filled[0][1])):
         header = [index.get(i, name) for i, name in enumerate(header)]
         report.add("left_out", None, "second header row", 1)
@@ -518,14 +614,22 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
     cells = zip_longest(*([""] * width, *(row for _, row in filled)), fillvalue="")
     columns = _named(document, header, ([*column[1:]] for column in cells), report)
     odd = [(line, row) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
-    uneven = RagnbError(
-        f"{place(document.path, odd[0][0])}found {len(odd[0][1])} cells, expected {width}; "
-        "a cell with a comma in it needs quotes around it"
-    ) if odd else None
-    return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False)
+    uneven = (
+        RagnbError(
+            f"{place(document.path, odd[0][0])}found {len(odd[0][1])} cells, expected {width}; "
+            "a cell with a comma in it needs quotes around it"
+        )
+        if odd
+        else None
+    )
+    return Raw(
+        columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False
+    )
 
 
-def _named(document: Document, header: list[str], columns: Iterable[Any], report: Lossy) -> dict[str, Any]:
+def _named(
+    document: Document, header: list[str], columns: Iterable[Any], report: Lossy
+) -> dict[str, Any]:
     """Return columns of texts under their names, without guards against formulas and indexes without a name."""
     named = [name for name in header if not _UNNAMED.fullmatch(name)]
     if not named:
@@ -552,7 +656,9 @@ def _is_mean(row: list[str]) -> bool:
     """Whether all that a row has beside numbers is a word for a mean or a total."""
     words = [cell.strip().casefold() for cell in row if cell.strip()]
     named = [word for word in words if word in _MEANS]
-    return len(named) == 1 < len(words) and all(NUMBER.fullmatch(w.rstrip("%")) for w in words if w not in named)
+    return len(named) == 1 < len(words) and all(
+        NUMBER.fullmatch(w.rstrip("%")) for w in words if w not in named
+    )
 
 
 def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
@@ -560,7 +666,11 @@ def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
     unnamed = {i for i, name in enumerate(header) if _UNNAMED.fullmatch(name)}
     filled = {i for i, cell in enumerate(first) if cell.strip() not in ("", "...", "…")}
     words = filled and all(not re.fullmatch(r"[-+.\d\s]+", first[i]) for i in filled)
-    return {i: first[i] for i in filled} if words and filled <= unnamed and len(header) > len(filled) else {}
+    return (
+        {i: first[i] for i in filled}
+        if words and filled <= unnamed and len(header) > len(filled)
+        else {}
+    )
 
 
 def _read_lines(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -603,29 +713,48 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
 def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         rows, names = value["data"], value.get("columns")
-        if isinstance(names, list) and all(isinstance(r, list) and len(r) == len(names) for r in rows):
+        if isinstance(names, list) and all(
+            isinstance(r, list) and len(r) == len(names) for r in rows
+        ):
             return {str(name): [row[i] for row in rows] for i, name in enumerate(names)}
         if isinstance(value.get("schema"), dict):
             index = value["schema"].get("primaryKey")
-            value = [{k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r for r in rows]
+            value = [
+                {k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r
+                for r in rows
+            ]
     for sign, (what, step) in NO_RESULTS.items():
         if isinstance(value, dict) and sign in value and "testRunData" not in value:
             raise RagnbError(f"{place(document.path)}is {what} and has no samples; {step}")
-    if isinstance(value, dict) and isinstance(value.get("eval"), dict) and isinstance(value.get("samples"), list):
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("eval"), dict)
+        and isinstance(value.get("samples"), list)
+    ):
         value = _of_inspect(value, value["samples"], report)
     if isinstance(value, dict):
         value = _records_in(document, value, report) or value
     if isinstance(value, list):
         for i, row in enumerate(value, 1):
             if not isinstance(row, dict):
-                raise RagnbError(f"{document.path}, record {i}: found {type(row).__name__}, expected an object")
+                raise RagnbError(
+                    f"{document.path}, record {i}: found {type(row).__name__}, expected an object"
+                )
         return from_records(value, document.path)
     cells = value.values() if isinstance(value, dict) else ()
-    shapes = {tuple(c) if isinstance(c, dict) else len(c) if isinstance(c, list) else None for c in cells}
+    shapes = {
+        tuple(c) if isinstance(c, dict) else len(c) if isinstance(c, list) else None for c in cells
+    }
     shape = shapes.pop() if len(shapes) == 1 else None
     if isinstance(shape, int) or (shape is not None and (meanings(value) or not meanings(shape))):
-        return {str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()}
-    found = f"an object with the keys {listing(value)}" if isinstance(value, dict) else type(value).__name__
+        return {
+            str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()
+        }
+    found = (
+        f"an object with the keys {listing(value)}"
+        if isinstance(value, dict)
+        else type(value).__name__
+    )
     raise RagnbError(
         f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "
         "object of columns of one length, or an object with 'columns' and 'data'"
@@ -639,20 +768,36 @@ def _records_in(
     told = meanings(value)
     if not nested and isinstance(value.get(told.get("question", "")), str):
         return [value]
-    lists = {k: v for k, v in value.items() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)}
-    keys = [key for key, rows in lists.items() if len(lists) == 1 or _SAMPLE & meanings(rows[0]).keys()]
-    if len(keys) > 1 and all("score" in row for key in keys for row in lists[key]):  # a list a metric
+    lists = {
+        k: v
+        for k, v in value.items()
+        if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)
+    }
+    keys = [
+        key for key, rows in lists.items() if len(lists) == 1 or _SAMPLE & meanings(rows[0]).keys()
+    ]
+    if len(keys) > 1 and all(
+        "score" in row for key in keys for row in lists[key]
+    ):  # a list a metric
         return [{**row, "metric": key} for key in keys for row in lists[key]]
     if len(keys) > 1:
-        raise RagnbError(f"{place(document.path)}contains records under {listing(keys)}; keep one of these lists")
+        raise RagnbError(
+            f"{place(document.path)}contains records under {listing(keys)}; keep one of these lists"
+        )
     if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
         rest = [key for key in value if key != keys[0]]
         report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(rest)}", len(rest))
         return lists[keys[0]]
     inner = [] if nested or told else [v for v in value.values() if isinstance(v, dict)]
-    if inner and len(inner) == len(value) and all(_SAMPLE & meanings(record).keys() for record in inner):
+    if (
+        inner
+        and len(inner) == len(value)
+        and all(_SAMPLE & meanings(record).keys() for record in inner)
+    ):
         return [{"sample_id": name, **record} for name, record in value.items()]
-    return next((records for one in inner if (records := _records_in(document, one, report, True))), None)
+    return next(
+        (records for one in inner if (records := _records_in(document, one, report, True))), None
+    )
 
 
 def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -660,7 +805,9 @@ def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
     try:
         frame = pl.read_parquet(io.BytesIO(document.data()), use_pyarrow=False)
     except pl.exceptions.PolarsError as error:
-        raise RagnbError(f"{place(document.path)}is not a Parquet file ({str(error)[:120]})") from error
+        raise RagnbError(
+            f"{place(document.path)}is not a Parquet file ({str(error)[:120]})"
+        ) from error
     columns = from_engine(nw.from_native(frame))
     for name in [n for n in columns if re.fullmatch(r"__index_level_\d+__", n)]:
         report.add("left_out", name, "index", len(columns.pop(name)))
@@ -674,21 +821,36 @@ def _read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()
             parts = [name for name in names if name == "summaries.json"] or sorted(
-                (name for name in names if name.startswith("_journal/summaries/")), key=lambda n: (len(n), n)
+                (name for name in names if name.startswith("_journal/summaries/")),
+                key=lambda n: (len(n), n),
             )
-            records = [row for name in parts for row in json.loads(_member(packed, name), parse_constant=float)]
-            head = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
+            records = [
+                row
+                for name in parts
+                for row in json.loads(_member(packed, name), parse_constant=float)
+            ]
+            head = next(
+                (name for name in ("header.json", "_journal/start.json") if name in names), None
+            )
             about = json.loads(_member(packed, head), parse_constant=float) if head else {}
     except (*_DAMAGED, ValueError, TypeError) as error:
-        raise RagnbError(f"{place(path)}is not a readable log of inspect ({error}); take another copy") from error
+        raise RagnbError(
+            f"{place(path)}is not a readable log of inspect ({error}); take another copy"
+        ) from error
     return Raw(from_records(_of_inspect(about, records, report)), "eval", str(path))
 
 
-def _of_inspect(about: dict[str, Any], records: list[dict[str, Any]], report: Lossy) -> list[dict[str, Any]]:
+def _of_inspect(
+    about: dict[str, Any], records: list[dict[str, Any]], report: Lossy
+) -> list[dict[str, Any]]:
     """Return the samples of a log of inspect with their model, and count those that an unfinished run lacks."""
     run: dict[str, Any] = about.get("eval") or {}
     ids, config = (run.get("dataset") or {}).get("sample_ids") or (), run.get("config") or {}
-    asked = len(ids) * (config.get("epochs") or 1) or (about.get("results") or {}).get("total_samples") or 0
+    asked = (
+        len(ids) * (config.get("epochs") or 1)
+        or (about.get("results") or {}).get("total_samples")
+        or 0
+    )
     if about.get("status") not in (None, "success") and not asked:
         asked = len(records) + 1  # nobody knows how many
     report.expect(max(asked, len(records)), max(asked - len(records), 0))
@@ -706,7 +868,9 @@ def _member(packed: zipfile.ZipFile, name: str) -> bytes:
     assert stream is not None
     stream.seek(info.header_offset + 26)
     stream.seek(sum(struct.unpack("<2H", stream.read(4))), os.SEEK_CUR)
-    data: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
+    data: bytes = (
+        zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
+    )
     if zlib.crc32(data) != info.CRC:
         raise zipfile.BadZipFile(f"{name} has a wrong checksum")
     return data
@@ -714,7 +878,11 @@ def _member(packed: zipfile.ZipFile, name: str) -> bytes:
 
 def _read_qrels(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read relevance judgements as TREC writes them: query, iteration, passage, relevance."""
-    rows = [(line, text.split()) for line, text in enumerate(document.text().splitlines(), 1) if text.strip()]
+    rows = [
+        (line, text.split())
+        for line, text in enumerate(document.text().splitlines(), 1)
+        if text.strip()
+    ]
     for line, row in rows:
         if len(row) != 4 or not re.fullmatch(r"-?\d+", row[3]):
             raise RagnbError(
@@ -744,12 +912,16 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format("csv", (".csv",), partial(_separated, ",;\t|")),
     Format("tsv", (".tsv", ".tab"), partial(_separated, "\t,;|")),
-    Format("excel", (".xlsx", ".xlsm"), _read_workbook), Format("json", (".json",), _read_json),
-    Format("jsonl", (".jsonl", ".ndjson"), _read_lines), Format("parquet", (".parquet", ".pq"), _read_parquet),
+    Format("excel", (".xlsx", ".xlsm"), _read_workbook),
+    Format("json", (".json",), _read_json),
+    Format("jsonl", (".jsonl", ".ndjson"), _read_lines),
+    Format("parquet", (".parquet", ".pq"), _read_parquet),
 )
 # What single tools write, in a form of their own.
 _FORMATS = (
-    *FORMATS, Format("eval", (".eval",), _read_eval), Format("qrels", (".qrels", ".qrel", ".txt"), _read_qrels),
+    *FORMATS,
+    Format("eval", (".eval",), _read_eval),
+    Format("qrels", (".qrels", ".qrel", ".txt"), _read_qrels),
 )
 
 # A path (also a pattern or a folder of files of one format), a frame of any engine, an object with
@@ -770,10 +942,15 @@ def load(
             lossy.expect(0 if lossy.lines else len(raws[-1]))
             report.of_file(document.path.name if len(documents) > 1 else None, lossy)
         raw = stacked(raws, str(source)) if len(raws) > 1 else raws[0]
-        origin: dict[str, object] = {"path": str(source), "sha256": digest([one.path for one in documents])}
+        origin: dict[str, object] = {
+            "path": str(source),
+            "sha256": digest([one.path for one in documents]),
+        }
     else:
         if format is not None:
-            raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
+            raise RagnbError(
+                f"format={format!r} is for files; this source is a {type(source).__name__}"
+            )
         raw = Raw(in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
         # A frame that a reader of ours made remembers what its file lost; of any other nothing is known.
@@ -783,7 +960,12 @@ def load(
     check_width(raw.columns, raw.file)
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}has no rows (columns: {listing(raw.columns)})")
-    told = {"format": raw.format, "rows": len(raw), "lines": report.lines, "damaged": report.damaged}
+    told = {
+        "format": raw.format,
+        "rows": len(raw),
+        "lines": report.lines,
+        "damaged": report.damaged,
+    }
     return raw, {**origin, **told}
 
 
@@ -793,7 +975,11 @@ def format_of(documents: list[Document], name: str | None) -> Format:
         raise unknown("format", name, [row.name for row in _FORMATS])
     formats: dict[Format, Document] = {}
     for document in documents:
-        rows = [row for row in _FORMATS if row.name == name or (name is None and document.suffix in row.suffixes)]
+        rows = [
+            row
+            for row in _FORMATS
+            if row.name == name or (name is None and document.suffix in row.suffixes)
+        ]
         if not rows:
             with document.open():  # tells a workbook or a database by its first bytes
                 known = listing(suffix for row in _FORMATS for suffix in row.suffixes)

@@ -14,7 +14,16 @@ from ragnb.errors import RagnbError, not_a_frame
 from ragnb.polars import pl
 from ragnb.readers.cells import as_text
 from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
-from ragnb.readers.raw import Lossy, Values, absent, check_columns, column, from_records, refuse_twice, text_series
+from ragnb.readers.raw import (
+    Lossy,
+    Values,
+    absent,
+    check_columns,
+    column,
+    from_records,
+    refuse_twice,
+    text_series,
+)
 from ragnb.schema import METRICS, EvalCase, Metric
 
 _NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
@@ -44,9 +53,12 @@ def native(frame: Any, reader: str = "read_scores") -> nw.DataFrame[Any] | nw.La
 
 
 def canonical(
-    frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), reader: str = "read_scores",
+    frame: Any,
+    *kept: str | None,
+    metrics: Iterable[Metric] = (),
+    reader: str = "read_scores",
     picks: Mapping[str, str] = MappingProxyType({}),
-) -> Any:  # fmt: skip
+) -> Any:
     """Return a frame whose columns have ragnb's names; it is the caller's own where nothing changes.
 
     Tools' names become ragnb's, as in files (``user_input`` is ``question``), where no column has that name yet.
@@ -81,12 +93,20 @@ def canonical(
         names = _names(kinds.names(), kept, metrics, picks, lambda name: kinds[name].is_numeric())
         return found.rename(names).to_native() if names else frame
     check_columns(frame)
-    levels = [i for i, name in enumerate(frame.index.names) if name is not None and name not in frame.columns]
+    levels = [
+        i
+        for i, name in enumerate(frame.index.names)
+        if name is not None and name not in frame.columns
+    ]
     if levels:
         index = frame.index
-        frame = frame.assign(**{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels})
+        frame = frame.assign(
+            **{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels}
+        )
     texts = [name for name in frame.columns if isinstance(name, str)]
-    names = _names(texts, kept, metrics, picks, lambda name: pd.api.types.is_numeric_dtype(frame[name]))
+    names = _names(
+        texts, kept, metrics, picks, lambda name: pd.api.types.is_numeric_dtype(frame[name])
+    )
     return frame.rename(columns=names) if names else frame
 
 
@@ -110,7 +130,11 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
 
 
 def _names(
-    columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], picks: Mapping[str, str], number: Any
+    columns: list[str],
+    kept: Sequence[Any],
+    metrics: Iterable[Metric],
+    picks: Mapping[str, str],
+    number: Any,
 ) -> dict[str, str]:
     """Return the new names of columns, ``<metric>__status`` with its metric."""
     own = list(metrics)
@@ -120,10 +144,14 @@ def _names(
         names = rename_map(columns, picks=meant, metrics=own)
         if "system" in kept and "system" not in {*columns, *names.values()}:
             told = [n for n in columns if n.casefold() in SYSTEM_NAMES and n not in (*kept, *names)]
-            told = [n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)]  # it counts runs
+            told = [
+                n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)
+            ]  # it counts runs
             names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
     except RagnbError as error:
-        raise RagnbError(f"{str(error).partition('; pick one')[0]}; rename the intended column") from None
+        raise RagnbError(
+            f"{str(error).partition('; pick one')[0]}; rename the intended column"
+        ) from None
     for name in columns:
         base, bar, tail = name.partition("__")
         if bar and base in names:
@@ -138,7 +166,9 @@ def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
         numbered = pd.api.types.is_integer_dtype(source.index)
         report.add("left_out", "", "index without a name", len(source) * (unnamed and not numbered))
         check_columns(source)
-        levels = [name for name in source.index.names if name is not None and name not in source.columns]
+        levels = [
+            name for name in source.index.names if name is not None and name not in source.columns
+        ]
         whole = source.reset_index(levels) if levels else source
         refuse_twice(names := [str(name) for name in whole.columns])
         return {name: column(whole.iloc[:, i]) for i, name in enumerate(names)}
@@ -150,7 +180,9 @@ def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
         rows = list(source)
         if all(isinstance(row, EvalCase | Mapping) for row in rows):
-            return from_records([r.model_dump(exclude_none=True) if isinstance(r, EvalCase) else r for r in rows])
+            return from_records(
+                [r.model_dump(exclude_none=True) if isinstance(r, EvalCase) else r for r in rows]
+            )
     raise RagnbError(
         f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
         "list of dicts or EvalCase"

@@ -18,7 +18,16 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings, words_in
-from ragnb.readers.raw import Lossy, Raw, Values, absent, clean_text, from_records, is_text, unpacked
+from ragnb.readers.raw import (
+    Lossy,
+    Raw,
+    Values,
+    absent,
+    clean_text,
+    from_records,
+    is_text,
+    unpacked,
+)
 from ragnb.schema import CASE_COLUMNS, METRICS
 
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
@@ -26,9 +35,21 @@ _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
 _WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
-_OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
+_OF_A_SCORE = {
+    "score",
+    "reason",
+    "explanation",
+    "status",
+    "name",
+    "label",
+    "metadata",
+    "kind",
+    "direction",
+}
 _RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
-_BROKEN = re.compile(r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE)
+_BROKEN = re.compile(
+    r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE
+)
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -45,7 +66,9 @@ def sniff(tool: str, columns: Set[str]) -> bool:
     (True, False)
     """
     rows = TOOLS[tool]["known_by"]
-    known = any(all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in rows)
+    known = any(
+        all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in rows
+    )
     return known and _FITS.get(tool, bool)(columns)
 
 
@@ -58,7 +81,9 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
             "samples; save result.to_pandas() instead"
         )
     if "..." in columns:
-        report.add("left_out", "...", "columns that a printed table elides", len(raw.columns.pop("...")))
+        report.add(
+            "left_out", "...", "columns that a printed table elides", len(raw.columns.pop("..."))
+        )
     layout = next((tool for tool in tools if sniff(tool, columns)), "table")
     raw.rename(TOOLS.get(layout, {}).get("names", {}), report)
     if layout in _READ:
@@ -74,7 +99,9 @@ def check_samples(raw: Raw) -> None:
     result files are no documents.
     """
     known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
-    if known == {"doc_name"} and all(_RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]):
+    if known == {"doc_name"} and all(
+        _RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]
+    ):
         known = set()
     texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
     alone = texts and (raw.uneven or raw.distinct(*texts) == len(raw))
@@ -92,9 +119,21 @@ def check_samples(raw: Raw) -> None:
 def _has_sentences(cells: Values) -> bool:
     """Whether half of the cells are lists, questions or texts of nine words; a Chinese character is a word."""
     given = [cell for cell in cells if not absent(cell) and cell != ""]
-    lists = [cell for cell in given if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))]
-    texts = [cell.strip() for cell in given if isinstance(cell, str) and not cell.lstrip().startswith("{")]
-    long = [text for text in texts if len(_WORD.findall(text)) >= (2 if text.endswith(("?", "？")) else 9)]
+    lists = [
+        cell
+        for cell in given
+        if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))
+    ]
+    texts = [
+        cell.strip()
+        for cell in given
+        if isinstance(cell, str) and not cell.lstrip().startswith("{")
+    ]
+    long = [
+        text
+        for text in texts
+        if len(_WORD.findall(text)) >= (2 if text.endswith(("?", "？")) else 9)
+    ]
     return len(given) <= 2 * max(len(lists), len(long)) > 0
 
 
@@ -106,9 +145,13 @@ def _is_text(cells: Values) -> bool:
 
 
 def scored(
-    raw: Raw, name: str, scores: Values, failed: Iterable[bool] = (), reasons: Iterable[Any] = (),
+    raw: Raw,
+    name: str,
+    scores: Values,
+    failed: Iterable[bool] = (),
+    reasons: Iterable[Any] = (),
     scale: Mapping[str, Any] = _UNIT,
-) -> None:  # fmt: skip
+) -> None:
     """Set the columns of a metric, its status and reasons, and declare its scale; a failure has no score."""
     status = ["failed" if bad else None for bad in failed] or [None] * len(scores)
     raw.columns[name] = [None if word else cell for word, cell in zip(status, scores, strict=True)]
@@ -144,18 +187,26 @@ def is_measure(name: str) -> bool:
     """
     known = WORDS["measures"]
     signs = (sign in name for sign in known["signs"])
-    return bool(words_in(name) & {*known["words"]}) or name.casefold() in known["names"] or any(signs)
+    return (
+        bool(words_in(name) & {*known["words"]}) or name.casefold() in known["names"] or any(signs)
+    )
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
     """Turn objects into a column per metric: ``results``, ``metrics`` or ``scores`` (metric → number or score,
     status and reason), and a metric's own objects of a score and a reason."""
     for name in ("metrics", "scores", "results"):
-        if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
+        if found := _objects(
+            raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))
+        ):
             del raw.columns[name]
             report.add("mapped", name, "a column a metric", len(found))
             for metric, cells in from_records(found).items():
-                _results(raw, metric, [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells])
+                _results(
+                    raw,
+                    metric,
+                    [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells],
+                )
     for name in list(raw.columns):
         if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
             _results(raw, name, found)
@@ -167,7 +218,11 @@ def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
         return []
     objects = [{} if absent(cell) else cell for cell in cells]
-    return objects if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects) else []
+    return (
+        objects
+        if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects)
+        else []
+    )
 
 
 def _is_result(value: Any) -> bool:
@@ -184,7 +239,9 @@ def _results(raw: Raw, metric: str, results: list[Any]) -> None:
 
 def _systems_beside(columns: Iterable[str]) -> list[str]:
     found = ((name, name.find(_HAYSTACK, 1)) for name in columns)
-    return list(dict.fromkeys(name[:at] for name, at in found if 0 < at < len(name) - len(_HAYSTACK)))
+    return list(
+        dict.fromkeys(name[:at] for name, at in found if 0 < at < len(name) - len(_HAYSTACK))
+    )
 
 
 def _read_haystack(raw: Raw, report: Lossy) -> None:
@@ -197,9 +254,13 @@ def _read_haystack(raw: Raw, report: Lossy) -> None:
     shared = [name for name in wide if owner[name] is None]
     long = {name: wide[name] * len(order) for name in shared}
     long["system"] = [system for system in order for _ in range(rows)]
-    named = {(short[name], owner[name]): cells for name, cells in reversed(wide.items()) if name in short}
+    named = {
+        (short[name], owner[name]): cells for name, cells in reversed(wide.items()) if name in short
+    }
     for column in dict.fromkeys(short.values()):
-        long[column] = [cell for system in order for cell in named.get((column, system), [None] * rows)]
+        long[column] = [
+            cell for system in order for cell in named.get((column, system), [None] * rows)
+        ]
     for name in short:
         report.add("mapped", name, f"{short[name]} of system {owner[name]}", rows)
     for name in shared:
@@ -216,16 +277,33 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
         n = sum(a is not b for a, b in zip(before, columns[name], strict=True))
         report.add("mapped", name, "taken out of its JSON quotes", n)
     apps = columns.get("app_name", ())
-    versions = [f"{app} {version}" for app, version in zip(apps, columns.get("app_version", ()), strict=False)]
+    versions = [
+        f"{app} {version}"
+        for app, version in zip(apps, columns.get("app_version", ()), strict=False)
+    ]
     if len(set(versions)) > len({*map(str, apps)}):
         columns["system"] = versions
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
-        calls = (not absent(cell) and len(str(cell)) > 2 for cell in columns[f"{name}_calls"])  # no empty list
+        calls = (
+            not absent(cell) and len(str(cell)) > 2 for cell in columns[f"{name}_calls"]
+        )  # no empty list
         pairs = zip(columns[name], calls, strict=True)
-        failed = [str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called) for cell, called in pairs]
-        better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {"none", "nan"}
-        scored(raw, name, columns[name], failed, scale={"better": "lower" if better == {"false"} else "higher"})
+        failed = [
+            str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called)
+            for cell, called in pairs
+        ]
+        better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {
+            "none",
+            "nan",
+        }
+        scored(
+            raw,
+            name,
+            columns[name],
+            failed,
+            scale={"better": "lower" if better == {"false"} else "higher"},
+        )
         report.add("mapped", name, "-1 and calls without a score are failed", sum(failed))
 
 
@@ -237,10 +315,15 @@ def _read_mlflow(raw: Raw, report: Lossy) -> None:
         words = TOOLS["mlflow"]["words"]
         cells = [words.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
         report.add("mapped", name, scorer, len(cells))
-        raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")}, report)
+        raw.rename(
+            {f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")},
+            report,
+        )
         failed = _broken(raw.columns.pop(f"{scorer}/error_message", [None] * len(cells)), cells)
         scored(raw, scorer, cells, failed)
-        report.add("mapped", f"{scorer}/error_message", f"{scorer}__status", len(cells) * any(failed))
+        report.add(
+            "mapped", f"{scorer}/error_message", f"{scorer}__status", len(cells) * any(failed)
+        )
 
 
 def _empty(cell: Any) -> bool:
@@ -274,8 +357,15 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         report.add("unparsed", name, "no lists of metrics, kept as they are", len(cells))
         return
     columns.pop(name, None)
-    report.add("mapped", name, "a column a metric; thresholds become gates, verdicts are left out", len(cells))
-    for metric, found in from_records({str(m.get("name")): m for m in reversed(row)} for row in lists).items():
+    report.add(
+        "mapped",
+        name,
+        "a column a metric; thresholds become gates, verdicts are left out",
+        len(cells),
+    )
+    for metric, found in from_records(
+        {str(m.get("name")): m for m in reversed(row)} for row in lists
+    ).items():
         results: list[Any] = [result or {} for result in found]
         scores, errors = ([m.get(key) for m in results] for key in ("score", "error"))
         reasons = [m.get("error") or m.get("reason") for m in results]
@@ -295,9 +385,14 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
     """
     columns, rows = raw.columns, len(raw)
     errors, prompts, answers = raw.cells("error"), raw.cells("promptIdx"), raw.cells("answer")
-    systems = [c.get("label") or c.get("id") if isinstance(c, dict) else c for c in raw.cells("system")]
+    systems = [
+        c.get("label") or c.get("id") if isinstance(c, dict) else c for c in raw.cells("system")
+    ]
     if len(set(map(str, prompts))) > 1:
-        systems = [f"{system or ''} prompt {prompt}" for system, prompt in zip(systems, prompts, strict=True)]
+        systems = [
+            f"{system or ''} prompt {prompt}"
+            for system, prompt in zip(systems, prompts, strict=True)
+        ]
     answers = [cell.get("output") if isinstance(cell, dict) else cell for cell in answers]
     columns |= {n: cells for n, cells in (("system", systems), ("answer", answers)) if n in columns}
     # A file without failureReason tells by an error beside no answer.
@@ -306,7 +401,9 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
     columns.pop("id", None)
     metrics = ["score"] if "score" in columns else []
     for name in ("vars", "namedScores"):
-        spread = from_records([cell if isinstance(cell, dict) else {} for cell in columns.pop(name, ())])
+        spread = from_records(
+            [cell if isinstance(cell, dict) else {} for cell in columns.pop(name, ())]
+        )
         report.add("mapped", name, "a column each", rows * bool(spread))
         named = {f"{name}.{key}" if key in columns else key: cells for key, cells in spread.items()}
         columns |= named
@@ -316,14 +413,18 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         own = [row.get(name, {}) for row in graded]
         # A row's score counts an assertion that broke as 0.
         parts = [[*row.values()] if name == "score" else [row.get(name, {})] for row in graded]
-        failed = [bad or any(c.get("broken") for c in row) for bad, row in zip(lost, parts, strict=True)]
+        failed = [
+            bad or any(c.get("broken") for c in row) for bad, row in zip(lost, parts, strict=True)
+        ]
         cells = [cell.get("score", given) for cell, given in zip(own, columns[name], strict=True)]
         whys = zip(failed, errors, own, strict=True)
         reasons = [(error or cell.get("reason")) if bad else None for bad, error, cell in whys]
         scored(raw, name, cells, failed, reasons, _limit(own))
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
-    if len(metrics) > 1:  # the score of a row is the mean of its named scores, and would count them twice
+    if (
+        len(metrics) > 1
+    ):  # the score of a row is the mean of its named scores, and would count them twice
         raw.scales.pop("score", None)
 
 
@@ -335,7 +436,9 @@ def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
         if name.startswith("Metric: "):
             scored(raw, name.removeprefix("Metric: "), columns.pop(name), failed)
             report.add("mapped", name, "a metric; the status ERROR is failed", len(failed))
-    raw.rename(dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report)
+    raw.rename(
+        dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report
+    )
 
 
 def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
@@ -343,10 +446,14 @@ def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
     made: dict[str, list[dict[str, Any]]] = {}
     for part in (grading or {}).get("componentResults") or () if isinstance(grading, dict) else ():
         about = part.get("assertion") or {}
-        made.setdefault(str(about.get("metric")), []).append({
-            "score": part.get("score"), "reason": part.get("reason"), "threshold": about.get("threshold"),
-            "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
-        })  # fmt: skip
+        made.setdefault(str(about.get("metric")), []).append(
+            {
+                "score": part.get("score"),
+                "reason": part.get("reason"),
+                "threshold": about.get("threshold"),
+                "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
+            }
+        )
     return {name: parts[0] for name, parts in made.items() if len(parts) == 1}
 
 
@@ -354,19 +461,25 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
     """Take letters for the numbers that inspect makes of them, and the text out of the model's output."""
     scores = [cell if isinstance(cell, dict) else {} for cell in raw.columns.pop("scores")]
     raw.columns["answer"] = [
-        _completion(output) or next((score["answer"] for score in row.values() if score.get("answer")), None)
+        _completion(output)
+        or next((score["answer"] for score in row.values() if score.get("answer")), None)
         for output, row in zip(raw.columns.pop("answer", [None] * len(raw)), scores, strict=True)
     ]
     spread = [
-        {f"{scorer}.{key}" if key else scorer: (cell, score.get("explanation"))
-         for scorer, score in row.items() for value in [score.get("value")]
-         for key, cell in (value.items() if isinstance(value, dict) else [("", value)])}
+        {
+            f"{scorer}.{key}" if key else scorer: (cell, score.get("explanation"))
+            for scorer, score in row.items()
+            for value in [score.get("value")]
+            for key, cell in (value.items() if isinstance(value, dict) else [("", value)])
+        }
         for row in scores
-    ]  # fmt: skip
+    ]
     for name, cells in from_records(spread).items():
         pairs, grades = [cell or (None, None) for cell in cells], TOOLS["inspect"]["grades"]
         failed = _broken(raw.cells("error"), cells)  # NaN without an error was not to be scored
-        scored(raw, name, [grades.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs])
+        scored(
+            raw, name, [grades.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs]
+        )
         report.add("mapped", f"scores.{name}", "C, P, I and N are 1, 0.5, 0 and 0", len(cells))
 
 
@@ -396,14 +509,28 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
         base, _, end = name.rpartition("_")
-        if (name.startswith("gpt_") and name[4:] in scores) or (base in scores and end in tool["ends"]):
-            report.add("left_out", name, "said by another column of the metric too", len(columns.pop(name, ())))
+        if (name.startswith("gpt_") and name[4:] in scores) or (
+            base in scores and end in tool["ends"]
+        ):
+            report.add(
+                "left_out",
+                name,
+                "said by another column of the metric too",
+                len(columns.pop(name, ())),
+            )
         raw.rename({f"{name}_reason": f"{name}__reason"}, report)
     for name in (name for name in scores if name in columns and not is_measure(name)):
         failed = _broken(raw.cells("error"), columns[name])
         known = tool["metrics"] if name in of_models else ()
         row: dict[str, Any] = next((row for row in known if _matches(name, row)), {})
-        scored(raw, name, columns[name], failed, (), row | _limit({"threshold": cell} for cell in limits[name]))
+        scored(
+            raw,
+            name,
+            columns[name],
+            failed,
+            (),
+            row | _limit({"threshold": cell} for cell in limits[name]),
+        )
 
 
 def _read_phoenix(raw: Raw, report: Lossy) -> None:
@@ -411,9 +538,14 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
     for name in [name for name in raw.columns if name.endswith("_execution_details")]:
         metric = name.removesuffix("_execution_details")
         ends = [_object_of(cell).get("status") for cell in raw.columns.pop(name)]
-        scores = [_object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))]
+        scores = [
+            _object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))
+        ]
         lower = any(score.get("direction") == "minimize" for score in scores)
-        failed, reasons = [end == "FAILED" for end in ends], [score.get("explanation") for score in scores]
+        failed, reasons = (
+            [end == "FAILED" for end in ends],
+            [score.get("explanation") for score in scores],
+        )
         scale = {"better": "lower" if lower else "higher"}
         scored(raw, metric, [score.get("score") for score in scores], failed, reasons, scale)
         report.add("mapped", f"{metric}_score", "the score of an object, and its reason", len(ends))
@@ -428,12 +560,18 @@ def _read_annotations(raw: Raw, report: Lossy) -> None:
     """Say what was scored, and who by, a person or a judge; leave out scores that are not numbers."""
     if "traceId" in raw.columns:
         texts = [str(kind) not in ("NUMERIC", "BOOLEAN") for kind in raw.columns.pop("dataType")]
-        spans = zip(raw.columns.pop("traceId"), raw.columns.pop("observationId", [None] * len(texts)), strict=True)
+        spans = zip(
+            raw.columns.pop("traceId"),
+            raw.columns.pop("observationId", [None] * len(texts)),
+            strict=True,
+        )
         raw.columns["item_id"] = [":".join(filter(None, map(as_id, pair))) for pair in spans]
         raw.drop(texts, "dataType", "scores that are not numbers", report, need=True)
     columns = raw.columns
     who = TOOLS["phoenix"]["annotators"]
-    columns["rater_kind"] = kinds = [who.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
+    columns["rater_kind"] = kinds = [
+        who.get(str(kind).upper()) for kind in columns.pop("annotator_kind")
+    ]
     names = columns.pop("user_id", [None] * len(raw))
     columns["rater"] = [as_id(name) or kind for name, kind in zip(names, kinds, strict=True)]
 
@@ -441,7 +579,9 @@ def _read_annotations(raw: Raw, report: Lossy) -> None:
 def judged(raw: Raw, report: Lossy) -> None:
     """Pivot annotations to one row per sample; human scores are excluded, ratings have their own reader."""
     people = [kind == "human" for kind in raw.columns["rater_kind"]]
-    raw.drop(people, "annotator_kind", "human annotations; read_ratings reads them", report, need=True)
+    raw.drop(
+        people, "annotator_kind", "human annotations; read_ratings reads them", report, need=True
+    )
     names = {"item_id": "sample_id", "dimension": "metric", "score": "score", "comment": "comment"}
     raw.columns = {new: raw.columns[name] for name, new in names.items() if name in raw.columns}
     _read_long(raw, report)
@@ -450,7 +590,11 @@ def judged(raw: Raw, report: Lossy) -> None:
 def _is_long(columns: Set[str]) -> bool:
     """Whether one column names the metric and another holds its score, of samples that are named."""
     names, words = set(meanings(columns)), WORDS["long"]
-    named = columns & {*words["metric"]} and columns & {*words["score"]} and names & {"sample_id", "question"}
+    named = (
+        columns & {*words["metric"]}
+        and columns & {*words["score"]}
+        and names & {"sample_id", "question"}
+    )
     return bool(named and not names & set(METRICS))
 
 
@@ -462,14 +606,23 @@ def _read_long(raw: Raw, report: Lossy) -> None:
     RagnbError
         Where one sample has two scores of one metric, with the line of the second.
     """
-    word = {role: next((n for n in names if n in raw.columns), "") for role, names in WORDS["long"].items()}
+    word = {
+        role: next((n for n in names if n in raw.columns), "")
+        for role, names in WORDS["long"].items()
+    }
     name, score, reason = word["metric"], word["score"], word["reason"]
     unnamed = [absent(metric) or not str(metric).strip() for metric in raw.columns[name]]
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns
-    keys = [n for n in columns if {*meanings([n])} & _LONG_KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)]
+    keys = [
+        n
+        for n in columns
+        if {*meanings([n])} & _LONG_KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)
+    ]
     rows: dict[tuple[str, ...], dict[str, int]] = {}
-    for i, (metric, *key) in enumerate(zip(*(map(str, columns[n]) for n in (name, *keys)), strict=True)):
+    for i, (metric, *key) in enumerate(
+        zip(*(map(str, columns[n]) for n in (name, *keys)), strict=True)
+    ):
         own = rows.setdefault(tuple(key), {})
         if own.setdefault(clean_text(metric), i) != i:
             raise RagnbError(
@@ -487,16 +640,26 @@ def _read_long(raw: Raw, report: Lossy) -> None:
     for metric in dict.fromkeys(metric for own in samples for metric in own):
         for source, made in ((score, metric), (reason, f"{metric}__reason")):
             if source:
-                wide[made] = [columns[source][own[metric]] if metric in own else None for own in samples]
+                wide[made] = [
+                    columns[source][own[metric]] if metric in own else None for own in samples
+                ]
     report.add("mapped", name, "one row a metric, turned to one row a sample", len(raw))
     raw.keep(firsts)
     raw.columns = wide
 
 
 _READ = {
-    "haystack": _read_haystack, "trulens": _read_trulens, "mlflow": _read_mlflow, "deepeval": _read_deepeval,
-    "promptfoo": _read_promptfoo, "langfuse": _read_annotations, "phoenix": _read_annotations, "long": _read_long,
-    "inspect": _read_inspect, "flattened": _read_flattened, "phoenix_evals": _read_phoenix,
+    "haystack": _read_haystack,
+    "trulens": _read_trulens,
+    "mlflow": _read_mlflow,
+    "deepeval": _read_deepeval,
+    "promptfoo": _read_promptfoo,
+    "langfuse": _read_annotations,
+    "phoenix": _read_annotations,
+    "long": _read_long,
+    "inspect": _read_inspect,
+    "flattened": _read_flattened,
+    "phoenix_evals": _read_phoenix,
     "promptfoo_csv": _read_promptfoo_csv,
-}  # fmt: skip
+}
 _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": _is_long}

@@ -14,7 +14,9 @@ from ragnb.schema import METRICS, Metric, SharedPicks
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 # Canonical columns of cases, traces and gold, and what tools and people call them; other spellings of the same
 # words count too.
-CASE_ALIASES: Mapping[str, tuple[str, ...]] = {name: tuple(others) for name, others in WORDS["columns"].items()}
+CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
+    name: tuple(others) for name, others in WORDS["columns"].items()
+}
 
 # Columns that say which system answered, where there is no ``system`` and exactly one of them.
 SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
@@ -23,7 +25,9 @@ SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
 REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run", "query_run")
 
 # Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10.
-_WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1}
+_WITH_SCORE = {
+    metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1
+}
 
 
 def loose(name: object) -> str:
@@ -60,10 +64,14 @@ def words_in(name: str) -> set[str]:
 
 
 def rename_map(
-    columns: Sequence[str], *, picks: Mapping[str, str] | None = None, metrics: Iterable[Metric] = (),
-    file: str | None = None, aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
+    columns: Sequence[str],
+    *,
+    picks: Mapping[str, str] | None = None,
+    metrics: Iterable[Metric] = (),
+    file: str | None = None,
+    aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
     clash: Callable[..., str | None] | None = None,
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str]:
     """Return the canonical name of every column that has one, in column order; those of `picks` come first.
 
     Parameters
@@ -95,7 +103,9 @@ def rename_map(
     picks = picks.of(columns) if isinstance(picks, SharedPicks) else dict(picks or {})
     for name in picks:
         if name not in columns:
-            raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")
+            raise unknown(
+                "columns", name, columns, "columns= maps a column of the file to the name it means."
+            )
     look, near_metric = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
     told = ((name, picks.get(name) or look(name)) for name in columns)
     found = {name: target for name, target in told if target is not None}
@@ -115,7 +125,11 @@ def rename_map(
                 f"{both}pick one, such as columns={{{names[0]!r}: {target!r}}}"
             )
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
-    meant = {n: t for n, t in found.items() if t not in chosen or n in picks or (clash and t == "question")}
+    meant = {
+        n: t
+        for n, t in found.items()
+        if t not in chosen or n in picks or (clash and t == "question")
+    }
     return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
 
 
@@ -138,10 +152,16 @@ def _lookup(
 
     A misspelling tells ragas before August 2023, whose factuality is faithfulness.
     """
-    exact = {name: canonical for canonical, others in aliases.items() for name in (canonical, *others)}
+    exact = {
+        name: canonical for canonical, others in aliases.items() for name in (canonical, *others)
+    }
     near_case = {spaced(name): canonical for name, canonical in exact.items() if name != "Index"}
-    exact |= {name: metric.name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
-    near_metric = {loose(name): canonical for name, canonical in exact.items() if canonical in METRICS}
+    exact |= {
+        name: metric.name for metric in METRICS.values() for name in (metric.name, *metric.aliases)
+    }
+    near_metric = {
+        loose(name): canonical for name, canonical in exact.items() if canonical in METRICS
+    }
     exact |= {name: metric.name for metric in metrics for name in (metric.name, *metric.aliases)}
     if old_ragas:
         exact["factuality"] = near_metric["factuality"] = "faithfulness"
@@ -153,12 +173,21 @@ def _lookup(
 
 
 def name_columns(
-    table: Raw, report: Lossy, *, picks: Mapping[str, str] | None = None, metrics: Iterable[Metric] = (),
+    table: Raw,
+    report: Lossy,
+    *,
+    picks: Mapping[str, str] | None = None,
+    metrics: Iterable[Metric] = (),
     aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str]:
     """Give the columns of a table their canonical names, as `rename_map` finds and returns them."""
     names = rename_map(
-        list(table.columns), picks=picks, metrics=metrics, file=table.file, aliases=aliases, clash=table.clash
+        list(table.columns),
+        picks=picks,
+        metrics=metrics,
+        file=table.file,
+        aliases=aliases,
+        clash=table.clash,
     )
     _rename(table, names, report)
     return names
@@ -183,7 +212,9 @@ def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
     merged = {}
     for target, given in sources.items():
         given.sort(key=lambda name: rank.get(name, len(rank)))
-        merged[target] = table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
+        merged[target] = (
+            table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
+        )
     table.columns = merged
 
 
@@ -200,15 +231,23 @@ def name_system(table: Raw, report: Lossy) -> None:
     again = sample is not None and table.distinct(sample) < size
     counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and table.is_count(n)]
     systems = [
-        name for name in columns if "system" not in columns
-        and name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
-    ]  # fmt: skip
+        name
+        for name in columns
+        if "system" not in columns
+        and name.casefold() in SYSTEM_NAMES
+        and name not in counts
+        and (again or name.casefold() != "store")
+    ]
     for name in systems if len(systems) > 1 else ():
         report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
     names = dict.fromkeys(systems if len(systems) == 1 else (), "system")
     keys = [name for name in ["sample_id", "system", *names, *counts] if name in columns]
     if "repeat" not in columns and len(counts) == 1:
-        names |= {counts[0]: "repeat"} if "sample_id" not in columns or table.distinct(*keys) == size else {}
+        names |= (
+            {counts[0]: "repeat"}
+            if "sample_id" not in columns or table.distinct(*keys) == size
+            else {}
+        )
     if names:
         _rename(table, names, report)
 
@@ -218,4 +257,9 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     if "sample_id" in table.columns:
         keys = [name for name in ("sample_id", "system", "repeat") if name in table.columns]
         step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
-        report.add("kept", "sample_id", f"several rows of one sample; {step}", len(table) - table.distinct(*keys))
+        report.add(
+            "kept",
+            "sample_id",
+            f"several rows of one sample; {step}",
+            len(table) - table.distinct(*keys),
+        )

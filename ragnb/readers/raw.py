@@ -78,7 +78,9 @@ class Lossy:
         """Add what became of one file; where there are several, bad lines name it."""
         self.expect(other.lines, other.damaged)
         for row in other.rows:
-            named = f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
+            named = (
+                f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
+            )
             self.rows.append({**row, "detail": named})
 
 
@@ -105,7 +107,11 @@ def column(cells: Any) -> Values:
     values = cells if isinstance(cells, pd.Series) else pd.Series(cells, dtype=object)
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
-    kind = "string" if isinstance(values.dtype, pd.StringDtype) else pd.api.types.infer_dtype(values, skipna=True)
+    kind = (
+        "string"
+        if isinstance(values.dtype, pd.StringDtype)
+        else pd.api.types.infer_dtype(values, skipna=True)
+    )
     wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
     with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
         if kind in _SIMPLE and not wraps:
@@ -183,7 +189,10 @@ class Raw:
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        keys = {n: c if isinstance(c := self.columns[n], pd.Series) else list(map(str, c)) for n in names}
+        keys = {
+            n: c if isinstance(c := self.columns[n], pd.Series) else list(map(str, c))
+            for n in names
+        }
         return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
 
     def is_count(self, name: str) -> bool:
@@ -197,7 +206,12 @@ class Raw:
             pairs = list(zip(cells, self.columns[name], strict=True))
             used = sum(_filled(other) and not _filled(cell) for cell, other in pairs)
             report.add("mapped", name, f"{target}, where {names[0]!r} is empty", used)
-            report.add("left_out", name, f"another column was picked for {target}", sum(map(_differ, pairs)))
+            report.add(
+                "left_out",
+                name,
+                f"another column was picked for {target}",
+                sum(map(_differ, pairs)),
+            )
             cells = [cell if _filled(cell) else other for cell, other in pairs]
         return cells
 
@@ -211,7 +225,9 @@ class Raw:
             return place(self.file)
         at = row + 1 if self.lines is None else self.lines[row]
         file, at = at if isinstance(at, tuple) else (self.file, at)
-        return place(file, at) if self.lines and self.format in _WITH_LINES else f"{file}, row {at}: "
+        return (
+            place(file, at) if self.lines and self.format in _WITH_LINES else f"{file}, row {at}: "
+        )
 
     def keep(self, rows: Iterable[int]) -> None:
         """Keep only these rows."""
@@ -219,7 +235,9 @@ class Raw:
         self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
         self.lines = self.lines and [self.lines[i] for i in chosen]
 
-    def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
+    def drop(
+        self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False
+    ) -> None:
         """Drop rows and count them; refuse a table of which nothing is left, if required."""
         kept = [row for row, gone in enumerate(out) if not gone]
         report.add("left_out", column, why, len(self) - len(kept))
@@ -240,7 +258,9 @@ class Raw:
         if self.uneven:
             raise self.uneven
 
-    def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
+    def rename(
+        self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None
+    ) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
         for name, ours in names.items():
             if name in self.columns and ours not in self.columns:
@@ -261,13 +281,18 @@ def stacked(raws: Sequence[Raw], file: str) -> Raw:
     for raw in raws[1:]:
         agree(first.file, list(first.columns), raw.file, list(raw.columns), first.format)
     names = dict.fromkeys(name for raw in raws for name in raw.columns)
-    columns = {name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))] for name in names}
+    columns = {
+        name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))]
+        for name in names
+    }
     lines = [(raw.file, at) for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
     uneven = next((raw.uneven for raw in raws if raw.uneven), None)
     return Raw(columns, first.format, file, lines, uneven, first.typed)
 
 
-def agree(file: str, columns: Collection[str], other: str, found: Collection[str], format: str) -> None:
+def agree(
+    file: str, columns: Collection[str], other: str, found: Collection[str], format: str
+) -> None:
     """Refuse a file whose columns are not those of the first one; the keys of JSON lines may come and go,
     save those of metrics.
 
@@ -292,7 +317,12 @@ def absent(value: object) -> bool:
     """Whether a cell is missing: None, NaN, NA or NaT (an empty text or list is not)."""
     if type(value) in _PRESENT:  # which is quicker
         return False
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+    return (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, float) and math.isnan(value))
+    )
 
 
 def _filled(cell: Any) -> bool:
@@ -302,7 +332,9 @@ def _filled(cell: Any) -> bool:
 def _differ(row: Iterable[Any]) -> bool:
     """Whether several cells hold something, and they are not one text (or whole number)."""
     given = filter(_filled, row)
-    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in given}) > 1
+    return (
+        len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in given}) > 1
+    )
 
 
 def unpacked(cell: Any, form: str) -> Any:
@@ -314,7 +346,11 @@ def unpacked(cell: Any, form: str) -> Any:
     ({'a': 1}, '{a}', 7)
     """
     with suppress(ValueError):
-        return json.loads(cell) if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL) else cell
+        return (
+            json.loads(cell)
+            if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL)
+            else cell
+        )
     return cell
 
 
@@ -383,7 +419,9 @@ def settle(values: Values) -> pd.Series[Any]:
         return whole
     cells = [None if absent(value) else value for value in whole]
     kind = pd.api.types.infer_dtype(cells, skipna=True)
-    return pd.Series(clean_text(cells) if kind == "string" else cells, dtype=_GAPPED.get(kind, object))
+    return pd.Series(
+        clean_text(cells) if kind == "string" else cells, dtype=_GAPPED.get(kind, object)
+    )
 
 
 def clean_text(value: Any) -> Any:

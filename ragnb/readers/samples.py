@@ -18,17 +18,45 @@ from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_f
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
-from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings, name_columns, name_system, tell_repeats
-from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, text_series
-from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
+from ragnb.readers.names import (
+    REPEAT_NAMES,
+    SYSTEM_NAMES,
+    meanings,
+    name_columns,
+    name_system,
+    tell_repeats,
+)
+from ragnb.readers.raw import (
+    Lossy,
+    Raw,
+    Values,
+    absent,
+    check_columns,
+    collector_paused,
+    text_series,
+)
+from ragnb.schema import (
+    METRICS,
+    EvalCase,
+    Metric,
+    MetricLike,
+    metric_list,
+    missing_fields,
+    undeclared_columns,
+)
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
 
 
 def read_scores(
-    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
-    encoding: str | None = None, metrics: MetricLike | Iterable[MetricLike] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    metrics: MetricLike | Iterable[MetricLike] | None = None,
+) -> pd.DataFrame:
     """Read scored samples from a file or from memory into the scores frame.
 
     Parameters
@@ -75,7 +103,9 @@ def read_scores(
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
     frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
-    if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
+    if not any(
+        pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns
+    ):
         raise RagnbError(
             f"{place(frame.attrs['source']['path'] or 'the frame')}has no column of scores (columns: "
             f"{listing(frame.columns)}); cases without scores are read by read_cases"
@@ -84,9 +114,14 @@ def read_scores(
 
 
 def read_cases(
-    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
-    encoding: str | None = None, metrics: MetricLike | Iterable[MetricLike] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    metrics: MetricLike | Iterable[MetricLike] | None = None,
+) -> pd.DataFrame:
     """Read evaluation cases: questions, answers, contexts and references, with or without scores.
 
     A table with one row per passage is folded to one row per sample.
@@ -113,7 +148,9 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    return _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
+    return _read(
+        source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding
+    )
 
 
 def read_table(
@@ -130,7 +167,9 @@ def read_table(
     [5]
     """
     try:
-        frame = _read(source, columns, None, loose=True, format=None, strict=False, encoding=encoding)
+        frame = _read(
+            source, columns, None, loose=True, format=None, strict=False, encoding=encoding
+        )
     except RagnbError as error:
         pick = re.search(r"; pick one, such as columns=(\{.*\})$", str(error))
         picks = {**(columns or {}), **(ast.literal_eval(pick[1]) if pick else {})}
@@ -143,9 +182,13 @@ def read_table(
 
 @collector_paused()
 def _read(
-    source: Source, columns: Mapping[str, str] | None, metrics: MetricLike | Iterable[MetricLike] | None,
-    cases: bool = False, loose: bool = False, **how: Any,
-) -> pd.DataFrame:  # fmt: skip
+    source: Source,
+    columns: Mapping[str, str] | None,
+    metrics: MetricLike | Iterable[MetricLike] | None,
+    cases: bool = False,
+    loose: bool = False,
+    **how: Any,
+) -> pd.DataFrame:
     report = Lossy()
     chosen = metric_list(metrics)
     raw, origin = load(source, report, **how)
@@ -169,21 +212,34 @@ def _read(
     fold(raw, before, report, scores=not cases)
     name_system(raw, report)
     tell_repeats(raw, report)
-    if "sample_id" not in raw.columns or all(as_id(cell) is None for cell in raw.columns["sample_id"]):
+    if "sample_id" not in raw.columns or all(
+        as_id(cell) is None for cell in raw.columns["sample_id"]
+    ):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": text_series(made_ids(raw)), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
     kinds = {name: getattr(raw.columns[name], "dtype", object) for name in texts}
-    given = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()})
+    given = pd.DataFrame(
+        {name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()}
+    )
     bare = int(given.isna().all(axis=1).sum())
-    report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
+    report.add(
+        "kept",
+        None,
+        "rows with neither question nor answer: a mean or total?",
+        bare * (bare < len(raw)),
+    )
     if cases:
         raw.need("question")
-    tools = [metric for metric in tools if metric.name in raw.columns and _fits(raw, metric, report)]
+    tools = [
+        metric for metric in tools if metric.name in raw.columns and _fits(raw, metric, report)
+    ]
     known = declared(chosen, list(raw.columns))
-    known = {name: metric for name, metric in known.items() if not loose or _fits(raw, metric, report)}
+    known = {
+        name: metric for name, metric in known.items() if not loose or _fits(raw, metric, report)
+    }
     frame = to_frame(raw, report, origin, known | {metric.name: metric for metric in tools})
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
@@ -194,7 +250,9 @@ def _read(
         if metric not in (*METRICS, *(tool.name for tool in tools)):
             continue
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
-        frame.attrs.setdefault("metrics", []).append({"metric": metric, **scale, "n_failed": int(failed.sum())})
+        frame.attrs.setdefault("metrics", []).append(
+            {"metric": metric, **scale, "n_failed": int(failed.sum())}
+        )
     return frame
 
 
@@ -229,7 +287,9 @@ def _fits(raw: Raw, metric: Metric, report: Lossy) -> bool:
         metric_values(raw, metric, Lossy())
     except RagnbError as error:
         why = str(error).rpartition(f"{metric.name!r}: ")[2]
-        report.add("kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {why}", len(raw))
+        report.add(
+            "kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {why}", len(raw)
+        )
         return False
     return True
 
@@ -239,7 +299,9 @@ def made_ids(raw: Raw) -> Values:
     keys = [name for name in ("system", "repeat") if name in raw.columns]
     if not keys:
         return [str(i + 1) for i in range(len(raw))]
-    rows = pd.DataFrame({name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object)
+    rows = pd.DataFrame(
+        {name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object
+    )
     nth = rows.groupby(["question", *keys], sort=False).cumcount()
     return [str(i + 1) for i in rows.groupby([rows["question"], nth], sort=False).ngroup()]
 
@@ -249,7 +311,9 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
 
     Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does.
     """
-    if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(raw.columns):
+    if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(
+        raw.columns
+    ):
         return
     groups: dict[tuple[object, ...], list[int]] = {}
     of_a_run = {"sample_id", "system", "repeat", *SYSTEM_NAMES, *REPEAT_NAMES}
@@ -260,13 +324,20 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
         return
     folded: dict[str, list[object]] = {}
     for name, cells in raw.columns.items():
-        filled = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
+        filled = [
+            [cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""]
+            for rows in groups.values()
+        ]
         listed = name in ("retrieved_contexts", "passage_id")
         differ = not listed and any(len(set(map(str, values))) > 1 for values in filled)
         if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
             return
-        folded[name] = [values if listed or differ else next(iter(values), None) for values in filled]
-    report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
+        folded[name] = [
+            values if listed or differ else next(iter(values), None) for values in filled
+        ]
+    report.add(
+        "mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw)
+    )
     raw.keep([rows[0] for rows in groups.values()])
     raw.columns = folded
 
@@ -312,7 +383,9 @@ def applicable_metrics(
     rows = [
         {"metric": m.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
         for m in chosen
-        for missing, n in sorted(Counter(missing_fields(frame, m.needs)).items(), key=lambda p: (len(p[0]), p))
+        for missing, n in sorted(
+            Counter(missing_fields(frame, m.needs)).items(), key=lambda p: (len(p[0]), p)
+        )
     ]
     return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
 
@@ -321,12 +394,22 @@ def _case_frame(cases: Any) -> pd.DataFrame:
     if isinstance(cases, pd.DataFrame):
         check_columns(cases)
         return cases
-    found = native(cases) if hasattr(cases, "column_names") else nw.from_native(cases, pass_through=True)
+    found = (
+        native(cases)
+        if hasattr(cases, "column_names")
+        else nw.from_native(cases, pass_through=True)
+    )
     if isinstance(found, nw.DataFrame | nw.LazyFrame):
         return pd.DataFrame(found.lazy().collect().to_dict(as_series=False))
-    rows = list(cases) if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping) else [cases]
+    rows = (
+        list(cases)
+        if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping)
+        else [cases]
+    )
     if not all(isinstance(row, EvalCase) for row in rows):
-        found, path = (repr(cases), repr(cases)) if isinstance(cases, str) else (type(cases).__name__, "path")
+        found, path = (
+            (repr(cases), repr(cases)) if isinstance(cases, str) else (type(cases).__name__, "path")
+        )
         raise RagnbError(
             f"{found} is neither a frame of cases nor a list of EvalCase; "
             f"rn.read_cases({path}) makes a frame of a file, or of a list of records"

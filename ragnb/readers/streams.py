@@ -22,7 +22,16 @@ import pandas as pd
 from ragnb.errors import RagnbError, place
 from ragnb.files import digest
 from ragnb.polars import pl
-from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, declared, near_ends, to_frame
+from ragnb.readers.cells import (
+    IDS,
+    MISSING_WORDS,
+    TEXTS,
+    as_text,
+    case_cells,
+    declared,
+    near_ends,
+    to_frame,
+)
 from ragnb.readers.executors import on_spark
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
@@ -60,14 +69,23 @@ class Query(Raw):
     def clash(self, *names: str) -> str | None:
         """Return where the first record is that fills several columns with different values."""
         kinds = (pl.String, pl.Int64)
-        text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds}
-        cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]  # cells of no text differ
-        row = _item(self.frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
+        text = {
+            n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds
+        }
+        cells = [
+            pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names
+        ]  # cells of no text differ
+        row = _item(
+            self.frame,
+            (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first(),
+        )
         return None if row is None else self.where(row)
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        return count_distinct(self.frame, pl.struct(self.columns[name].alias(name) for name in names))[1]
+        return count_distinct(
+            self.frame, pl.struct(self.columns[name].alias(name) for name in names)
+        )[1]
 
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
@@ -76,7 +94,9 @@ class Query(Raw):
 
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
         """Return the first cell of some columns that holds something."""
-        report.add("mapped", ", ".join(names[1:]), f"{target}, where {names[0]!r} is empty", self.rows)
+        report.add(
+            "mapped", ", ".join(names[1:]), f"{target}, where {names[0]!r} is empty", self.rows
+        )
         return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
 
     def _filled(self, name: str) -> pl.Expr:
@@ -108,9 +128,12 @@ class Stream:
 
 
 def stream_scores(
-    source: Any, *, columns: Mapping[str, str] | None = None, encoding: str | None = None,
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
     metrics: Iterable[str | Metric] | None = None,
-) -> Stream | None:  # fmt: skip
+) -> Stream | None:
     """Return scores that are too large for memory as a query under canonical names; None for others.
 
     Parameters
@@ -170,7 +193,12 @@ def stream_scores(
             "reshaped at once; read parts of it with rn.read_scores and write them as Parquet"
         )
     chosen = metric_list(metrics)
-    name_columns(table, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
+    name_columns(
+        table,
+        report,
+        picks=columns,
+        metrics=[one for one in chosen or () if isinstance(one, Metric)],
+    )
     _check_kinds(table, declared(chosen, list(table.columns)))
     name_system(table, report)
     _check_kinds(table, {})
@@ -189,12 +217,20 @@ def stream_scores(
 def _check_kinds(table: Query, metrics: Collection[str]) -> None:
     """Refuse cells that a query cannot turn into the numbers, identifiers and texts that they are to be."""
     for name, kind in table.named().collect_schema().items():
-        odd = (pl.Object, pl.Binary) if name in metrics else (pl.Object, pl.Duration) * (name in (*IDS, *TEXTS))
+        odd = (
+            (pl.Object, pl.Binary)
+            if name in metrics
+            else (pl.Object, pl.Duration) * (name in (*IDS, *TEXTS))
+        )
         if kind in odd or (name == "sample_id" and kind.is_nested()):
-            raise RagnbError(f"{place(table.file)}column {name!r} holds {kind}, no text or number; convert it")
+            raise RagnbError(
+                f"{place(table.file)}column {name!r} holds {kind}, no text or number; convert it"
+            )
 
 
-def stream_spark(frame: Any, columns: Mapping[str, str] | None, metrics: Iterable[Any] = (), **how: Any) -> Stream:
+def stream_spark(
+    frame: Any, columns: Mapping[str, str] | None, metrics: Iterable[Any] = (), **how: Any
+) -> Stream:
     """Return PySpark's rows under canonical names, ids that are blank as missing ones, and all else as it is.
 
     Parameters
@@ -213,11 +249,15 @@ def stream_spark(frame: Any, columns: Mapping[str, str] | None, metrics: Iterabl
     own = [one for one in metrics if isinstance(one, Metric)]
     named, report = canonical(frame, "system", metrics=own, picks=picks, **how), Lossy()
     ids = [nw.col(name) for name, kind in named.dtypes if name in IDS and kind == "string"]
-    named = nw.from_native(named).with_columns(nw.when(one != "").then(one) for one in ids).to_native()
+    named = (
+        nw.from_native(named).with_columns(nw.when(one != "").then(one) for one in ids).to_native()
+    )
     rows = named.count()
     for name, new in zip(frame.columns, named.columns, strict=True):
         report.add("mapped", name, new, rows * (name != new))
-    return Stream(named, rows, {"path": None, "sha256": None, "format": "frame", "rows": rows}, report.rows)
+    return Stream(
+        named, rows, {"path": None, "sha256": None, "format": "frame", "rows": rows}, report.rows
+    )
 
 
 def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
@@ -261,7 +301,9 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     again = hashes[1:][hashes[1:] == hashes[:-1]]
     shared, found = np.unique(again), len(hashes) - len(again)
     if 0 < len(shared) <= 10_000:
-        found += _item(frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()) - len(shared)
+        found += _item(
+            frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()
+        ) - len(shared)
     return len(hashes), found
 
 
@@ -282,7 +324,9 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
             spread_results(raw, Lossy())
             names |= dict.fromkeys(raw.columns)
             parts.append(folder / f"{len(parts):06}.parquet")
-            cells = (polars_series(name, list(map(_flat, cells))) for name, cells in raw.columns.items())
+            cells = (
+                polars_series(name, list(map(_flat, cells))) for name, cells in raw.columns.items()
+            )
             pl.DataFrame(list(cells)).write_parquet(parts[-1], compression="lz4")
         report.of_file(document.path.name, own)
         columns.append([*names])
@@ -311,11 +355,15 @@ def _spread(frame: Any) -> Any:
     parts = [(m.name, part.name) for m in results.fields for part in getattr(m.dtype, "fields", [])]
     cells = pl.col("results").struct
     return frame.with_columns(
-        cells.field(metric).struct.field(part).alias(metric + ends[part]) for metric, part in parts if part in ends
+        cells.field(metric).struct.field(part).alias(metric + ends[part])
+        for metric, part in parts
+        if part in ends
     ).drop("results")
 
 
-def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report: Lossy) -> pl.LazyFrame:
+def typed(
+    frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report: Lossy
+) -> pl.LazyFrame:
     """Return a query whose metrics are floats, and whose identifiers and case texts are texts.
 
     Values that are taken for an end of their range are counted in the report, by one query over all metrics.
@@ -372,7 +420,9 @@ def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
         return pl.when(~text.str.contains(r"^\s*(?:NaN|<NA>)\s*$")).then(text)
     if kind.is_float():
         whole = value.cast(pl.Int64, strict=False).cast(pl.String)
-        return pl.when(value.is_not_nan()).then(pl.when(value == value.round()).then(whole).otherwise(text))
+        return pl.when(value.is_not_nan()).then(
+            pl.when(value == value.round()).then(whole).otherwise(text)
+        )
     return pl.when(text != "").then(text) if kind == pl.String else text
 
 

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.readers.cells import MISSING_WORDS, VERDICTS, as_id, as_text, case_cells, each, parse_list, to_frame
+from ragnb.readers.cells import (
+    MISSING_WORDS,
+    VERDICTS,
+    as_id,
+    as_text,
+    case_cells,
+    each,
+    parse_list,
+    to_frame,
+)
 from ragnb.readers.formats import Source, load
 from ragnb.readers.names import WORDS, name_columns, name_system
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
@@ -22,9 +31,13 @@ _SEVERAL = re.compile(r"[,;|，；、]")
 
 @collector_paused()
 def read_traces(
-    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Read traces, one answer of a system a row.
 
     Many traces of a clean JSONL file are read fastest by Polars, whose frames `label_traces` takes:
@@ -61,7 +74,9 @@ def read_traces(
     if "chunks" in raw.columns:
         each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
         lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
-        none = {i for i, held in enumerate(lists) if held and not any(chunk["id"] for chunk in held)}
+        none = {
+            i for i, held in enumerate(lists) if held and not any(chunk["id"] for chunk in held)
+        }
         raw.columns["chunks"] = [None if i in none else held for i, held in enumerate(lists)]
         why = "lists of chunks without an id: retrieval is not measured there"
         report.add("left_out", "chunks", why, len(none))
@@ -72,9 +87,13 @@ def read_traces(
 
 
 def read_gold(
-    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Read gold: which questions can be answered, from which passages.
 
     Parameters
@@ -113,19 +132,33 @@ def read_gold(
     if DRAWN in raw.columns and not all(blank):  # those of ragnb check --to-label, in random order
         raw.drop(blank, "answerable", "questions that are not labelled yet", report)
     words = {"1": True, "0": False} | {word: bool(one) for word, one in VERDICTS.items()}
-    each(raw, "answerable", lambda cell: words[str(cell).strip().casefold().removesuffix(".0")], "true or false")
+    each(
+        raw,
+        "answerable",
+        lambda cell: words[str(cell).strip().casefold().removesuffix(".0")],
+        "true or false",
+    )
     if "gold_ids" not in raw.columns:
         report.add("made", "gold_ids", "no such column, so no ids", len(raw))
     ids = raw.columns.setdefault("gold_ids", [None] * len(raw))
-    several = sum(isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids)
-    report.add("kept", "gold_ids", "texts with , or ; each taken as one id; several are a JSON list", several)
+    several = sum(
+        isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids
+    )
+    report.add(
+        "kept",
+        "gold_ids",
+        "texts with , or ; each taken as one id; several are a JSON list",
+        several,
+    )
     each(raw, "gold_ids", lambda value: _ids(value, bare=True) or [], "a list of ids")
     if "gold_claim" in raw.columns:
         raw.columns["gold_claim"] = [as_text(value) for value in raw.columns["gold_claim"]]
     case_cells(raw, report)
     for name in ("question", "sample_id"):
         counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
-        report.add("kept", name, "values that occur more than once", sum(n > 1 for n in counts.values()))
+        report.add(
+            "kept", name, "values that occur more than once", sum(n > 1 for n in counts.values())
+        )
     frame = to_frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
@@ -139,11 +172,18 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
     >>> qrels_columns(["sample_id", "corpus-id", "score"]), qrels_columns(["question", "answer", "score"])
     (('sample_id', 'corpus-id', 'score'), ())
     """
-    word = {role: next((name for name in names if name in columns), "") for role, names in WORDS["qrels"].items()}
+    word = {
+        role: next((name for name in names if name in columns), "")
+        for role, names in WORDS["qrels"].items()
+    }
     query = "sample_id" if "sample_id" in columns else "question" if word["judged"] else ""
     relevance = word["judged"] or word["score"]
     found = query and query in columns and word["passage"] and relevance
-    return (query, word["passage"], relevance) if found and not {"answer", "answerable"} & {*columns} else ()
+    return (
+        (query, word["passage"], relevance)
+        if found and not {"answer", "answerable"} & {*columns}
+        else ()
+    )
 
 
 def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
@@ -153,11 +193,17 @@ def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
         relevant = ids.setdefault(str(as_id(query)), [])
         relevant += [str(as_id(passage))] if float(relevance) > 0 else []
     report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
-    raw.columns = {names[0]: [*ids], "answerable": [*map(bool, ids.values())], "gold_ids": [*ids.values()]}
+    raw.columns = {
+        names[0]: [*ids],
+        "answerable": [*map(bool, ids.values())],
+        "gold_ids": [*ids.values()],
+    }
     raw.lines = None
 
 
-def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
+def _open(
+    source: Source, columns: Mapping[str, str] | None, **how: Any
+) -> tuple[Raw, Lossy, dict[str, object]]:
     report = Lossy()
     raw, origin = load(source, report, **how)
     name_columns(raw, report, picks=columns)
@@ -178,7 +224,9 @@ def _ids(value: Any, bare: bool = False) -> list[str] | None:
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
     """Return the passages in a cell, each with its id as a text; None for a missing cell."""
-    if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
+    if type(value) is list and all(
+        type(item) is dict and type(item.get("id")) is str for item in value
+    ):
         return value
     if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
         return None

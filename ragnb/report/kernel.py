@@ -26,7 +26,12 @@ _TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) =
 
 
 def execute(
-    notebook: Path, target: Path, parameters: Mapping[str, Any], *, env: Mapping[str, str], progress: bool = True
+    notebook: Path,
+    target: Path,
+    parameters: Mapping[str, Any],
+    *,
+    env: Mapping[str, str],
+    progress: bool = True,
 ) -> Any:
     """Run a notebook with its working directory in the folder of `target`, and write it there.
 
@@ -58,10 +63,16 @@ def execute(
         try:
             # Asked politely to shut down, a kernel may still write to the terminal.
             return _papermill().execute_notebook(
-                _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name="ragnb",
-                language="python", cwd=str(target.parent), progress_bar=bar,
-                kernel_manager_class=_manager(Path(folder), process), shutdown_kernel="immediate",
-            )  # fmt: skip
+                _literal(notebook),
+                _literal(target),
+                parameters=dict(parameters),
+                kernel_name="ragnb",
+                language="python",
+                cwd=str(target.parent),
+                progress_bar=bar,
+                kernel_manager_class=_manager(Path(folder), process),
+                shutdown_kernel="immediate",
+            )
         finally:
             process.kill()  # an interrupt can come before papermill knows its kernel
             process.wait()
@@ -101,7 +112,9 @@ def refuse_unknown(ran: Sequence[str]) -> None:
     """
     known = dict.fromkeys(name for cell in ran for name in _TYPED.findall(cell))
     injected = [cell for cell in ran if cell.startswith("# Parameters\n")]
-    for name in [name for cell in injected[-1:] for name in _ASSIGNED.findall(cell) if name not in known]:
+    for name in [
+        name for cell in injected[-1:] for name in _ASSIGNED.findall(cell) if name not in known
+    ]:
         raise unknown("parameter", name, known)
 
 
@@ -119,9 +132,12 @@ def _start(folder: Path, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[
     # -P: no file of the working directory is imported in the place of a package.
     words = [sys.executable, "-P", "-c", _LAUNCH, "-f", str(folder / _CONNECTION), "--ignore-cwd"]
     return subprocess.Popen(
-        [*words, "--HistoryManager.enabled=False"], cwd=cwd, env=os.environ | own, stdin=subprocess.PIPE,
+        [*words, "--HistoryManager.enabled=False"],
+        cwd=cwd,
+        env=os.environ | own,
+        stdin=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C reaches this process alone, and a kill all that the kernel started
-    )  # fmt: skip
+    )
 
 
 def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
@@ -142,7 +158,11 @@ def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
         async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
             """Let the process go on: the connection file is written."""
             provisioner: Any = self.provisioner
-            provisioner.process, provisioner.pid, provisioner.pgid = process, process.pid, process.pid
+            provisioner.process, provisioner.pid, provisioner.pgid = (
+                process,
+                process.pid,
+                process.pid,
+            )
             waiting: Any = process.stdin
             waiting.write(b"\n")
             waiting.close()
@@ -161,14 +181,20 @@ def tidy(notebook: Any) -> list[str]:
     >>> tidy(SimpleNamespace(cells=[cell], metadata={}))
     ['look here']
     """
-    notebook.metadata["papermill"] = {"parameters": notebook.metadata.get("papermill", {}).get("parameters", {})}
+    notebook.metadata["papermill"] = {
+        "parameters": notebook.metadata.get("papermill", {}).get("parameters", {})
+    }
     found: list[str] = []
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
         if "injected-parameters" in cell["metadata"].get("tags", []):
             cell["id"] = "injected-parameters"
-        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
-            found += [text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"]
+        for output in [
+            output for output in cell.get("outputs", []) if output.get("name") == "stderr"
+        ]:
+            found += [
+                text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"
+            ]
             output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
     return list(dict.fromkeys(found))

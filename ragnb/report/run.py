@@ -25,7 +25,18 @@ from ragnb.files import digest, json_text, matched, short_hash, slug, write_whol
 from ragnb.inputs import Inputs, scenario_of, stage_tables, with_cases
 from ragnb.inputs.stages import HOME, relative
 from ragnb.markup import one_line
-from ragnb.markup.blocks import Block, Cell, Estimate, Link, Mark, Picture, Section, Small, Table, Text
+from ragnb.markup.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Link,
+    Mark,
+    Picture,
+    Section,
+    Small,
+    Table,
+    Text,
+)
 from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.report.kernel import execute, tidy
@@ -69,9 +80,12 @@ class ReportResult(NamedTuple):
 
 
 def report(
-    scenario: str | os.PathLike[str], *, out: str | os.PathLike[str] | None = None,
-    overrides: Overrides | None = None, progress: bool = True,
-) -> ReportResult:  # fmt: skip
+    scenario: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None,
+    progress: bool = True,
+) -> ReportResult:
     """Run the notebook of a scenario and leave its page, tables and record in a new folder.
 
     It is ``report.ipynb``, and ``calibration.ipynb`` for a scenario with ratings alone.
@@ -110,7 +124,9 @@ def report(
             raise
     else:
         record = json.loads((folder.path / "run.json").read_text(encoding="utf-8"))
-        return ReportResult(folder.done(), record["blocked"], record["verdict"], settings.lang, tuple(warned))
+        return ReportResult(
+            folder.done(), record["blocked"], record["verdict"], settings.lang, tuple(warned)
+        )
     raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
 
 
@@ -123,9 +139,12 @@ class Made(NamedTuple):
 
 
 def reports(
-    scenarios: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None,
-    overrides: Overrides | None = None, jobs: int | None = None,
-) -> Iterator[Made]:  # fmt: skip
+    scenarios: Sequence[str | os.PathLike[str]],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None,
+    jobs: int | None = None,
+) -> Iterator[Made]:
     """Run the report of each scenario, several at a time, and yield what became of each as it ends.
 
     Parameters
@@ -164,7 +183,9 @@ def _made(path: Path, out: Any, overrides: Overrides | None, progress: bool) -> 
         return Made(path, error=worded(error))
 
 
-def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> tuple[Scenario, dict[str, Any]]:
+def check_parameters(
+    scenario: str | os.PathLike[str], overrides: Overrides
+) -> tuple[Scenario, dict[str, Any]]:
     """Return the scenario as this run uses it, and the overrides as JSON holds them.
 
     Raises
@@ -187,22 +208,30 @@ def _fill(
     """Run the notebook in the folder and write the page; return the warnings."""
     here = folder.path
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
-    files = {role: relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
+    files = {
+        role: relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)
+    }
     used = overrides | (files if settings.path is None else {})
     if settings.baseline is None and (previous := folder.previous()) is not None:
-        used = used | {"baseline": relative(previous, settings.path.parent if settings.path else here)}
+        used = used | {
+            "baseline": relative(previous, settings.path.parent if settings.path else here)
+        }
     role = "ratings" if _of_ratings(settings) else "scenario"
     parameters = {role: relative(source, here), "out": ".", "overrides": used}
     env = {name: "" for profile in settings.llm_profiles.values() for name in profile.variables}
     env[HOME] = str(Path.cwd())
-    executed = execute(notebook_path(settings), here / "report.ipynb", parameters, env=env, progress=progress)
+    executed = execute(
+        notebook_path(settings), here / "report.ipynb", parameters, env=env, progress=progress
+    )
     warned = tidy(executed)
     import nbformat
 
     write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
     pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
-    command = shlex.join(["ragnb", "report", source.name, *(word for pair in pairs for word in ("-p", pair))])
+    command = shlex.join(
+        ["ragnb", "report", source.name, *(word for pair in pairs for word in ("-p", pair))]
+    )
     write_whole(here / "run.json", json_text(record | {"command": command}))
     return warned
 
@@ -214,7 +243,10 @@ def _of_ratings(scenario: Scenario) -> bool:
 
 def notebook_path(scenario: Scenario) -> Path:
     """Return a scenario's notebook: in this folder where ragnb is installed, in ``notebooks/`` in a checkout."""
-    here, name = Path(__file__).resolve().parent, f"{'calibration' if _of_ratings(scenario) else 'report'}.ipynb"
+    here, name = (
+        Path(__file__).resolve().parent,
+        f"{'calibration' if _of_ratings(scenario) else 'report'}.ipynb",
+    )
     found = [here / name, here.parents[1] / "notebooks" / name]
     return next((path for path in found if path.is_file()), found[0])
 
@@ -226,7 +258,9 @@ def _failure(error: BaseException, left: Path) -> str | None:
     if isinstance(error, PapermillExecutionError):
         name = "" if error.ename == "RagnbError" else f"{error.ename}: "
         cells = json.loads(left.read_text(encoding="utf-8"))["cells"]
-        failed = next((str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?")
+        failed = next(
+            (str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?"
+        )
         return (
             f"the report notebook failed in cell {failed!r} (In [{error.exec_count}]): "
             f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
@@ -266,7 +300,9 @@ class RunFolder(NamedTuple):
         parent = out / slug(scenario.name)
         parent.mkdir(parents=True, exist_ok=True)
         if not parent.resolve().is_relative_to(out.resolve()):
-            raise RagnbError(f"{str(parent)!r} is a link to a place outside {str(out)!r}; remove the link")
+            raise RagnbError(
+                f"{str(parent)!r} is a link to a place outside {str(out)!r}; remove the link"
+            )
         parent = parent.resolve()
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
         for again in count(1):
@@ -281,8 +317,14 @@ class RunFolder(NamedTuple):
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
         with suppress(OSError, ValueError):
-            found = self.final.with_name((self.final.parent / "latest.txt").read_text(encoding="utf-8").strip())
-            return found if all((found / name).is_file() for name in ("scores.csv", "run.json")) else None
+            found = self.final.with_name(
+                (self.final.parent / "latest.txt").read_text(encoding="utf-8").strip()
+            )
+            return (
+                found
+                if all((found / name).is_file() for name in ("scores.csv", "run.json"))
+                else None
+            )
         return None
 
     def done(self) -> Path:
@@ -301,9 +343,14 @@ class RunFolder(NamedTuple):
 
 # A function of `ragnb.plots` and the frame of the card that it draws, in reading order.
 _CHARTS = {
-    "judge_human": "counts", "band_shares": "bands", "bias_by": "inflation", "reliability": "reliability",
-    "bland_altman": "counts", "corrected_means": "corrected", "label_budget": "budget",
-}  # fmt: skip
+    "judge_human": "counts",
+    "band_shares": "bands",
+    "bias_by": "inflation",
+    "reliability": "reliability",
+    "bland_altman": "counts",
+    "corrected_means": "corrected",
+    "label_budget": "budget",
+}
 _TABLES = ("verdicts", "bands", "inflation", "recalibration", "labels_needed", "corrected")
 _OUTCOMES = {"TRUST": "pass", "NOT PROVEN": "undecided", "REJECT": "fail"}
 
@@ -336,12 +383,20 @@ class Study(NamedTuple):
         """
         card, scenario = self.card, self.scenario
         overall = dict.fromkeys(("value", "low", "high", "range")) | {"n": card.footer["n"]}
-        result = {"blocked": False, "verdict": card.reasons[0], "overall": overall, "judge": card.verdict}
+        result = {
+            "blocked": False,
+            "verdict": card.reasons[0],
+            "overall": overall,
+            "judge": card.verdict,
+        }
         written = {
             "report.html": card_page(card, title=scenario.title or scenario.name),
-            "report.md": card.to_markdown(), "calibration.json": json_text(card.to_dict()),
+            "report.md": card.to_markdown(),
+            "calibration.json": json_text(card.to_dict()),
             "scenario.snapshot.yaml": scenario.snapshot_text(relative_to=Path(folder)),
-            "run.json": json_text(run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])),
+            "run.json": json_text(
+                run_record(scenario, self.inputs, **result, outcome=_OUTCOMES[card.verdict])
+            ),
             "agreement.csv": to_csv_text(card.table),
             **{f"{name}.csv": to_csv_text(getattr(card, name)) for name in _TABLES},
         }
@@ -349,9 +404,15 @@ class Study(NamedTuple):
 
 
 def study(
-    source: str | os.PathLike[str], *, settings: Mapping[str, Any] | None = None, judge: Any = None,
-    human: Any = None, scale: Any = None, missing: Any = None, **asked: Any,
-) -> Study:  # fmt: skip
+    source: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    judge: Any = None,
+    human: Any = None,
+    scale: Any = None,
+    missing: Any = None,
+    **asked: Any,
+) -> Study:
     """Calibrate a judge from ratings alone.
 
     Parameters
@@ -384,18 +445,29 @@ def study(
     """
     scenario, inputs = scenario_of(Path(source), settings or {}, "ratings"), Inputs()
     if scenario.ratings is None:
-        raise RagnbError(f"{source}: the scenario names no ratings; add one, such as 'ratings: my_ratings.csv'")
+        raise RagnbError(
+            f"{source}: the scenario names no ratings; add one, such as 'ratings: my_ratings.csv'"
+        )
     span = None if scale is None else _two_numbers(scale)
     inputs.read_rated(scenario, judge=judge, human=human, scale=span, missing=missing)
     named = [judge] if isinstance(judge, str) else judge or ()
-    return Study(scenario, calibrated(scenario, inputs.ratings, judge=named, scale=span, **asked), inputs.files)
+    return Study(
+        scenario,
+        calibrated(scenario, inputs.ratings, judge=named, scale=span, **asked),
+        inputs.files,
+    )
 
 
 def _two_numbers(scale: Any) -> tuple[float, float]:
     try:
-        low, high = map(float, scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale)
+        low, high = map(
+            float,
+            scale.strip("[]()").replace(",", " ").split() if isinstance(scale, str) else scale,
+        )
     except (TypeError, ValueError):
-        raise RagnbError(f"scale={scale!r} is not two numbers; write the lowest and highest: '1 10'") from None
+        raise RagnbError(
+            f"scale={scale!r} is not two numbers; write the lowest and highest: '1 10'"
+        ) from None
     return low, high
 
 
@@ -412,7 +484,9 @@ def card_page(card: Any, *, title: str = "") -> str:
         some = [chart for chart, frame in _CHARTS.items() if not getattr(one, frame).empty]
         drawn = [Picture(plots.svg(getattr(plots, k)(one)), say(f"report.{k}")) for k in some]
         charts.append(Section(f"part-{place}", name, name, blocks=(*why, *drawn), lang=card.lang))
-    return render_page([verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang)
+    return render_page(
+        [verdict, *charts, *numbers], title=title or say("section.judge"), lang=card.lang
+    )
 
 
 # The outcomes of a run, the worst that its gates can say first.
@@ -440,7 +514,10 @@ def history(out: Path) -> list[Run]:
     for name, folder in sorted(found, key=lambda one: (one[0][1], int(one[0][2] or 1), one[1])):
         before = scored.get(folder.parent, {})
         at = f"{datetime.strptime(name[1], '%Y%m%dT%H%M%SZ'):%Y-%m-%d %H:%M} UTC"
-        run: Run = dict.fromkeys(_TOTAL) | {"scenario": before.get("scenario", folder.parent.name), "change": ""}
+        run: Run = dict.fromkeys(_TOTAL) | {
+            "scenario": before.get("scenario", folder.parent.name),
+            "change": "",
+        }
         run |= {"page": folder / "report.ipynb", "at": at, "outcome": "stopped", "verdict": ""}
         with suppress(OSError, ValueError, KeyError, TypeError):
             run |= {} if folder.suffix else _read(folder)
@@ -456,14 +533,20 @@ def history(out: Path) -> list[Run]:
 def _read(folder: Path) -> Run:
     """Return what a run that finished says of itself; its outcome is the worst of the gates that decide."""
     record = json.loads((folder / "run.json").read_text("utf-8"))
-    run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
+    run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {
+        "page": folder / "report.html"
+    }
     if "outcome" not in record:
         gates = json.loads((folder / "gates.json").read_text("utf-8"))["gates"]
         # Complete input and advisory thresholds decide nothing.
         silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates]
-        asked = [row for row, quiet in zip(gates, silent, strict=True) if row["blocks"] or not quiet]
+        asked = [
+            row for row, quiet in zip(gates, silent, strict=True) if row["blocks"] or not quiet
+        ]
         said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
-        record["outcome"] = next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
+        record["outcome"] = next(
+            (one for one in _TONES if one in said), "no_data" if asked else "no_gates"
+        )
     return run | {"outcome": record["outcome"]} | {key: record["overall"][key] for key in _TOTAL}
 
 
@@ -489,19 +572,30 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     counts = {key: sum(run["outcome"] == key for run in latest) for key in _TONES}
     words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
     head = say("index.latest", counts=say("list.join").join(words) or markup.MISSING)
-    errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in made if one.result is None)
-    blocks: list[Block] = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
+    errors = tuple(
+        f"{one.scenario.stem}: {translated(one.error, lang)}" for one in made if one.result is None
+    )
+    blocks: list[Block] = (
+        [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
+    )
     blocks.append(Text((say("index.note"),), "note"))
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
-    tables = {"latest_of_each": sorted(latest, key=lambda run: str(run["scenario"])), "history": runs[:_MOST]}
+    tables = {
+        "latest_of_each": sorted(latest, key=lambda run: str(run["scenario"])),
+        "history": runs[:_MOST],
+    }
     heads = tuple(say(f"index.{key}") for key in ("scenario", "at", "verdict", "value"))
     heads = (*heads, f">{say('index.n')}", f">{say('index.change')}")
     for key, some in tables.items() if runs else ():
         title = say(f"index.{key}", n=len(runs), shown=len(some))
         rows = tuple(_row(run, say, sentence=key == "latest_of_each") for run in some)
-        sections.append(Section(key, title, title, blocks=(Table(heads, rows, cards=True),), lang=lang))
+        sections.append(
+            Section(key, title, title, blocks=(Table(heads, rows, cards=True),), lang=lang)
+        )
     write_whole(Path(out) / "index.md", render_markdown(sections))
-    return write_whole(Path(out) / "index.html", render_page(sections, title=say("index.title"), lang=lang))
+    return write_whole(
+        Path(out) / "index.html", render_page(sections, title=say("index.title"), lang=lang)
+    )
 
 
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
@@ -513,7 +607,18 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     if run["value"] is not None:
         value, ends = markup.number(run["value"]), markup.ends(run["low"], run["high"])
         text, span = f"{run['scenario']} {run['at']}: {value} {ends}", run["range"]
-        drawn = [Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)] if span else []
+        drawn = (
+            [Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)]
+            if span
+            else []
+        )
         score = (value, Small(ends), *drawn)
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return link, run["at"], verdict, score, "" if run["n"] is None else markup.count(run["n"]), change
+    return (
+        link,
+        run["at"],
+        verdict,
+        score,
+        "" if run["n"] is None else markup.count(run["n"]),
+        change,
+    )

@@ -49,7 +49,8 @@ MAX_DEPTH = 12
 _ALIASES = "anchors (&) and aliases (*) are not supported; write the value out"
 _TAGS = "tags (!) are not supported; write the plain value"
 _WHOLE = {
-    "undefined alias": _ALIASES, "undefined tag handle": _TAGS,
+    "undefined alias": _ALIASES,
+    "undefined tag handle": _TAGS,
     "another document": "a second YAML document starts here; a scenario file contains one",
     "maximum depth": f"nested deeper than {MAX_DEPTH} levels",
 }
@@ -101,7 +102,9 @@ def invisible(text: str) -> list[str]:
     (['U+202E'], [])
     """
     unseen = [
-        char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or _BLANK.match(char)
+        char
+        for char in text
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or _BLANK.match(char)
     ]
     return [f"U+{ord(char):04X}" for char in dict.fromkeys(unseen)]
 
@@ -126,8 +129,14 @@ def flow(value: Any, style: str | None = None) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        text = repr(float(value) if isinstance(value, float) else value)  # numpy's floats are floats too
-        return text.replace("inf", ".inf") if math.isinf(value) or "." in text else text.replace("e", ".0e")
+        text = repr(
+            float(value) if isinstance(value, float) else value
+        )  # numpy's floats are floats too
+        return (
+            text.replace("inf", ".inf")
+            if math.isinf(value) or "." in text
+            else text.replace("e", ".0e")
+        )
     if style == "'":
         return "'" + value.replace("'", "''") + "'"
     if style is None and _PLAIN.fullmatch(value) and value.lower().strip(".") not in _WORDS:
@@ -164,14 +173,18 @@ def text_of(file: Path) -> str:
     with file.open("rb") as stream:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
-        raise RagnbError(f"{place(file)}larger than {MAX_BYTES:,} bytes; a scenario holds settings, not data")
+        raise RagnbError(
+            f"{place(file)}larger than {MAX_BYTES:,} bytes; a scenario holds settings, not data"
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, hint = raw.count(b"\n", 0, error.start) + 1, ""
     with suppress(UnicodeDecodeError):
         raw.decode("gb18030")
-        hint = " (it may be GBK; 'encoding:' in a scenario is for the files it names, not for itself)"
+        hint = (
+            " (it may be GBK; 'encoding:' in a scenario is for the files it names, not for itself)"
+        )
     hint = " (it looks like UTF-16)" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else hint
     raise RagnbError(f"{place(file, line)}not UTF-8{hint}; save the file as UTF-8")
 
@@ -183,7 +196,9 @@ def read_text(text: str, file: Path) -> Source:
     """
     if directive := _DIRECTIVE.match(text):
         line = len(directive[0].splitlines())
-        raise RagnbError(f"{place(file, line)}directives (%YAML, %TAG) are not supported; remove the line")
+        raise RagnbError(
+            f"{place(file, line)}directives (%YAML, %TAG) are not supported; remove the line"
+        )
     try:
         root = compose(text)
     except Exception as problem:  # the parser lets ValueError and others out of broken text
@@ -201,7 +216,9 @@ def compose(text: str) -> Any:
 
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = MAX_DEPTH + 1
-    yaml.composer.warn_double_anchors = False  # the warning quotes the file, and every anchor is refused
+    yaml.composer.warn_double_anchors = (
+        False  # the warning quotes the file, and every anchor is refused
+    )
     return yaml.compose(text)
 
 
@@ -211,9 +228,17 @@ def _syntax_refusal(error: Exception, text: str, file: Path) -> RagnbError:
     ended = "end" in why and "stream" in why
     mark = (ended and getattr(error, "context_mark", None)) or getattr(error, "problem_mark", None)
     position = getattr(error, "position", None)
-    line = mark.line + 1 if mark else text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
+    line = (
+        mark.line + 1
+        if mark
+        else text.count("\n", 0, position) + 1
+        if isinstance(position, int)
+        else 1
+    )
     rows = text.splitlines()
-    key = _KEY.match(rows[line - 1]) if (why or position is not None) and line <= len(rows) else None
+    key = (
+        _KEY.match(rows[line - 1]) if (why or position is not None) and line <= len(rows) else None
+    )
     where = place(file, line, masked(key[1].strip()) if key else None)
     for sign, refusal in _WHOLE.items():
         if sign in why:
@@ -241,7 +266,9 @@ class Source:
         return next((self.lines[above] for above in places if above in self.lines), 1)
 
     def _refusal(self, node: Any, where: KeyPath, why: str) -> RagnbError:
-        return RagnbError(f"{place(self.file, node.start_mark.line + 1, dotted(where) or None)}{why}")
+        return RagnbError(
+            f"{place(self.file, node.start_mark.line + 1, dotted(where) or None)}{why}"
+        )
 
     def _checked(self, node: Any, where: KeyPath) -> int:
         """Return the line of a node, which begins with its tag or anchor if it has one."""
@@ -284,7 +311,9 @@ class Source:
             raise self._refusal(node, above, "a key must be a word, not empty, a list or a mapping")
         key: str = node.value
         if key == "<<" and node.style is None:
-            raise self._refusal(node, (*above, key), "merge keys are not supported; write the values out")
+            raise self._refusal(
+                node, (*above, key), "merge keys are not supported; write the values out"
+            )
         if unseen := invisible(key):
             clean = "".join(char for char in key if not invisible(char))
             why = f"the key contains invisible characters ({', '.join(unseen)}); retype it"
@@ -313,7 +342,9 @@ def _number(value: Any) -> Any:
 
 def _with_ratings(labels: int, info: ValidationInfo) -> int:
     if info.data.get("ratings", "") is None:  # else its own refusal says enough
-        raise ValueError("needs ratings, and none are given; name their file (ratings:), or remove the key")
+        raise ValueError(
+            "needs ratings, and none are given; name their file (ratings:), or remove the key"
+        )
     return labels
 
 
@@ -345,7 +376,9 @@ def _comparable(value: Any) -> str | int | bool | float:
     """Take what a column can be compared with."""
     if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise ValueError(f"{shown(value)} cannot be compared with a column; write text, a number, true or false")
+    raise ValueError(
+        f"{shown(value)} cannot be compared with a column; write text, a number, true or false"
+    )
 
 
 def _sample(value: Any) -> bool | float:
@@ -353,7 +386,9 @@ def _sample(value: Any) -> bool | float:
     share = _number(value)
     if isinstance(share, bool) or (isinstance(share, int | float) and 0 < share <= 1):
         return share
-    raise ValueError(f"{shown(value)} is neither true, false nor a share above 0 and up to 1, such as 0.01")
+    raise ValueError(
+        f"{shown(value)} is neither true, false nor a share above 0 and up to 1, such as 0.01"
+    )
 
 
 def _encoding(value: str) -> str:
@@ -362,7 +397,9 @@ def _encoding(value: str) -> str:
         "a".encode(value)
     except (LookupError, ValueError):
         known = ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"]
-        raise ValueError(f"{shown(value)} is not a text encoding; {did_you_mean(value, known)}") from None
+        raise ValueError(
+            f"{shown(value)} is not a text encoding; {did_you_mean(value, known)}"
+        ) from None
     return value
 
 
@@ -375,7 +412,9 @@ def _pattern(value: str) -> str:
     try:
         pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
     except pl.exceptions.PolarsError as error:
-        reason = re.search(r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE)
+        reason = re.search(
+            r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE
+        )
         why = reason[1] if reason else "it is not a regular expression"
         raise ValueError(
             f"{shown(value)} is not supported ({why}); look-around, back-references and very large "
@@ -387,7 +426,9 @@ def _pattern(value: str) -> str:
 def _baseline(value: Any, info: ValidationInfo) -> Any:
     """Resolve a baseline that is a file or the folder of a run; else it names a system or a scenario."""
     if not isinstance(value, str | Path) or not str(value).strip():
-        raise ValueError(f"{shown(value)} is not a baseline; name a system, or a file or run to compare with")
+        raise ValueError(
+            f"{shown(value)} is not a baseline; name a system, or a file or run to compare with"
+        )
     found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
     return found.resolve() if found.exists() else str(value)
 
@@ -395,29 +436,45 @@ def _baseline(value: Any, info: ValidationInfo) -> Any:
 def _input_file(value: Any, info: ValidationInfo) -> Path:
     """Resolve a path against the scenario's folder; what is not there is refused with near names."""
     if isinstance(value, list | tuple | set):
-        raise ValueError("is a list of files; name one file, or a pattern such as 'scores/*.parquet'")
+        raise ValueError(
+            "is a list of files; name one file, or a pattern such as 'scores/*.parquet'"
+        )
     if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
-        raise ValueError(f"{shown(value)} is not a path; name one file, relative to the scenario's folder")
+        raise ValueError(
+            f"{shown(value)} is not a path; name one file, relative to the scenario's folder"
+        )
     folder: Path = (info.context or {}).get("folder") or Path.cwd()
     several = info.field_name in ("scores", "traces")
     of_documents = info.field_name == "documents"
     given, names, is_folder = masked(str(value)), None, False
     path = folder / value
     with suppress(OSError, RuntimeError):
-        path = path.parent.resolve() / path.name  # a link keeps its own name, which tells the format
-        if path.is_file() or (of_documents and path.is_dir()) or (several and is_pattern(path) and matched(path)):
+        path = (
+            path.parent.resolve() / path.name
+        )  # a link keeps its own name, which tells the format
+        if (
+            path.is_file()
+            or (of_documents and path.is_dir())
+            or (several and is_pattern(path) and matched(path))
+        ):
             return path
         is_folder = path.is_dir()
-        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[:10_000]
+        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[
+            :10_000
+        ]
     if "://" in given:
         raise ValueError(f"{given!r} is an address; save the file and name it here")
     if is_pattern(path):
         if not several:
             step = "name one file; only scores and traces may be a pattern or a folder of files"
-            raise ValueError(f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}")
+            raise ValueError(
+                f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}"
+            )
         have = did_you_mean("", names or [])
         if is_folder:
-            raise ValueError(f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}")
+            raise ValueError(
+                f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}"
+            )
         raise ValueError(f"no file matches the pattern {given!r} {have if names else ''}".rstrip())
     if names is None:
         raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
@@ -433,13 +490,17 @@ def _no_weights(metrics: Any) -> Any:
     return metrics
 
 
-def declared_metrics(rubric: Rubric | None, metrics: tuple[str | Metric, ...] | None) -> dict[str, Metric]:
+def declared_metrics(
+    rubric: Rubric | None, metrics: tuple[str | Metric, ...] | None
+) -> dict[str, Metric]:
     """Return the metrics that a scenario declares itself: the dimensions of its rubric, and Metric objects."""
     objects = [metric for metric in metrics or () if isinstance(metric, Metric)]
     return {metric.name: metric for metric in (*(rubric.metrics if rubric else ()), *objects)}
 
 
-def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
+def _known_metrics(
+    metrics: tuple[str | Metric, ...], info: ValidationInfo
+) -> tuple[str | Metric, ...]:
     """Take metrics that ragnb knows, that are declared here or that are dimensions of the rubric, each once."""
     rubric = info.data.get("rubric")
     dimensions, declared = declared_metrics(rubric, ()), declared_metrics(rubric, metrics)
@@ -448,7 +509,10 @@ def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> t
         if name in names[:i]:
             raise refuse(f"{shown(name)} appears twice; keep one", i)
         if name in dimensions and not isinstance(metrics[i], str):
-            raise refuse(f"{shown(name)} is a dimension of the rubric, which defines its scale; give its name", i)
+            raise refuse(
+                f"{shown(name)} is a dimension of the rubric, which defines its scale; give its name",
+                i,
+            )
         if "rubric" in info.data:  # else its refusal says enough
             _need_known(name, [*METRICS, *declared], i)
     return metrics
@@ -468,7 +532,8 @@ def _need_known(name: str, known: list[str], where: str | int) -> None:
     if name not in known:
         raise refuse(
             f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. "
-            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}", where,
+            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
+            where,
         )
 
 
@@ -488,7 +553,9 @@ _MetricRow = Annotated[
     Annotated[str, Field(strict=True), Tag("<name>")] | Annotated[Metric, Tag("<metric>")],
     Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
 ]
-Metrics = Annotated[tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)]
+Metrics = Annotated[
+    tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)
+]
 
 
 class Bands(Frozen):
@@ -690,11 +757,17 @@ class Scenario(Frozen):
     _context: Mapping[str, Any] = PrivateAttr(default_factory=dict)
 
     def __init__(
-        self, _context: Mapping[str, Any] | None = None, _source: Source | None = None, /, **settings: Any
+        self,
+        _context: Mapping[str, Any] | None = None,
+        _source: Source | None = None,
+        /,
+        **settings: Any,
     ) -> None:
         message = ""
         try:
-            self.__pydantic_validator__.validate_python(settings, self_instance=self, context=_context)
+            self.__pydantic_validator__.validate_python(
+                settings, self_instance=self, context=_context
+            )
         except ValidationError as error:
             message = _findings(error, _source)
         if message:  # raised again: what pydantic raises holds the input, and with it perhaps a key
@@ -714,7 +787,9 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _has_input(self, info: ValidationInfo) -> Scenario:
-        if not (info.context or {}).get("without_files") and all(getattr(self, key) is None for key in SOURCES):
+        if not (info.context or {}).get("without_files") and all(
+            getattr(self, key) is None for key in SOURCES
+        ):
             raise ValueError(
                 f"a scenario needs at least one of {', '.join(SOURCES)}; add one, such as 'scores: my_scores.csv'"
             )
@@ -737,7 +812,9 @@ class Scenario(Frozen):
         return cls({"without_files": True}, **settings)
 
     @classmethod
-    def _of_file(cls, source: Source, data: Mapping[str, Any] | None = None, file: Path | None = None) -> Scenario:
+    def _of_file(
+        cls, source: Source, data: Mapping[str, Any] | None = None, file: Path | None = None
+    ) -> Scenario:
         """Return the settings of a file, which lends its name and its folder."""
         data, file = data or source.data, file or source.file
         name = {} if data.get("name") is not None else {"name": file.stem}
@@ -774,7 +851,11 @@ class Scenario(Frozen):
         >>> mine.replace(metric_weights={"faithfulness": "", "context_recall": 0.5}).metric_weights
         {'faithfulness': 2.0, 'context_recall': 0.5}
         """
-        settings = {key: getattr(self, key) for key in self.__pydantic_fields__ if key in self.model_fields_set}
+        settings = {
+            key: getattr(self, key)
+            for key in self.__pydantic_fields__
+            if key in self.model_fields_set
+        }
         for key, value in overrides.items():
             if key not in self.__pydantic_fields__:
                 raise unknown("override", masked(key), list(self.__pydantic_fields__))
@@ -806,9 +887,15 @@ class Scenario(Frozen):
         title: 报告
         lang: zh
         """
-        folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
+        folder = (
+            Path(relative_to)
+            if relative_to is not None
+            else self._context.get("folder") or Path.cwd()
+        )
         tree, known = self.model_dump(exclude_none=True), {*METRICS, *self.declared}
-        tree["metric_weights"] = {name: weight for name, weight in self.metric_weights.items() if name in known}
+        tree["metric_weights"] = {
+            name: weight for name, weight in self.metric_weights.items() if name in known
+        }
         for key, value in tree.items():
             if isinstance(value, Path):
                 with suppress(ValueError):  # on another drive
@@ -816,7 +903,10 @@ class Scenario(Frozen):
                 tree[key] = value.as_posix()
             elif key in ("metrics", "gates"):
                 items = getattr(self, key)
-                tree[key] = [TypeAdapter(type(item)).dump_python(item, exclude_defaults=True) for item in items]
+                tree[key] = [
+                    TypeAdapter(type(item)).dump_python(item, exclude_defaults=True)
+                    for item in items
+                ]
         return block(tree)
 
 
@@ -850,14 +940,20 @@ def load_scenario(path: str | Path) -> Scenario:
     file = Path(path)
     try:
         if not file.is_file():
-            near = sorted(one.name for one in file.parent.resolve().iterdir() if one.suffix in (".yaml", ".yml"))
+            near = sorted(
+                one.name
+                for one in file.parent.resolve().iterdir()
+                if one.suffix in (".yaml", ".yml")
+            )
             raise RagnbError(f"no scenario at {str(file)!r}; {did_you_mean(file.name, near)}")
         return Scenario._of_file(read_text(text_of(file), file))
     except OSError as error:
         message = f"cannot read the scenario {str(file)!r}: {error.strerror}"
     except RagnbError as error:
         message = str(error)
-    raise RagnbError(message)  # anew: the first one's frames hold the file's text, and with it perhaps a key
+    raise RagnbError(
+        message
+    )  # anew: the first one's frames hold the file's text, and with it perhaps a key
 
 
 def input_name(path: str | Path) -> str:
@@ -872,7 +968,9 @@ def input_name(path: str | Path) -> str:
     plain = path.stem.split(".jsonl")[0] if path.suffix == ".gz" else path.stem
     if not any(char in plain for char in "*?["):
         return path.stem
-    return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(r"[*?\[\]]", "", path.parent.name)
+    return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(
+        r"[*?\[\]]", "", path.parent.name
+    )
 
 
 def is_blank(value: object) -> bool:
@@ -881,11 +979,19 @@ def is_blank(value: object) -> bool:
 
 
 _OWNERS: Mapping[str, type[Any]] = {
-    "": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "damaged": Damaged,
-    "generation": Generation, "system": System,
-    "llm_profiles": Profile, "rubric": Rubric, "rubric.dimensions": Dimension, "rubric.anchors": Anchor,
+    "": Scenario,
+    "metrics": Metric,
+    "gates": Gate,
+    "bands": Bands,
+    "damaged": Damaged,
+    "generation": Generation,
+    "system": System,
+    "llm_profiles": Profile,
+    "rubric": Rubric,
+    "rubric.dimensions": Dimension,
+    "rubric.anchors": Anchor,
     "rubric.passing": Gate,
-}  # fmt: skip
+}
 """The classes whose fields are the keys below a key."""
 
 
@@ -907,7 +1013,9 @@ def _reason(item: Any, where: tuple[str | int, ...]) -> str:
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         above = ".".join(part for part in where[:-1] if isinstance(part, str))
         owner = _OWNERS.get(above) or _OWNERS.get(str(where[0]), Scenario)
-        return f"is not known; {did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))}"
+        return (
+            f"is not known; {did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))}"
+        )
     if kind == "missing":
         return "is required"
     if kind in ("ragnb", "value_error"):
@@ -916,7 +1024,11 @@ def _reason(item: Any, where: tuple[str | int, ...]) -> str:
         return "the number is too large"
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        hint = did_you_mean(value, choices) if isinstance(value, str) else f"(have: {listing(choices)})"
+        hint = (
+            did_you_mean(value, choices)
+            if isinstance(value, str)
+            else f"(have: {listing(choices)})"
+        )
         reason = f"is not known; {masked(hint)}"
     else:
         reason = _REASONS[kind].format(**context) if kind in _REASONS else masked(item["msg"])
@@ -956,7 +1068,9 @@ class Patch:
     def diff(self) -> str:
         """The change as a unified diff; empty where there is none."""
         before, after = self.before.splitlines(), self.after.splitlines()
-        return "\n".join(difflib.unified_diff(before, after, self.file.name, self.to.name, n=2, lineterm=""))
+        return "\n".join(
+            difflib.unified_diff(before, after, self.file.name, self.to.name, n=2, lineterm="")
+        )
 
     def write(self) -> list[str]:
         """Write the file, unless nothing changes, and return what changed.
@@ -972,21 +1086,32 @@ class Patch:
         try:
             raw = self.file.read_bytes()
             if raw.decode("utf-8-sig", "replace") != self.before:
-                raise RagnbError(f"{place(self.file)}the file changed since it was read; load it again, then save")
+                raise RagnbError(
+                    f"{place(self.file)}the file changed since it was read; load it again, then save"
+                )
             if self.to != self.file and self.to.exists():
-                raise RagnbError(f"{place(self.to)}a file of this name already exists; choose another name")
+                raise RagnbError(
+                    f"{place(self.to)}a file of this name already exists; choose another name"
+                )
             mode = self.file.stat().st_mode & 0o777
-            write_whole(self.to, raw[: len(_BOM) * raw.startswith(_BOM)] + self.after.encode(), mode=mode)
+            write_whole(
+                self.to, raw[: len(_BOM) * raw.startswith(_BOM)] + self.after.encode(), mode=mode
+            )
         except OSError as error:
             raise RagnbError(f"{place(self.to)}cannot be written: {error.strerror}") from None
         return self.changed
 
 
 def patch_scenario(
-    path: str | Path, *, metric_weights: Patched | None = None, doc_weights: Patched | None = None,
-    llm_profiles: Mapping[str, Any] | None = None, drop: Mapping[str, Iterable[str]] | None = None,
-    since: Scenario | None = None, to: str | Path | None = None,
-) -> list[str]:  # fmt: skip
+    path: str | Path,
+    *,
+    metric_weights: Patched | None = None,
+    doc_weights: Patched | None = None,
+    llm_profiles: Mapping[str, Any] | None = None,
+    drop: Mapping[str, Iterable[str]] | None = None,
+    since: Scenario | None = None,
+    to: str | Path | None = None,
+) -> list[str]:
     """Put weights and endpoint profiles into a scenario file and return the fields that changed.
 
     Only the characters of changed values are replaced, and lines or entries are added for new ones; comments,
@@ -1033,14 +1158,22 @@ def patch_scenario(
     scores: s.csv  # ours
     metric_weights: {faithfulness: 0.5, context_recall: 2}
     """
-    given = {"metric_weights": metric_weights, "doc_weights": doc_weights, "llm_profiles": llm_profiles}
+    given = {
+        "metric_weights": metric_weights,
+        "doc_weights": doc_weights,
+        "llm_profiles": llm_profiles,
+    }
     return plan_patch(path, given, drop=drop, since=since, to=to).write()
 
 
 def plan_patch(
-    path: str | Path, given: Mapping[str, Any], *, drop: Mapping[str, Iterable[str]] | None = None,
-    since: Scenario | None = None, to: str | Path | None = None,
-) -> Patch:  # fmt: skip
+    path: str | Path,
+    given: Mapping[str, Any],
+    *,
+    drop: Mapping[str, Iterable[str]] | None = None,
+    since: Scenario | None = None,
+    to: str | Path | None = None,
+) -> Patch:
     """Return what `patch_scenario` would do, without writing; `given` holds its mappings by name.
 
     Examples
@@ -1056,7 +1189,9 @@ def plan_patch(
     source = cast(Source, scenario._source)
     file = Path(path).resolve()  # a link goes on pointing at its file
     if since is not None and since.text != source.text:
-        raise RagnbError(f"{place(path)}the file changed since it was read; load it again, then save")
+        raise RagnbError(
+            f"{place(path)}the file changed since it was read; load it again, then save"
+        )
     old, new = source.data, _merged(scenario, source.data, given, drop or {})
     target = file if to is None else Path(to).parent.resolve() / Path(to).name
     if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
@@ -1072,7 +1207,9 @@ def plan_patch(
     with suppress(RagnbError):
         if dict(_leaves(read_text(text, file).data)) == after:
             return Patch(file, target, source.text, text, changed)
-    raise RagnbError(f"{place(file)}cannot be patched in place; change {', '.join(changed)} manually")
+    raise RagnbError(
+        f"{place(file)}cannot be patched in place; change {', '.join(changed)} manually"
+    )
 
 
 def _leaves(tree: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -1084,11 +1221,15 @@ def _leaves(tree: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield where, tree
 
 
-def _merged(scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+def _merged(
+    scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Iterable[str]]
+) -> dict[str, Any]:
     """Return the settings with what is given put in and what is dropped taken out."""
     new, known = dict(old), {**METRICS, **scenario.declared}
     # A weight that its name has anyway is not written; that of a rate always is.
-    usual = {key: metric.weight if metric.role == "quality" else None for key, metric in known.items()}
+    usual = {
+        key: metric.weight if metric.role == "quality" else None for key, metric in known.items()
+    }
     for name, values in given.items():
         if not isinstance(values, Mapping | None):
             raise RagnbError(f"{name}={values!r} is not a mapping; write {{name: value}}")
@@ -1108,7 +1249,9 @@ def _merged(scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Itera
     for name, keys in drop.items():
         need_known("drop", name, _PATCHED)
         gone = {nfc(key) for key in keys}
-        new[name] = {key: value for key, value in (new.get(name) or {}).items() if nfc(key) not in gone} or None
+        new[name] = {
+            key: value for key, value in (new.get(name) or {}).items() if nfc(key) not in gone
+        } or None
     return new
 
 
@@ -1118,12 +1261,17 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
     Lists are the same in both. A mapping that loses its last key reads as None.
     """
     made, at, line_end = "", 0, _BREAK.search(text)
-    newline, indent = line_end[0] if line_end else "\n", re.search(r"^( +)[^\s#]", text, re.MULTILINE)
+    newline, indent = (
+        line_end[0] if line_end else "\n",
+        re.search(r"^( +)[^\s#]", text, re.MULTILINE),
+    )
     edits = _edits(text, compose(text), old, new, newline, len(indent[1]) if indent else 2)
     for start, end, written in sorted(edits, key=lambda edit: edit[:2]):
         made += text[at:start]
         # What is put in as whole lines starts on a line of its own.
-        own_line = start == end and written.endswith(newline) and made and not made.endswith(("\r", "\n"))
+        own_line = (
+            start == end and written.endswith(newline) and made and not made.endswith(("\r", "\n"))
+        )
         made, at = made + newline * bool(own_line) + written, max(at, end)
     return made + text[at:]
 
@@ -1137,7 +1285,9 @@ def _edits(
     for nth, (key, value) in enumerate(node.value):
         start, end = value.start_mark.index, value.end_mark.index
         before, after = old[key.value], new.get(key.value)
-        if key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1:  # its place is taken
+        if (
+            key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1
+        ):  # its place is taken
             yield key.start_mark.index, _end(text, key, value), flow(fresh)[1:-1]
             fresh = {}
         elif key.value not in new:
@@ -1173,7 +1323,9 @@ def _taken_out(text: str, node: Any, nth: int, kept: list[Any]) -> tuple[int, in
     if comma := re.compile(r"\s*,[ \t]*").match(text, end):
         return start, comma.end()
     before = _end(text, *kept[-1]) if kept else start
-    between = re.fullmatch(r"\s*,\s*", text[before:start])  # a comment in between stays, and so does its comma
+    between = re.fullmatch(
+        r"\s*,\s*", text[before:start]
+    )  # a comment in between stays, and so does its comma
     return before if between else start, end
 
 

@@ -14,28 +14,63 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from ragnb.errors import RagnbError, did_you_mean, listing, unknown
-from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_secrets, url_holds_secret
+from ragnb.schema.secrets import (
+    holds_secret,
+    is_secret_name,
+    masked,
+    refuse_secrets,
+    url_holds_secret,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CASE_COLUMNS = (
-    "sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "answer", "retrieved_contexts",
-    "doc_name", "system", "persona", "source_units", "generation_params",
-)  # fmt: skip
+    "sample_id",
+    "question",
+    "ground_truth_answer",
+    "ground_truth_contexts",
+    "answer",
+    "retrieved_contexts",
+    "doc_name",
+    "system",
+    "persona",
+    "source_units",
+    "generation_params",
+)
 DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
 DRAWN = "inclusion_probability"
 """The column of the chance with which a row was drawn: numbers are weighted by its inverse."""
-NOT_METRICS = frozenset({*CASE_COLUMNS, *DERIVED_COLUMNS, DRAWN, "citations", "chunks", "ts", "ok", "repeat"})
+NOT_METRICS = frozenset(
+    {*CASE_COLUMNS, *DERIVED_COLUMNS, DRAWN, "citations", "chunks", "ts", "ok", "repeat"}
+)
 RESULT_COLUMNS = (
-    "metric", "weight", "value", "low", "high", "se", "n", "n_missing", "n_failed", "n_not_applicable",
-    "n_clusters", "n_eff",
-)  # fmt: skip
+    "metric",
+    "weight",
+    "value",
+    "low",
+    "high",
+    "se",
+    "n",
+    "n_missing",
+    "n_failed",
+    "n_not_applicable",
+    "n_clusters",
+    "n_eff",
+)
 NOTE_COLUMNS = ("code", "about", "text")
 STOPPED_EARLY = "stopped early"
 """Why a question has no score that a judge left out, as the rest could not change the side of any gate."""
@@ -53,7 +88,9 @@ def note_row(code: str, about: str, text: str) -> dict[str, str]:
 
 
 def holding_notes(
-    say: Callable[..., str], notes: Iterable[tuple[Any, str, str, Mapping[str, Any]]], of: str = "note"
+    say: Callable[..., str],
+    notes: Iterable[tuple[Any, str, str, Mapping[str, Any]]],
+    of: str = "note",
 ) -> list[dict[str, str]]:
     """Return those of notes that hold: ``(whether it holds, code, about, values)``; `of` is the table of texts.
 
@@ -62,7 +99,11 @@ def holding_notes(
     >>> holding_notes(lambda key, n: f"{key}: {n}", [(True, "few", "x", {"n": 3}), (False, "many", "x", {})])
     [{'code': 'few', 'about': 'x', 'text': 'note.few: 3'}]
     """
-    return [note_row(code, about, say(f"{of}.{code}", **values)) for holds, code, about, values in notes if holds]
+    return [
+        note_row(code, about, say(f"{of}.{code}", **values))
+        for holds, code, about, values in notes
+        if holds
+    ]
 
 
 def note_frame(rows: Iterable[dict[str, str]]) -> pd.DataFrame:
@@ -139,10 +180,14 @@ def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str,
         cells: Any = cases.get(field, [None] * len(cases))
         least = 0 if field == "retrieved_contexts" else 1  # which are there also as an empty list
         present[field] = [
-            bool(cell.strip()) if isinstance(cell, str) else hasattr(cell, "__len__") and len(cell) >= least
+            bool(cell.strip())
+            if isinstance(cell, str)
+            else hasattr(cell, "__len__") and len(cell) >= least
             for cell in cells
         ]
-    return [tuple(field for field, there in present.items() if not there[i]) for i in range(len(cases))]
+    return [
+        tuple(field for field, there in present.items() if not there[i]) for i in range(len(cases))
+    ]
 
 
 class SharedPicks(dict[str, str]):
@@ -169,7 +214,12 @@ class SharedPicks(dict[str, str]):
         """Refuse a pick that no file had."""
         for name in self:
             if name not in self._seen:
-                raise unknown("columns", name, list(self._seen), "columns= maps a column of a file to its meaning")
+                raise unknown(
+                    "columns",
+                    name,
+                    list(self._seen),
+                    "columns= maps a column of a file to its meaning",
+                )
 
 
 Needs = tuple[str, ...]
@@ -248,7 +298,9 @@ def metric_name(name: str) -> str:
     '语气'
     """
     if not name.strip() or "__" in name or name in (*CASE_COLUMNS, *DERIVED_COLUMNS):
-        raise ValueError(f"{name!r} is not a valid metric name: it is empty, contains '__' or is a ragnb column")
+        raise ValueError(
+            f"{name!r} is not a valid metric name: it is empty, contains '__' or is a ragnb column"
+        )
     return name
 
 
@@ -304,7 +356,9 @@ class Metric:
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:
         if not self.low < self.high:  # nor is NaN below anything
-            raise ValueError(f"range of {self.name!r} is {self.low}..{self.high}; low must lie below high")
+            raise ValueError(
+                f"range of {self.name!r} is {self.low}..{self.high}; low must lie below high"
+            )
         return self
 
     @property
@@ -320,7 +374,9 @@ class Metric:
 
 TABLE = tomllib.loads(files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
 
-METRICS: Mapping[str, Metric] = MappingProxyType({row["name"]: Metric(**row) for row in TABLE["metric"]})
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {row["name"]: Metric(**row) for row in TABLE["metric"]}
+)
 """The metrics that ragnb knows, by name."""
 
 KNOWN_RATES = frozenset(name for name, metric in METRICS.items() if metric.role == "rate")
@@ -426,14 +482,23 @@ def undeclared_columns(frame: Any) -> list[str]:
     >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
     ['latency']
     """
-    numeric = map(str, frame.select_dtypes("number", exclude="timedelta").columns)  # which leaves flags out
+    numeric = map(
+        str, frame.select_dtypes("number", exclude="timedelta").columns
+    )  # which leaves flags out
     return [name for name in numeric if name not in {*METRICS, *NOT_METRICS} and "__" not in name]
 
 
 # The small models that users pass around
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
-_OURS = ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept-encoding")
+_OURS = (
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "accept-encoding",
+)
 _LITERAL = "contains what looks like a key; put the key in an environment variable and its name in api_key_env"
 Operator = Literal[">=", "<="]
 
@@ -472,7 +537,9 @@ class Gate:
     metric: str
     # Absent only beside not_worse_than, and such a gate becomes a plain one before it is decided.
     op: Operator = cast(Operator, None)
-    threshold: Finite = Field(default=cast(float, None), validation_alias=AliasChoices("threshold", "at"))
+    threshold: Finite = Field(
+        default=cast(float, None), validation_alias=AliasChoices("threshold", "at")
+    )
     advisory: Flag = False
     not_worse_than: Literal["baseline"] | None = None
     by: float = Field(default=0.0, strict=True, ge=0, allow_inf_nan=False)
@@ -546,7 +613,9 @@ def _model_name(model: str) -> str:
 
 def _variable(name: str) -> str:
     if not _VARIABLE.fullmatch(name) or holds_secret(name):
-        raise ValueError("api_key_env must be an environment variable's name (A-Z, 0-9, _), not a key")
+        raise ValueError(
+            "api_key_env must be an environment variable's name (A-Z, 0-9, _), not a key"
+        )
     return name
 
 
@@ -554,7 +623,9 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
     names = [header.lower() for header in headers]
     for header, variable in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", header) or holds_secret(header):
-            raise ValueError("headers_env contains an invalid header name; write {api-key: VARIABLE}")
+            raise ValueError(
+                "headers_env contains an invalid header name; write {api-key: VARIABLE}"
+            )
         if names.count(header.lower()) > 1 or header.lower() in _OURS:
             why = "is sent by ragnb itself" if header.lower() in _OURS else "appears twice"
             raise ValueError(f"headers_env.{header} {why}; leave it out")
@@ -615,7 +686,9 @@ def refuse(reason: str, *below: str | int) -> PydanticCustomError:
     >>> refuse("is blank", "anchors", 0).context
     {'reason': 'is blank', 'below': ['anchors', 0]}
     """
-    return PydanticCustomError("ragnb", "{reason}", {"reason": reason, "below": list[str | int](below)})
+    return PydanticCustomError(
+        "ragnb", "{reason}", {"reason": reason, "below": list[str | int](below)}
+    )
 
 
 def _folded(name: str) -> str:
@@ -624,7 +697,9 @@ def _folded(name: str) -> str:
 
 def _dimension(name: str) -> str:
     if _folded(name) in _REPLY or not name.isprintable():
-        raise ValueError(f"{name!r} is not a valid dimension name: it is a field of the reply, or invisible")
+        raise ValueError(
+            f"{name!r} is not a valid dimension name: it is a field of the reply, or invisible"
+        )
     return metric_name(name)
 
 
@@ -683,11 +758,15 @@ class Rubric(Frozen, str_strip_whitespace=True):
     low: Finite = 1.0
     high: Finite = 10.0
     dimensions: tuple[Dimension, ...] = (
-        Dimension(name="accuracy", weight=0.5), Dimension(name="completeness", weight=0.3),
+        Dimension(name="accuracy", weight=0.5),
+        Dimension(name="completeness", weight=0.3),
         Dimension(name="clarity", weight=0.2),
     )
     passing: Annotated[
-        Gate, BeforeValidator(lambda gate: {"name": "passing", **gate} if isinstance(gate, Mapping) else gate)
+        Gate,
+        BeforeValidator(
+            lambda gate: {"name": "passing", **gate} if isinstance(gate, Mapping) else gate
+        ),
     ] = Gate("passing", "accuracy", ">=", 7.0)
     anchors: tuple[Anchor, ...] = ()
     decimals: Flag = True
@@ -700,19 +779,29 @@ class Rubric(Frozen, str_strip_whitespace=True):
             raise refuse(f"the scale is {scale}; low must lie below high", "low")
         if not sum(d.weight for d in self.dimensions) > 0:
             why = "no dimension" if not self.dimensions else "no dimension with a positive weight"
-            raise refuse(f"holds {why}; write, for example, {{name: tone, weight: 1}}", "dimensions")
+            raise refuse(
+                f"holds {why}; write, for example, {{name: tone, weight: 1}}", "dimensions"
+            )
         names = [d.name for d in self.dimensions]
         folded = [_folded(name) for name in names]
         for i, name in enumerate(folded):
             if name in folded[:i]:
-                raise refuse(f"{names[i]!r} appears twice; name each dimension once", "dimensions", i, "name")
+                raise refuse(
+                    f"{names[i]!r} appears twice; name each dimension once", "dimensions", i, "name"
+                )
         gate = self.passing
         if gate.metric not in names:
             step = f"set the passing score: passing: {{metric: {names[0]}, op: '>=', threshold: …}}"
-            why = f"{gate.metric!r} is not a dimension; {did_you_mean(gate.metric, names)}. Or {step}"
+            why = (
+                f"{gate.metric!r} is not a dimension; {did_you_mean(gate.metric, names)}. Or {step}"
+            )
             raise refuse(why, "passing", "metric")
         if gate.op != ">=":
-            raise refuse("'<=' is not accepted: more is better in every dimension; write '>='", "passing", "op")
+            raise refuse(
+                "'<=' is not accepted: more is better in every dimension; write '>='",
+                "passing",
+                "op",
+            )
         if not self.low <= gate.threshold <= self.high:
             why = f"{gate.threshold:g} is outside the scale {scale}; give a score on it"
             raise refuse(f"{why}: passing: {{…, threshold: …}}", "passing", "threshold")
@@ -724,7 +813,10 @@ class Rubric(Frozen, str_strip_whitespace=True):
                 if name not in names:
                     raise refuse(f"is not a dimension; {did_you_mean(name, names)}", *where, name)
                 if score is None:
-                    raise refuse(f"has no score for {name!r}; an anchor needs a score for every dimension", *where)
+                    raise refuse(
+                        f"has no score for {name!r}; an anchor needs a score for every dimension",
+                        *where,
+                    )
                 if not self.low <= score <= self.high or (not self.decimals and score % 1):
                     raise refuse(f"{score:g} is outside the scale, which is {scale}", *where, name)
         return self
@@ -733,9 +825,15 @@ class Rubric(Frozen, str_strip_whitespace=True):
     def metrics(self) -> tuple[Metric, ...]:
         """Its dimensions as metrics, with their range and weight."""
         usual = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
-        known: dict[str, Any] = {"kind": "ordinal", "family": RUBRIC, "needs": ("answer", "question")}
+        known: dict[str, Any] = {
+            "kind": "ordinal",
+            "family": RUBRIC,
+            "needs": ("answer", "question"),
+        }
         known["grades_refusals"] = usual if self.grades_refusals is None else self.grades_refusals
-        return tuple(Metric(d.name, self.low, self.high, weight=d.weight, **known) for d in self.dimensions)
+        return tuple(
+            Metric(d.name, self.low, self.high, weight=d.weight, **known) for d in self.dimensions
+        )
 
     def weighed(self, weights: Mapping[str, float]) -> Rubric:
         """Return it with other weights of the dimensions that `weights` names.
@@ -745,5 +843,7 @@ class Rubric(Frozen, str_strip_whitespace=True):
         >>> [d.weight for d in Rubric().weighed({"clarity": 2.0, "faithfulness": 1.0}).dimensions]
         [0.5, 0.3, 2.0]
         """
-        weighed = [d.model_copy(update={"weight": weights.get(d.name, d.weight)}) for d in self.dimensions]
+        weighed = [
+            d.model_copy(update={"weight": weights.get(d.name, d.weight)}) for d in self.dimensions
+        ]
         return self.model_copy(update={"dimensions": tuple(weighed)})

@@ -37,7 +37,9 @@ def masked(text: str) -> str:
     >>> masked("https://host/?k=sk-" + "a1" * 8)
     'https://host/?k=***'
     """
-    return _SECRET.sub("***", text if _SECRET.search(text) else _folded(text) if holds_secret(text) else text)
+    return _SECRET.sub(
+        "***", text if _SECRET.search(text) else _folded(text) if holds_secret(text) else text
+    )
 
 
 def shown(value: object, most: int = 80) -> str:
@@ -57,7 +59,11 @@ def shown(value: object, most: int = 80) -> str:
     if isinstance(value, str):
         text = masked(value)
         return repr(text if len(text) <= most else f"{text[:most]}…")
-    return masked(repr(value))[:most] if isinstance(value, int | float) else f"a {type(value).__name__}"
+    return (
+        masked(repr(value))[:most]
+        if isinstance(value, int | float)
+        else f"a {type(value).__name__}"
+    )
 
 
 def _folded(text: str) -> str:
@@ -76,7 +82,11 @@ def url_holds_secret(url: str) -> bool:
     parts = re.split(r"([/;&])", text)
     named = [name for name, sign, _ in (part.partition("=") for part in parts) if sign]
     # A folder may be called auth; what follows a key's name there is one if it has digits.
-    named += [n for n, v in zip(parts, parts[2:], strict=False) if n != "auth" and re.match(r"(?=.*\d).{6}", v)]
+    named += [
+        n
+        for n, v in zip(parts, parts[2:], strict=False)
+        if n != "auth" and re.match(r"(?=.*\d).{6}", v)
+    ]
     return holds_secret(text) or any(map(is_random, parts[6:])) or any(map(is_secret_name, named))
 
 
@@ -90,8 +100,12 @@ def is_secret_name(name: str) -> bool:
     """
     name = _folded(name)
     flat = re.sub(r"[^a-z]", "", name.lower())
-    named = _LOOKS["name"].search(flat) or (_LOOKS["key"].search(name) and not _LOOKS["of_a_row"].search(flat))
-    return bool(named and not _LOOKS["of_a_model"].search(flat)) or bool(_LOOKS["chinese"].search(name))
+    named = _LOOKS["name"].search(flat) or (
+        _LOOKS["key"].search(name) and not _LOOKS["of_a_row"].search(flat)
+    )
+    return bool(named and not _LOOKS["of_a_model"].search(flat)) or bool(
+        _LOOKS["chinese"].search(name)
+    )
 
 
 def refuse_secrets(sent: Mapping[str, Any], where: str) -> None:
@@ -158,7 +172,9 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
     if not isinstance(value, str):
         return value
     # The ids of users and caches are often hashes.
-    clean = _without_keys(value, random=not (path and _LOOKS["identifier"].search(path[-1].lower())))
+    clean = _without_keys(
+        value, random=not (path and _LOOKS["identifier"].search(path[-1].lower()))
+    )
     if clean != value:
         paths.append(path)
     return clean
@@ -167,18 +183,26 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
 def _may_be_key(path: tuple[str, ...], value: Any) -> bool:
     """Nothing, true and false are no key; nor are numbers called tokens, nor words of a ``key`` below the top."""
     name, numbers = path[-1].lower(), value if isinstance(value, list | tuple) else [value]
-    number = name.endswith(("token", "tokens")) and all(isinstance(one, int | float) for one in numbers)
+    number = name.endswith(("token", "tokens")) and all(
+        isinstance(one, int | float) for one in numbers
+    )
     word = name == "key" and path[1:] and re.fullmatch(r"[a-z_ ]{,12}", str(value))
     return not (value is None or value == "" or isinstance(value, bool) or number or word)
 
 
 def _without_keys(text: str, *, random: bool = True) -> str:
-    made = _LOOKS["assigned"].sub(lambda run: f"{run[1]}=***" if is_secret_name(run[1]) else run[0], text)
+    made = _LOOKS["assigned"].sub(
+        lambda run: f"{run[1]}=***" if is_secret_name(run[1]) else run[0], text
+    )
     if not random:
         return _LOOKS["marked"].sub("***", made)
     made = _LOOKS["unbroken"].sub(lambda run: "***" if is_random(run[0]) else run[0], masked(made))
     folded = _folded(text)
-    return _without_keys(folded) if made == text != folded and _without_keys(folded) != folded else made
+    return (
+        _without_keys(folded)
+        if made == text != folded and _without_keys(folded) != folded
+        else made
+    )
 
 
 def is_random(text: str) -> bool:
@@ -197,7 +221,9 @@ def is_random(text: str) -> bool:
     turns = len(re.findall(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)", longest))
     if len(longest) >= 20 and turns >= 3 and _changes(longest) >= len(longest) / 5:
         return True
-    return length >= 28 and len(parts) - 1 <= length / 12 and sum(map(_changes, parts)) >= length / 4
+    return (
+        length >= 28 and len(parts) - 1 <= length / 12 and sum(map(_changes, parts)) >= length / 4
+    )
 
 
 def _changes(text: str) -> int:

@@ -7,4 +7,13 @@ scores frame. `expected` says before what that would cost. `answer_cases` runs t
 
 from ragnb.scoring.generation import endpoint, generate_cases, generation_cost, passages_of
 from ragnb.scoring.lexical import name_support, number_support, support_lexical
-from ragnb.scoring.run import EMBEDDED, JUDGED, MEASURED, SCORERS, answer_cases, evaluate, expected, named_function
+from ragnb.scoring.run import (
+    EMBEDDED,
+    JUDGED,
+    MEASURED,
+    SCORERS,
+    answer_cases,
+    evaluate,
+    expected,
+    named_function,
+)

@@ -39,12 +39,25 @@ class Asker:
     """
 
     def __init__(
-        self, client: Client, parameters: Mapping[str, Any], *, schema: Mapping[str, Any] | None = None,
-        tries: int = 2, lang: str = "en",
-    ) -> None:  # fmt: skip
-        self.client, self.parameters, self.schema, self.tries, self.lang = client, parameters, schema, tries, lang
+        self,
+        client: Client,
+        parameters: Mapping[str, Any],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tries: int = 2,
+        lang: str = "en",
+    ) -> None:
+        self.client, self.parameters, self.schema, self.tries, self.lang = (
+            client,
+            parameters,
+            schema,
+            tries,
+            lang,
+        )
 
-    async def ask(self, messages: Sequence[dict[str, str]], read: Callable[[str], T], unread: str = "") -> T:
+    async def ask(
+        self, messages: Sequence[dict[str, str]], read: Callable[[str], T], unread: str = ""
+    ) -> T:
         """Return what `read` makes of a reply; one that it refuses (ValueError) is asked for again.
 
         Raises
@@ -60,7 +73,11 @@ class Asker:
             except ValueError as error:
                 why = " ".join(str(error).split())[:300]
             again = texts.load(self.lang)("judge.again", why=why)
-            talk = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": again}]
+            talk = [
+                *messages,
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": again},
+            ]
         raise CallFailed(unread + why)
 
     async def _send(self, talk: Sequence[dict[str, str]]) -> str:
@@ -73,13 +90,17 @@ class Asker:
                 if not re.match(r"HTTP (400|415|422)\b", str(fault)):
                     raise
         text = await self.client.chat(talk, **self.parameters)
-        self.schema = None  # the same call went through without a schema, so the schema was the fault
+        self.schema = (
+            None  # the same call went through without a schema, so the schema was the fault
+        )
         return text
 
     async def ask_once(self, prompt: str, read: Callable[[str], T]) -> T:
         """Ask one prompt for JSON."""
         messages = [{"role": "user", "content": prompt}]
-        return await self.ask(messages, lambda text: read(json_part(text)), "the reply could not be read, twice: ")
+        return await self.ask(
+            messages, lambda text: read(json_part(text)), "the reply could not be read, twice: "
+        )
 
 
 def json_part(text: str) -> str:
@@ -96,7 +117,10 @@ def json_part(text: str) -> str:
 
 def with_data(instruction: str, data: Mapping[str, Any]) -> str:
     """Return a prompt with its data as JSON between two tags that the data cannot hold."""
-    tag, block = f"data-{new_tag()}", json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c")
+    tag, block = (
+        f"data-{new_tag()}",
+        json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c"),
+    )
     return f"{instruction}\n\n<{tag}>\n{block}\n</{tag}>"
 
 
@@ -122,4 +146,6 @@ def _verdicts(text: str, n: int) -> list[bool]:
         relevant = Relevance.model_validate_json(text).relevant
         if set(relevant) == {str(place) for place in range(1, n + 1)}:
             return list(relevant.values())
-    raise ValueError(f"'relevant' must hold true or false for each of the passages 1 to {n}, and nothing else")
+    raise ValueError(
+        f"'relevant' must hold true or false for each of the passages 1 to {n}, and nothing else"
+    )

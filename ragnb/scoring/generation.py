@@ -22,12 +22,33 @@ from ragnb.readers.raw import Lossy, absent
 from ragnb.schema import Profile, records
 from ragnb.scoring.asking import PARAMETERS, Asker, with_data
 from ragnb.scoring.lexical import support_lexical
-from ragnb.store import Cell, Client, Estimate, Outcome, StoreLike, count_tokens, estimate, opened, run_cells
+from ragnb.store import (
+    Cell,
+    Client,
+    Estimate,
+    Outcome,
+    StoreLike,
+    count_tokens,
+    estimate,
+    opened,
+    run_cells,
+)
 
 KINDS = ("single", "multi", "unanswerable")
 _SUFFIXES = (".txt", ".md", ".markdown")
 _TEXT = ("text", "content", "page_content", "passage", "chunk", "body", "文本", "内容", "正文")
-_NAME = ("doc_name", "document", "source", "file", "filename", "title", "url", "文档", "来源", "标题")
+_NAME = (
+    "doc_name",
+    "document",
+    "source",
+    "file",
+    "filename",
+    "title",
+    "url",
+    "文档",
+    "来源",
+    "标题",
+)
 _SIZE, _ROUNDS, _NEAR, _REPLY_TOKENS = 1200, 3, 8, 300
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
@@ -71,30 +92,46 @@ def passages_of(
     rows = [(name, text.strip()) for name, text in found if text.strip()]
     table = pd.DataFrame(rows, columns=["doc_name", "text"])
     if table.empty:
-        raise RagnbError(f"{documents if isinstance(documents, str | Path) else 'the frame'}: holds no text")
+        raise RagnbError(
+            f"{documents if isinstance(documents, str | Path) else 'the frame'}: holds no text"
+        )
     nth = table.groupby("doc_name").cumcount() + 1
     table.insert(1, "unit", [f"{name}#{n}" for name, n in zip(table["doc_name"], nth, strict=True)])
     return table
 
 
 def _of_folder(folder: Path, encoding: str) -> Iterator[tuple[str, str]]:
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
+    files = sorted(
+        path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file()
+    )
     if not files:
-        raise RagnbError(f"{folder}: no file here ends in {listing(_SUFFIXES)}; save the documents as text")
+        raise RagnbError(
+            f"{folder}: no file here ends in {listing(_SUFFIXES)}; save the documents as text"
+        )
     for path in files:
         try:
             text = path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
         except UnicodeDecodeError:
-            raise RagnbError(f"{path}: is not {encoding}; name its encoding, such as encoding='gb18030'") from None
+            raise RagnbError(
+                f"{path}: is not {encoding}; name its encoding, such as encoding='gb18030'"
+            ) from None
         for passage in _parted(text):
             yield path.relative_to(folder).as_posix(), passage
 
 
 def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    raw, _ = load(source, Lossy(), format=None, strict=False, encoding=None if encoding == "utf-8" else encoding)
+    raw, _ = load(
+        source,
+        Lossy(),
+        format=None,
+        strict=False,
+        encoding=None if encoding == "utf-8" else encoding,
+    )
     frame = {columns.get(name, name): cells for name, cells in raw.columns.items()}
     named = {name.lower(): name for name in reversed(frame)}
-    text, name = (next((named[key] for key in keys if key in named), None) for keys in (_TEXT, _NAME))
+    text, name = (
+        next((named[key] for key in keys if key in named), None) for keys in (_TEXT, _NAME)
+    )
     if text is None:
         raise RagnbError(
             f"{raw.file}: the documents have no column of texts ({did_you_mean('text', list(frame))}); name it: "
@@ -146,9 +183,18 @@ class Plan:
     """
 
     def __init__(
-        self, documents: Any, llm: Client | Profile, *, n: int = 20, unanswerable: float = 0.2,
-        multi_passage: float = 0.2, personas: Sequence[str] = (), lang: str = "en", seed: int = 0, **reading: Any,
-    ) -> None:  # fmt: skip
+        self,
+        documents: Any,
+        llm: Client | Profile,
+        *,
+        n: int = 20,
+        unanswerable: float = 0.2,
+        multi_passage: float = 0.2,
+        personas: Sequence[str] = (),
+        lang: str = "en",
+        seed: int = 0,
+        **reading: Any,
+    ) -> None:
         passages = passages_of(documents, **reading)
         if n < 1 or unanswerable < 0 or multi_passage < 0 or unanswerable + multi_passage > 1:
             raise RagnbError(
@@ -158,7 +204,9 @@ class Plan:
         self.llm = Client(llm) if isinstance(llm, Profile) else llm
         self.lang, self.seed, self.say, self.personas = lang, seed, texts.load(lang), [*personas]
         self.asker = Asker(self.llm, PARAMETERS, lang=lang)
-        self.passages = passages.assign(order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]])
+        self.passages = passages.assign(
+            order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]]
+        )
         kinds = ["unanswerable"] * round(n * unanswerable) + ["multi"] * round(n * multi_passage)
         kinds = [kind if len(passages) > 1 else kind.replace("multi", "single") for kind in kinds]
         self.kinds = [*kinds, *["single"] * n][:n]
@@ -185,14 +233,30 @@ class Plan:
     def _cell(self, kind: str, number: int) -> Cell:
         sources = next(self.sources)[: 2 if kind == "multi" else 1]
         persona = self.personas[(number - 1) % len(self.personas)] if self.personas else ""
-        units, shown = [row["unit"] for row in sources], {row["unit"]: row["text"] for row in sources}
-        inputs = {"kind": kind, "units": units, "passages": shown, "persona": persona, "nth": sources[0]["nth"]}
+        units, shown = (
+            [row["unit"] for row in sources],
+            {row["unit"]: row["text"] for row in sources},
+        )
+        inputs = {
+            "kind": kind,
+            "units": units,
+            "passages": shown,
+            "persona": persona,
+            "nth": sources[0]["nth"],
+        }
         calls = 2 if kind == "unanswerable" else 1
         tokens = calls * (_REPLY_TOKENS + count_tokens(self.prompt(inputs)))
         return Cell(
-            f"g{number:03d}", "generate", inputs, self.llm.profile.model, {**PARAMETERS, "seed": self.seed},
-            self.say(f"generate.{kind}"), calls=calls, tokens=tokens, cluster=str(sources[0]["doc_name"]),
-        )  # fmt: skip
+            f"g{number:03d}",
+            "generate",
+            inputs,
+            self.llm.profile.model,
+            {**PARAMETERS, "seed": self.seed},
+            self.say(f"generate.{kind}"),
+            calls=calls,
+            tokens=tokens,
+            cluster=str(sources[0]["doc_name"]),
+        )
 
     def prompt(self, inputs: Mapping[str, Any]) -> str:
         """Return the request for one question."""
@@ -207,9 +271,15 @@ class Plan:
         """Ask for one question; what cannot be used is dropped, with the reason."""
         found = await self.asker.ask_once(self.prompt(cell.inputs), _Reply.model_validate_json)
         if cell.inputs["kind"] == "unanswerable":
-            near = {row["unit"]: row["text"] for row in self._nearest(found.question)} | cell.inputs["passages"]
-            ask = with_data(self.say("generate.check"), {"question": found.question, "passages": near})
-            answered = await self.asker.ask_once(ask, lambda text: _Verdict.model_validate_json(text).answered)
+            near = {
+                row["unit"]: row["text"] for row in self._nearest(found.question)
+            } | cell.inputs["passages"]
+            ask = with_data(
+                self.say("generate.check"), {"question": found.question, "passages": near}
+            )
+            answered = await self.asker.ask_once(
+                ask, lambda text: _Verdict.model_validate_json(text).answered
+            )
             return Outcome.of({"dropped": "answered"} if answered else {"question": found.question})
         lacking = _without_evidence(found.evidence, [*cell.inputs["passages"].values()])
         return Outcome.of({"dropped": lacking} if lacking else found.model_dump())
@@ -221,7 +291,10 @@ class Plan:
 
 def _without_evidence(quotes: Sequence[str], passages: Sequence[str]) -> str:
     """Say why the evidence does not hold: a quote that is in no passage, or a passage without a quote."""
-    quotes, plain = [_plain(quote) for quote in quotes if quote.strip()], [_plain(text) for text in passages]
+    quotes, plain = (
+        [_plain(quote) for quote in quotes if quote.strip()],
+        [_plain(text) for text in passages],
+    )
     if not quotes or not all(any(quote in text for text in plain) for quote in quotes):
         return "not_verbatim"
     return "" if all(any(quote in text for quote in quotes) for text in plain) else "one_passage"
@@ -231,7 +304,9 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike = None, **options: Any) -> Estimate:
+def generation_cost(
+    documents: Any, *, llm: Client | Profile, store: StoreLike = None, **options: Any
+) -> Estimate:
     """Estimate the calls and tokens that `generate_cases` would need, without those that replace dropped
     questions.
 
@@ -247,10 +322,20 @@ def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike =
 
 
 def generate_cases(
-    documents: Any, *, llm: Client | Profile, n: int = 20, unanswerable: float = 0.2, multi_passage: float = 0.2,
-    personas: Sequence[str] = (), lang: str = "en", seed: int = 0, store: StoreLike = None,
-    encoding: str = "utf-8", columns: Mapping[str, str] | None = None, progress: bool | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    documents: Any,
+    *,
+    llm: Client | Profile,
+    n: int = 20,
+    unanswerable: float = 0.2,
+    multi_passage: float = 0.2,
+    personas: Sequence[str] = (),
+    lang: str = "en",
+    seed: int = 0,
+    store: StoreLike = None,
+    encoding: str = "utf-8",
+    columns: Mapping[str, str] | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
     """Make a question set from documents, with reference answers whose evidence stands word for word in a passage.
 
     Parameters
@@ -306,16 +391,26 @@ def generate_cases(
     ragnb.errors.RagnbError: n=0, unanswerable=0.2, multi_passage=0.2; give at least one question, ...
     """
     plan = Plan(
-        documents, llm, n=n, unanswerable=unanswerable, multi_passage=multi_passage, personas=personas, lang=lang,
-        seed=seed, encoding=encoding, columns=columns,
-    )  # fmt: skip
+        documents,
+        llm,
+        n=n,
+        unanswerable=unanswerable,
+        multi_passage=multi_passage,
+        personas=personas,
+        lang=lang,
+        seed=seed,
+        encoding=encoding,
+        columns=columns,
+    )
     rows, dropped, wanted = dict[str, dict[str, Any]](), Counter[str](), plan.kinds
     how: dict[str, Any] = {"clients": [plan.llm], "progress": progress, "name": "generate"}
     with opened(store) as kept:
         for _ in range(_ROUNDS):
             cells = plan.cells(wanted)
             run = run_cells(cells, plan.work, kept, **how)
-            for cell, status, value in zip(cells, run.frame["status"], run.frame["value"], strict=True):
+            for cell, status, value in zip(
+                cells, run.frame["status"], run.frame["value"], strict=True
+            ):
                 why = value.get("dropped") if status == "ok" else status
                 folded = unicodedata.normalize("NFKC", "" if why else value["question"]).casefold()
                 same = re.sub(r"[\W_]+", "", folded)
@@ -327,7 +422,14 @@ def generate_cases(
             wanted = [kind for kind in KINDS for _ in range(plan.kinds.count(kind) - have[kind])]
             if not wanted or run.stopped:
                 break
-    names = ["sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "doc_name", "source_units"]
+    names = [
+        "sample_id",
+        "question",
+        "ground_truth_answer",
+        "ground_truth_contexts",
+        "doc_name",
+        "source_units",
+    ]
     names += ["persona", "kind", "answerable", "generation_params"]
     cases = pd.DataFrame([*rows.values()], columns=names)
     cases.attrs["dropped"], cases.attrs["wanted"] = dict(dropped), n
@@ -336,17 +438,29 @@ def generate_cases(
 
 def _row(plan: Plan, cell: Cell, value: Mapping[str, Any]) -> dict[str, Any]:
     kind, answerable = cell.inputs["kind"], cell.inputs["kind"] != "unanswerable"
-    params = {"kind": kind, "evidence": value.get("evidence", []), "model": cell.model, "lang": plan.lang}
+    params = {
+        "kind": kind,
+        "evidence": value.get("evidence", []),
+        "model": cell.model,
+        "lang": plan.lang,
+    }
     return {
-        "sample_id": cell.sample_id, "question": value["question"].strip(),
+        "sample_id": cell.sample_id,
+        "question": value["question"].strip(),
         "ground_truth_answer": value["answer"].strip() or None if answerable else None,
         "ground_truth_contexts": [*cell.inputs["passages"].values()] if answerable else None,
-        "doc_name": cell.cluster, "source_units": cell.inputs["units"], "persona": cell.inputs["persona"] or None,
-        "kind": kind, "answerable": answerable, "generation_params": params | {"seed": plan.seed},
-    }  # fmt: skip
+        "doc_name": cell.cluster,
+        "source_units": cell.inputs["units"],
+        "persona": cell.inputs["persona"] or None,
+        "kind": kind,
+        "answerable": answerable,
+        "generation_params": params | {"seed": plan.seed},
+    }
 
 
-def endpoint(client: Client, *, lang: str = "en", refusal: str = "not in context") -> Callable[..., Any]:
+def endpoint(
+    client: Client, *, lang: str = "en", refusal: str = "not in context"
+) -> Callable[..., Any]:
     """Return a function of a question and its passages that asks a chat endpoint for the answer.
 
     Without passages (None) the endpoint is the whole system and gets the question alone; with passages it is told
@@ -357,7 +471,10 @@ def endpoint(client: Client, *, lang: str = "en", refusal: str = "not in context
     async def generate(question: str, passages: list[str] | None) -> str:
         prompt = question
         if passages is not None:
-            data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
+            data = {
+                "question": question,
+                "passages": {str(n): text for n, text in enumerate(passages, 1)},
+            }
             prompt = with_data(say("generate.answer", refusal=refusal), data)
         return (await client.chat([{"role": "user", "content": prompt}], **parameters)).strip()
 
@@ -401,7 +518,9 @@ def review_sheet(cases: pd.DataFrame) -> pd.DataFrame:
     need_columns(cases.columns, ["sample_id", *WORDING])
     stated: Any = cases.get("generation_params", [{}] * len(cases))
     made = [one if isinstance(one, Mapping) else {} for one in stated]
-    sheet = pd.DataFrame({name: cases.get(name, pd.Series("", cases.index)) for name in _SHEET}, dtype=object)
+    sheet = pd.DataFrame(
+        {name: cases.get(name, pd.Series("", cases.index)) for name in _SHEET}, dtype=object
+    )
     sheet["kind"] = [one.get("kind", "") for one in made]
     sheet["evidence"] = ["\n\n".join(one.get("evidence") or []) for one in made]
     sheet = sheet.reset_index(drop=True).map(_text)
@@ -415,7 +534,9 @@ def _text(cell: Any) -> str:
     return "" if absent(cell) else str(cell).strip()
 
 
-def with_decisions(cases: pd.DataFrame, decisions: Any, *, encoding: str | None = None) -> pd.DataFrame:
+def with_decisions(
+    cases: pd.DataFrame, decisions: Any, *, encoding: str | None = None
+) -> pd.DataFrame:
     """Return the sheet of some cases with the decisions, the new wordings and the comments of another sheet.
 
     Parameters
@@ -443,19 +564,29 @@ def with_decisions(cases: pd.DataFrame, decisions: Any, *, encoding: str | None 
     cells = {row["sample_id"]: row for row in records(review_sheet(cases))}
     raw, _ = load(decisions, Lossy(), format=None, strict=True, encoding=encoding)
     need_columns(raw.columns, ["sample_id", "decision"])
-    given = pd.DataFrame({name: list(map(_text, raw.columns[name])) for name in _SHEET[:5] if name in raw.columns})
+    given = pd.DataFrame(
+        {name: list(map(_text, raw.columns[name])) for name in _SHEET[:5] if name in raw.columns}
+    )
     file, seen = place(raw.file), set[str]()
     for number, row in enumerate(records(given), 1 if raw.typed else 2):
         key, decision = row["sample_id"], row["decision"].casefold()
         if key not in cells:
-            raise RagnbError(f"{file}row {number}: no case has the id {key!r}; is the sheet of another set?")
+            raise RagnbError(
+                f"{file}row {number}: no case has the id {key!r}; is the sheet of another set?"
+            )
         if key in seen:
-            raise RagnbError(f"{file}row {number}: the id {key!r} appears twice; keep one row for each question")
+            raise RagnbError(
+                f"{file}row {number}: the id {key!r} appears twice; keep one row for each question"
+            )
         if decision not in ("", *DECISIONS):
             hint = did_you_mean(decision, DECISIONS)
-            raise RagnbError(f"{file}row {number}: the decision {row['decision']!r} is not known; {hint}")
+            raise RagnbError(
+                f"{file}row {number}: the decision {row['decision']!r} is not known; {hint}"
+            )
         wording = {name: row[name] for name in WORDING if name in row}
-        changed = [name for name, text in wording.items() if text.split() != cells[key][name].split()]
+        changed = [
+            name for name, text in wording.items() if text.split() != cells[key][name].split()
+        ]
         if changed and decision in ("", "keep"):
             raise RagnbError(
                 f"{file}row {number}: {changed[0]} was changed, but the decision is {decision!r}; write edit to "

@@ -67,7 +67,9 @@ def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float
     """
     given, texts = pair_of(answer, contexts)
     passages = [tokens for text in texts if (tokens := _tokens(text))]
-    sentences = [tokens for part in pattern("sentence_end").split(given) if (tokens := _tokens(part))]
+    sentences = [
+        tokens for part in pattern("sentence_end").split(given) if (tokens := _tokens(part))
+    ]
     if not passages or not sentences:
         return math.nan
     words = {token for passage in passages for token in passage}
@@ -79,7 +81,9 @@ def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float
 def pair_of(answer: str | None, contexts: Sequence[str] | None) -> tuple[str, list[str]]:
     """Return an answer and its passages, an empty answer where either is missing."""
     if isinstance(contexts, str):
-        raise RagnbError(f"contexts={contexts[:40]!r} is one string; pass a list of passages: [text, ...]")
+        raise RagnbError(
+            f"contexts={contexts[:40]!r} is one string; pass a list of passages: [text, ...]"
+        )
     if not isinstance(answer, str) or contexts is None or isinstance(contexts, float):
         return "", []
     return answer, [text for text in contexts if isinstance(text, str)]
@@ -175,9 +179,11 @@ def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[fl
 
 
 def _share(
-    answer: str | None, contexts: Sequence[str] | None, find: Callable[[str], list[Found]],
+    answer: str | None,
+    contexts: Sequence[str] | None,
+    find: Callable[[str], list[Found]],
     stands: Callable[[tuple[Any, ...], str, list[Found]], bool],
-) -> tuple[float, list[str]]:  # fmt: skip
+) -> tuple[float, list[str]]:
     given, texts = pair_of(answer, contexts)
     found = find(unicodedata.normalize("NFKC", given))
     if not found:
@@ -212,9 +218,17 @@ def _names(text: str) -> list[Found]:
         name = hit.group(1) or hit.group(2)
         words = name.split()
         words = words[1:] if pattern("opener").fullmatch(words[0]) else words
-        if words and hit.group(2) and pattern("start").search(text[max(0, hit.start() - 40) : hit.start()]):
+        if (
+            words
+            and hit.group(2)
+            and pattern("start").search(text[max(0, hit.start() - 40) : hit.start()])
+        ):
             # The first word of a sentence is capitalised anyway; what follows it may be a name.
-            words = words[1:] if pattern("sentence_word").fullmatch(words[0]) and len(words) != 2 else words
+            words = (
+                words[1:]
+                if pattern("sentence_word").fullmatch(words[0]) and len(words) != 2
+                else words
+            )
         if words:
             found.append((" ".join(words), tuple(word.casefold() for word in words)))
     return found

@@ -54,7 +54,9 @@ def imported() -> Any:
         raise _missing(error.__cause__ or error) from error
 
 
-async def collected(made_of: str, inputs: Mapping[str, Any], asker: Asker | None, embed: Embed | None) -> float:
+async def collected(
+    made_of: str, inputs: Mapping[str, Any], asker: Asker | None, embed: Embed | None
+) -> float:
     """Compute a metric of ragas for one case, with a judge and embeddings where it takes them.
 
     Raises
@@ -64,7 +66,9 @@ async def collected(made_of: str, inputs: Mapping[str, Any], asker: Asker | None
     CallFailed
         Where the judge's replies do not fit.
     """
-    parts = ({"llm": _judge()(asker)} if asker else {}) | ({"embeddings": _vectors()(embed)} if embed else {})
+    parts = ({"llm": _judge()(asker)} if asker else {}) | (
+        {"embeddings": _vectors()(embed)} if embed else {}
+    )
     metric = getattr(imported(), made_of)(**parts)
     named = {_NAMES.get(name, name): value for name, value in inputs.items()}
     if embed and "reference" in named:
@@ -86,14 +90,19 @@ def _judge() -> Any:
             self.asker, self.sizes = asker, set[int]()
 
         def generate(self, prompt: str, response_model: Any) -> Any:
-            raise RagnbError("a ragas metric makes calls outside the event loop; this version is not supported")
+            raise RagnbError(
+                "a ragas metric makes calls outside the event loop; this version is not supported"
+            )
 
         async def agenerate(self, prompt: str, response_model: Any) -> Any:
             def read(text: str) -> Any:
                 try:
                     found = response_model.model_validate_json(text)
                 except ValidationError as error:
-                    faults = [".".join(map(str, part["loc"])) + ": " + part["msg"] for part in error.errors()]
+                    faults = [
+                        ".".join(map(str, part["loc"])) + ": " + part["msg"]
+                        for part in error.errors()
+                    ]
                     raise ValueError("; ".join(faults)) from None
                 self._check(found.model_dump(), response_model.__name__)
                 return found

@@ -81,7 +81,9 @@ class Scorer:
 
 
 _TABLE = tomllib.loads(files(__package__).joinpath("scorers.toml").read_text("utf-8"))
-SCORERS: Mapping[str, Scorer] = MappingProxyType({name: Scorer(name, **row) for name, row in _TABLE.items()})
+SCORERS: Mapping[str, Scorer] = MappingProxyType(
+    {name: Scorer(name, **row) for name, row in _TABLE.items()}
+)
 """Every metric that `evaluate` computes, by name."""
 
 JUDGED = tuple(name for name, scorer in SCORERS.items() if any(scorer.calls) or scorer.embeds)
@@ -95,17 +97,25 @@ class Plan:
     """The metrics of one run and their models; metrics that cannot be computed are refused."""
 
     def __init__(
-        self, cases: Any, *, metrics: Any = None, llm: Client | Profile | None = None,
-        embeddings: Client | Profile | Local | None = None, parameters: Mapping[str, Any] | None = None,
-        lang: str = "en", refusal: Iterable[str] = ("not in context",),
-    ) -> None:  # fmt: skip
+        self,
+        cases: Any,
+        *,
+        metrics: Any = None,
+        llm: Client | Profile | None = None,
+        embeddings: Client | Profile | Local | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        lang: str = "en",
+        refusal: Iterable[str] = ("not in context",),
+    ) -> None:
         self.llm = Client(llm) if isinstance(llm, Profile) else llm
         self.embeddings = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
         named, self.left_out = metric_list(metrics), list[str]()
         names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
         if named is None:
             names = list(EMBEDDED if self.llm is None else JUDGED)
-            self.left_out = [name for name in names if SCORERS[name].embeds and self.embeddings is None]
+            self.left_out = [
+                name for name in names if SCORERS[name].embeds and self.embeddings is None
+            ]
         if len({*names}) < len(names):
             raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
         for name in names:
@@ -113,12 +123,20 @@ class Plan:
         self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
         for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
             if any(scorer.calls) and self.llm is None:
-                raise RagnbError(f"metric {name!r} needs a judge; pass llm=Profile(base_url=…, model=…)")
+                raise RagnbError(
+                    f"metric {name!r} needs a judge; pass llm=Profile(base_url=…, model=…)"
+                )
             if scorer.embeds and self.embeddings is None:
-                raise RagnbError(f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function")
+                raise RagnbError(
+                    f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function"
+                )
         self.lang, self.cases = lang, read_cases(cases)
-        self.parameters = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
-        self.refusals = {text.strip().lower() for text in ([refusal] if isinstance(refusal, str) else refusal)}
+        self.parameters = {
+            k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None
+        }
+        self.refusals = {
+            text.strip().lower() for text in ([refusal] if isinstance(refusal, str) else refusal)
+        }
 
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
@@ -130,12 +148,23 @@ class Plan:
         ]
 
     def _cell(self, scorer: Scorer, row: Mapping[Any, Any], missing: tuple[str, ...]) -> Cell:
-        if scorer.by == "wording" and not missing and str(row["answer"]).strip().lower() in self.refusals:
+        if (
+            scorer.by == "wording"
+            and not missing
+            and str(row["answer"]).strip().lower() in self.refusals
+        ):
             missing = ("statement: the answer is a refusal",)
-        inputs, doc = {name: row[name] for name in scorer.needs if name not in missing}, row.get("doc_name")
+        inputs, doc = (
+            {name: row[name] for name in scorer.needs if name not in missing},
+            row.get("doc_name"),
+        )
         calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
-        parts = [text for part in inputs.values() for text in ([part] if isinstance(part, str) else part)]
-        tokens = calls * _PER_CALL + (calls + scorer.embeds) * sum(count_tokens(str(text)) for text in parts)
+        parts = [
+            text for part in inputs.values() for text in ([part] if isinstance(part, str) else part)
+        ]
+        tokens = calls * _PER_CALL + (calls + scorer.embeds) * sum(
+            count_tokens(str(text)) for text in parts
+        )
         model, parameters = "ragas" if scorer.by == "ragas" else _WORDING, dict[str, Any]()
         vectors = {"embeddings": _name_of(self.embeddings)} if scorer.embeds else {}
         if any(scorer.calls) and self.llm is not None:
@@ -144,11 +173,17 @@ class Plan:
             model = vectors["embeddings"]
         tool = {"tool": ragas.installed()} if scorer.by == "ragas" else {}
         return Cell(
-            row["sample_id"], scorer.name, inputs, model, parameters | tool | vectors,
+            row["sample_id"],
+            scorer.name,
+            inputs,
+            model,
+            parameters | tool | vectors,
             texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
-            missing=missing, calls=calls + scorer.embeds, tokens=tokens if calls else 0,
+            missing=missing,
+            calls=calls + scorer.embeds,
+            tokens=tokens if calls else 0,
             cluster=doc if isinstance(doc, str) else None,
-        )  # fmt: skip
+        )
 
     async def work(self, cell: Cell) -> Outcome:
         """Compute a metric of one case; one that is finished without a value is not retried, and is no failure."""
@@ -168,10 +203,14 @@ class Plan:
             return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
         judge = Asker(self.llm, self.parameters) if self.llm and any(scorer.calls) else None
         if scorer.by == "ours" and judge:
-            value = await relevance(judge, inputs["question"], inputs["retrieved_contexts"], self.lang)
+            value = await relevance(
+                judge, inputs["question"], inputs["retrieved_contexts"], self.lang
+            )
         else:
             embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
-            value = await ragas.collected(scorer.made_of, inputs, judge, embed if scorer.embeds else None)
+            value = await ragas.collected(
+                scorer.made_of, inputs, judge, embed if scorer.embeds else None
+            )
         low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
         return in_range(value, low=low, cosine=bool(scorer.embeds))
 
@@ -222,11 +261,18 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
 
 
 def evaluate(
-    cases: Any, *, metrics: Iterable[str | Metric] | str | Metric | None = None,
-    llm: Client | Profile | None = None, embeddings: Client | Profile | Local | None = None,
-    store: StoreLike = None, parameters: Mapping[str, Any] | None = None,
-    refusal: Iterable[str] = ("not in context",), lang: str = "en", name: str = "", progress: bool | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    cases: Any,
+    *,
+    metrics: Iterable[str | Metric] | str | Metric | None = None,
+    llm: Client | Profile | None = None,
+    embeddings: Client | Profile | Local | None = None,
+    store: StoreLike = None,
+    parameters: Mapping[str, Any] | None = None,
+    refusal: Iterable[str] = ("not in context",),
+    lang: str = "en",
+    name: str = "",
+    progress: bool | None = None,
+) -> pd.DataFrame:
     """Score cases, and return them with a column for each metric.
 
     Parameters
@@ -292,14 +338,31 @@ def evaluate(
     0             0.0  not in the passages: 36
     """
     plan = Plan(
-        cases, metrics=metrics, llm=llm, embeddings=embeddings, parameters=parameters, lang=lang, refusal=refusal
+        cases,
+        metrics=metrics,
+        llm=llm,
+        embeddings=embeddings,
+        parameters=parameters,
+        lang=lang,
+        refusal=refusal,
     )
     if any(scorer.by == "ragas" for scorer in plan.scorers):
         ragas.imported()  # what cannot be imported stops the run here, not each cell of it
     with opened(store) as kept:
-        about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
-        clients = [*dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))]
-        how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress, "label": "evaluate"}
+        about = {
+            "metrics": [s.name for s in plan.scorers],
+            "lang": lang,
+            "systems": systems_of(plan.cases),
+        }
+        clients = [
+            *dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))
+        ]
+        how: dict[str, Any] = {
+            "clients": clients,
+            "about": about,
+            "progress": progress,
+            "label": "evaluate",
+        }
         return _scores(plan, run_cells(plan.cells(), plan.work, kept, name=name, **how))
 
 
@@ -339,11 +402,14 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     }
     added = {
         f"{scorer.name}{suffix}": part.to_numpy()[place :: len(plan.scorers)]
-        for place, scorer in enumerate(plan.scorers) for suffix, part in parts.items()
-    }  # fmt: skip
+        for place, scorer in enumerate(plan.scorers)
+        for suffix, part in parts.items()
+    }
     scores = plan.cases.drop(columns=[*added], errors="ignore")
     scores = pd.concat([scores, pd.DataFrame(added, index=scores.index)], axis=1)
-    paid = cells.drop_duplicates("key")[["calls", "tokens_in", "tokens_out"]]  # rows of equal input share a cell
+    paid = cells.drop_duplicates("key")[
+        ["calls", "tokens_in", "tokens_out"]
+    ]  # rows of equal input share a cell
     taken = paid.apply(pd.to_numeric, errors="coerce").sum()
     scores.attrs["spent"] = {"run": run.id, **taken.astype(int).to_dict(), "stopped": run.stopped}
     failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
@@ -360,10 +426,17 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
 
 
 def answer_cases(
-    cases: Any, *, generate: Callable[[str, list[str] | None], Any],
-    retrieve: Callable[[str], Any] | None = None, system: str = "", version: str = "", store: StoreLike = None,
-    clients: tuple[Client, ...] = (), concurrency: int = 4, progress: bool | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    cases: Any,
+    *,
+    generate: Callable[[str, list[str] | None], Any],
+    retrieve: Callable[[str], Any] | None = None,
+    system: str = "",
+    version: str = "",
+    store: StoreLike = None,
+    clients: tuple[Client, ...] = (),
+    concurrency: int = 4,
+    progress: bool | None = None,
+) -> pd.DataFrame:
     """Run a system on each question of the cases, and record its contexts and answers.
 
     Parameters
@@ -417,8 +490,15 @@ def answer_cases(
     async def work(cell: Cell) -> Outcome:
         question = cell.inputs["question"]
         passages = None if retrieve is None else await called("retrieve", retrieve, question)
-        passages = passages if passages is None or isinstance(passages, str | bytes | dict) else list(passages)
-        if not (passages is None or (isinstance(passages, list) and all(isinstance(p, str) for p in passages))):
+        passages = (
+            passages
+            if passages is None or isinstance(passages, str | bytes | dict)
+            else list(passages)
+        )
+        if not (
+            passages is None
+            or (isinstance(passages, list) and all(isinstance(p, str) for p in passages))
+        ):
             raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
@@ -434,14 +514,18 @@ def answer_cases(
         how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
         run = run_cells(cells, work, kept, name=system, label="answer", **how).frame
     values = pd.DataFrame([value or {} for value in run["value"]], frame.index, dtype=object)
-    done = frame.assign(**values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None}))
+    done = frame.assign(
+        **values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None})
+    )
     done["answer__status"] = run["status"].replace("pending", "missing").tolist()
     # Of an answer whose reply was in the store already, as after a kill, the time is not known.
     timed = (run["status"] == "ok") & ((run["calls"] > 0) | (not clients))
     done["latency_s"] = pd.to_numeric(run["seconds"].where(timed)).round(3).tolist()
     for name in MEASURED[1:] if clients else ():
         done[name] = pd.to_numeric(run[name].where(timed)).tolist()
-    return done.assign(answer__reason=run["reason"].tolist(), **{"system": system} if system else {})
+    return done.assign(
+        answer__reason=run["reason"].tolist(), **{"system": system} if system else {}
+    )
 
 
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -476,7 +560,9 @@ def named_function(name: str, folder: Path) -> Callable[..., Any]:
     """
     module, colon, function = name.partition(":")
     if not (module.strip() and colon and function.strip()):
-        raise RagnbError(f"{name!r} does not name a function; write package.module:function, such as rag:answer")
+        raise RagnbError(
+            f"{name!r} does not name a function; write package.module:function, such as rag:answer"
+        )
     if (first := str(folder.resolve())) not in sys.path:
         sys.path.insert(0, first)
     try:
@@ -488,6 +574,10 @@ def named_function(name: str, folder: Path) -> Callable[..., Any]:
         ) from error
     value: Callable[..., Any] | None = getattr(found, function, None)
     if value is None or not callable(value):
-        have = [key for key, one in vars(found).items() if callable(one) and not key.startswith("_")]
-        raise RagnbError(f"{name!r}: {module!r} has no such function; {did_you_mean(function, have)}")
+        have = [
+            key for key, one in vars(found).items() if callable(one) and not key.startswith("_")
+        ]
+        raise RagnbError(
+            f"{name!r}: {module!r} has no such function; {did_you_mean(function, have)}"
+        )
     return value

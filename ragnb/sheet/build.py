@@ -32,7 +32,17 @@ from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import flow
-from ragnb.schema import DEFAULT_GATES, DRAWN, METRICS, Gate, Metric, holding_notes, note_frame, note_row, records
+from ragnb.schema import (
+    DEFAULT_GATES,
+    DRAWN,
+    METRICS,
+    Gate,
+    Metric,
+    holding_notes,
+    note_frame,
+    note_row,
+    records,
+)
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.texts.errors import translated
@@ -104,7 +114,9 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     frame, names = streams.systems(inputs.frame)
     _check_candidate(scenario, names, frame)
     asked = gates_of(scenario, metrics, inputs)
-    parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
+    parts = {
+        name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names
+    }
     docs = set().union(*(part.pop("docs") for part in parts.values()))
     rows = sum(part.pop("rows") for part in parts.values())
     if rows != inputs.rows:
@@ -114,9 +126,13 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         )
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
-    gates = diagnostics.check_gates(means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen)
+    gates = diagnostics.check_gates(
+        means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen
+    )
     limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
-    of_input = diagnostics.completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
+    of_input = diagnostics.completeness(
+        means, lines=inputs.lines, coverage=inputs.coverage, **limits
+    )
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
@@ -124,7 +140,9 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             f"gate {beside[0].name!r} asks not_worse_than: baseline, and the scenario names none; add "
             "baseline: with a system, a table of scores or the folder of a run"
         )
-    of_change = [diagnostics.check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
+    of_change = (
+        [diagnostics.check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
+    )
     gates = pd.concat([gates, *of_change, of_input], ignore_index=True)
     if scenario.candidate is not None:  # among several systems only its gates block
         other = gates["system"].notna() & (gates["system"] != scenario.candidate)
@@ -132,15 +150,28 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         gates = gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
     asked_of, common_questions, common = overlap(frame, metrics, scenario, names)
     settings = _weighing(scenario, metrics, docs)
-    weighed: Any = partial(weights.weigh, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
+    weighed: Any = partial(
+        weights.weigh, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total
+    )
     sheet = Assessment(
-        **found, scenario=scenario,
-        scores=weighed(frame) if inputs.stream is None else streams.worst_rows(frame, weighed, found["diagnoses"]),
-        rows=inputs.rows, systems=means if len(names) > 1 else None, common=common,
-        common_questions=common_questions, gates=gates, notes=changed, ledger=ledger(inputs, means, scenario.lang),
-        inputs=inputs.files, calibration=calibrated(scenario, inputs.ratings), comparison=comparison,
-        changed=turned, log=inputs.log,
-    )  # fmt: skip
+        **found,
+        scenario=scenario,
+        scores=weighed(frame)
+        if inputs.stream is None
+        else streams.worst_rows(frame, weighed, found["diagnoses"]),
+        rows=inputs.rows,
+        systems=means if len(names) > 1 else None,
+        common=common,
+        common_questions=common_questions,
+        gates=gates,
+        notes=changed,
+        ledger=ledger(inputs, means, scenario.lang),
+        inputs=inputs.files,
+        calibration=calibrated(scenario, inputs.ratings),
+        comparison=comparison,
+        changed=turned,
+        log=inputs.log,
+    )
     said = notes(sheet, inputs, metrics, asked_of, docs)
     return replace(sheet, notes=pd.concat([changed, said], ignore_index=True))
 
@@ -157,7 +188,9 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     of_docs = [(by, weights.question_of(frame, **how, by=by)) for by in by_doc]
     parts = [(None, questions), *of_docs, *((by, questions) for by in slices)]
     groups = [weights.moments_reduction(metrics, **how, by=by, questions=ids) for by, ids in parts]
-    modes = diagnostics.mode_reductions(metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions)
+    modes = diagnostics.mode_reductions(
+        metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions
+    )
     of_rules = diagnostics.rule_gains(pairs, metrics, weighing)
     tenths = weights.histogram_reduction(bounded)
     found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])
@@ -171,14 +204,20 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         means.loc[total, "n_not_applicable"] += beside
         means.loc[total, "n_missing"] -= beside
     return {
-        "docs": reduced.docs, "means": means,
-        "diagnoses": diagnostics.findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
-        "modes": diagnostics.mode_summary(mode_gains, shares, weighing), "outcomes": outcomes,
+        "docs": reduced.docs,
+        "means": means,
+        "diagnoses": diagnostics.findings(
+            frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang
+        ),
+        "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
+        "outcomes": outcomes,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
         "documents": _by_document(grouped[: len(by_doc)], weighing, means),
         "slices": _by_slice(grouped[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
-        "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
+        "spread": spread.merge(
+            means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"
+        ),
         "rows": int(reduced.rows.sum()),
     }
 
@@ -188,14 +227,21 @@ def _clustering(scenario: Scenario) -> dict[str, Any]:
     return {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
 
 
-def _weighing(scenario: Scenario, metrics: list[Metric], docs: Collection[str] | None = None) -> Weighing:
+def _weighing(
+    scenario: Scenario, metrics: list[Metric], docs: Collection[str] | None = None
+) -> Weighing:
     """Return how means are weighed, without the weights of what does not occur, which a note names."""
     doc_weights = scenario.doc_weights
     return Weighing(
         weights.present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
         doc_weights if docs is None else weights.present_weights(doc_weights, docs),
-        scenario.doc, scenario.cluster, scenario.level, scenario.orient, scenario.rescale, scenario.corpus,
-    )  # fmt: skip
+        scenario.doc,
+        scenario.cluster,
+        scenario.level,
+        scenario.orient,
+        scenario.rescale,
+        scenario.corpus,
+    )
 
 
 def _stacked(parts: Mapping[Any, Any]) -> Any:
@@ -212,9 +258,17 @@ def _stacked(parts: Mapping[Any, Any]) -> Any:
 def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
     wanted = scenario.candidate
     if wanted is not None and names == [None]:
-        names = streams.distinct_values(frame, "system") if "system" in weights.column_names(frame) else []
+        names = (
+            streams.distinct_values(frame, "system")
+            if "system" in weights.column_names(frame)
+            else []
+        )
     if wanted is not None and wanted not in names:
-        step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
+        step = (
+            ""
+            if names
+            else "The rows name no system; leave candidate: out, or add a column 'system'."
+        )
         raise unknown("candidate", wanted, [str(name) for name in names], step)
 
 
@@ -222,8 +276,12 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
     """Return what systems have in common where not all answered the same questions, else nothing."""
     # A question without any score was not answered: it must not make the means look comparable.
     some = [~nw.col(m.name).is_null() for m in metrics if m.name in weights.column_names(frame)]
-    scored = nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
-    asked, shared, rows = streams.common_questions(frame if scored is None else scored.to_native(), names)
+    scored = (
+        nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
+    )
+    asked, shared, rows = streams.common_questions(
+        frame if scored is None else scored.to_native(), names
+    )
     if all(n == shared for n in asked.values()):
         return {}, 0, None
     means = None
@@ -236,7 +294,9 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
 def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
     """The scenario's gates, else the default ones for what is there, under its policy for what is inconclusive."""
     quality = {metric.name: metric for metric in metrics if metric.role == "quality"}
-    ops: dict[str, Any] = {name: ">=" if metric.better == "higher" else "<=" for name, metric in quality.items()}
+    ops: dict[str, Any] = {
+        name: ">=" if metric.better == "higher" else "<=" for name, metric in quality.items()
+    }
     found, advisory = list(scenario.gates or ()), list[Gate]()
     if scenario.gates is None:
         there = {metric.name for metric in metrics} if inputs.with_gold else ()
@@ -246,17 +306,26 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
         found = [gate for gate in DEFAULT_GATES if gate.metric in there]
         found += [Gate(name, name, ops[name], at) for name, at in named.items()]
         # Nobody named these thresholds, so they are shown and never block.
-        bars = diagnostics.warning_bars(RULES, [metric for name, metric in quality.items() if name not in named])
+        bars = diagnostics.warning_bars(
+            RULES, [metric for name, metric in quality.items() if name not in named]
+        )
         advisory = [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
-    given = ({name: value for name, value in asdict(gate).items() if value is not None} for gate in found)
+    given = (
+        {name: value for name, value in asdict(gate).items() if value is not None} for gate in found
+    )
     policy = {"undecided": scenario.undecided}
-    return (*(Gate(**one | (policy if one["undecided"] == "value" else {})) for one in given), *advisory)
+    return (
+        *(Gate(**one | (policy if one["undecided"] == "value" else {})) for one in given),
+        *advisory,
+    )
 
 
 # The parts of a run: by document, by slice
 
 
-def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame) -> pd.DataFrame | None:
+def _by_document(
+    found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame
+) -> pd.DataFrame | None:
     """Return the means by document, without rows that have none; of totals what they weigh and how they pull."""
     if not found:
         return None
@@ -273,12 +342,25 @@ def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFra
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     """Return how often each label occurs in the groups of some columns: ``slice, group, label, n``."""
-    tables = [pd.DataFrame({name: [] for name in ("slice", "group", "label")} | {"n": pd.Series(dtype="int64")})]
+    tables = [
+        pd.DataFrame(
+            {name: [] for name in ("slice", "group", "label")} | {"n": pd.Series(dtype="int64")}
+        )
+    ]
     for name in dict.fromkeys(columns):
-        rows = weights.opened(frame).select(nw.col(name).alias("group"), nw.col("label").cast(nw.String))
+        rows = weights.opened(frame).select(
+            nw.col(name).alias("group"), nw.col("label").cast(nw.String)
+        )
         counts = rows.drop_nulls("label").group_by("group", "label").agg(nw.len().alias("n"))
-        table = weights.collected(counts).to_pandas().astype({"group": object}).fillna({"group": MISSING})
-        tables.append(table.assign(slice=name, group=[weights.nfc(str(group)) for group in table["group"]]))
+        table = (
+            weights.collected(counts)
+            .to_pandas()
+            .astype({"group": object})
+            .fillna({"group": MISSING})
+        )
+        tables.append(
+            table.assign(slice=name, group=[weights.nfc(str(group)) for group in table["group"]])
+        )
     # Names in two forms of Unicode are one group.
     return pd.concat(tables).groupby(["slice", "group", "label"], as_index=False).agg({"n": "sum"})
 
@@ -289,7 +371,11 @@ def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
     if scenario.slices is not None:
         need_columns(have, scenario.slices)
         return scenario.slices
-    return [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
+    return [
+        c
+        for c in _SLICES
+        if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS
+    ]
 
 
 def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
@@ -305,7 +391,9 @@ def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | No
 # What a weight editor moves: the settings, the moments and the gates of a run, before any weight
 
 
-def weighable(source: Any, **overrides: Any) -> tuple[Scenario, Moments, tuple[Gate, ...], Pairs | None]:
+def weighable(
+    source: Any, **overrides: Any
+) -> tuple[Scenario, Moments, tuple[Gate, ...], Pairs | None]:
     """Read what `assess` reads, and reduce it once.
 
     Parameters
@@ -356,7 +444,16 @@ def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | Non
 
 
 _COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", "documents")
-_PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
+_PACKAGES = (
+    "numpy",
+    "pandas",
+    "scipy",
+    "pydantic",
+    "narwhals",
+    "polars",
+    "matplotlib",
+    "papermill",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -473,7 +570,10 @@ class Assessment:
         """The system that a page shows in detail: `only` or the candidate, else that which most gates block."""
         if self.systems is None or self.only is not None:
             return self.only
-        blocks, totals = self.gates.groupby("system")["blocks"].sum(), self.systems["metric"] == "weighted_score"
+        blocks, totals = (
+            self.gates.groupby("system")["blocks"].sum(),
+            self.systems["metric"] == "weighted_score",
+        )
         order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
         worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
         return self.scenario.candidate or str(worst)
@@ -493,13 +593,28 @@ class Assessment:
         >>> assess(scores).of_system("b").means["value"].tolist()
         [0.8, 0.8]
         """
-        names = self.systems["system"].unique().tolist() if self.systems is not None and self.only is None else []
+        names = (
+            self.systems["system"].unique().tolist()
+            if self.systems is not None and self.only is None
+            else []
+        )
         if name not in names:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
-        for field in ("means", "spread", "diagnoses", "modes", "outcomes", "label_counts", "documents", "slices"):
+        for field in (
+            "means",
+            "spread",
+            "diagnoses",
+            "modes",
+            "outcomes",
+            "label_counts",
+            "documents",
+            "slices",
+        ):
             if (frame := getattr(self, field)) is not None:
-                own[field] = frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
+                own[field] = (
+                    frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
+                )
         return replace(self, **own, only=name)
 
     def __repr__(self) -> str:
@@ -559,7 +674,9 @@ class Assessment:
         """Return the whole page, which opens from a file and asks no host."""
         say, lang = load(self.scenario.lang), self.scenario.lang
         docs = 0 if self.documents is None else self.documents["document"].nunique()
-        key = "sheet.questions" if self.systems is None else "sheet.answers"  # each system answers each
+        key = (
+            "sheet.questions" if self.systems is None else "sheet.answers"
+        )  # each system answers each
         facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
         facts += [counted(say, "sheet.documents", count(docs))] if docs else []
         return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
@@ -589,7 +706,9 @@ class Assessment:
         """
         return junit(self.scenario.name, cases(Formatter(self)))
 
-    def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
+    def save(
+        self, folder: str | os.PathLike[str], *, command: str | None = None
+    ) -> dict[str, Path]:
         """Write the page and the tables of the run into a folder; each file appears whole or not at all.
 
         Parameters
@@ -615,11 +734,19 @@ class Assessment:
         ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
         """
         judge = None if self.calibration is None else self.calibration.verdict
-        result = {"blocked": self.blocked, "verdict": self.verdict, "overall": _overall(self), "judge": judge}
+        result = {
+            "blocked": self.blocked,
+            "verdict": self.verdict,
+            "overall": _overall(self),
+            "judge": judge,
+        }
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
-            "means.csv": to_csv_text(self.means), "gates.json": gates_json(self.gates),
-            "gates.junit.xml": self.to_junit(), "report.html": self.to_html(), "report.md": self.to_markdown(),
+            "means.csv": to_csv_text(self.means),
+            "gates.json": gates_json(self.gates),
+            "gates.junit.xml": self.to_junit(),
+            "report.html": self.to_html(),
+            "report.md": self.to_markdown(),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
             "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
         }
@@ -632,14 +759,24 @@ class Assessment:
         return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
 
 
-def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **result: Any) -> dict[str, Any]:
+def run_record(
+    scenario: Scenario, inputs: Any, command: str | None = None, **result: Any
+) -> dict[str, Any]:
     """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
     return {
-        "ragnb": metadata.version("ragnb"), "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in _PACKAGES if any(metadata.distributions(name=name))},
-        "made_at": datetime.now(UTC).isoformat(timespec="seconds"), "command": command,
-        "scenario": scenario.name, "inputs": inputs,
-        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights}, **result,
+        "ragnb": metadata.version("ragnb"),
+        "python": platform.python_version(),
+        "packages": {
+            name: metadata.version(name)
+            for name in _PACKAGES
+            if any(metadata.distributions(name=name))
+        },
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "scenario": scenario.name,
+        "inputs": inputs,
+        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
+        **result,
     }
 
 
@@ -649,31 +786,52 @@ def _overall(sheet: Assessment) -> dict[str, Any]:
     names = ("value", "low", "high", "range_low", "range_high")
     *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
     counts = {name: int(row[name]) for name in ("n", "n_clusters")}
-    return dict(zip(names, found, strict=False)) | counts | {"range": None if None in (low, high) else [low, high]}
+    return (
+        dict(zip(names, found, strict=False))
+        | counts
+        | {"range": None if None in (low, high) else [low, high]}
+    )
 
 
 Row = dict[str, str]
 _MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
-_LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
+_LOSSY_SAID = {
+    "bad_line": "bad_lines",
+    **{word: word for word in ("unparsed", "left_out", "kept", "clipped")},
+}
 
 
 def notes(
-    sheet: Assessment, inputs: Inputs, metrics: list[Metric], asked: Mapping[Any, int], docs: Collection[str]
+    sheet: Assessment,
+    inputs: Inputs,
+    metrics: list[Metric],
+    asked: Mapping[Any, int],
+    docs: Collection[str],
 ) -> pd.DataFrame:
     """Return all notes of a run, the ones that change how numbers are read first."""
     means, lang, say = sheet.means, sheet.scenario.lang, load(sheet.scenario.lang)
     by_name = {}
-    for name, part in means.groupby("system", sort=False) if sheet.systems is not None else [(None, means)]:
+    for name, part in (
+        means.groupby("system", sort=False) if sheet.systems is not None else [(None, means)]
+    ):
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
-        by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
-    return note_frame([
-        *_system_notes(sheet, inputs, metrics, asked, say), *_of_all_or_one(by_name),
-        *_judge_notes(sheet.calibration, metrics, say), *inputs.stages,
-        *_setting_notes(sheet.scenario, inputs, metrics, docs, say), *_gate_notes(sheet, metrics, say),
-        *_input_notes(inputs, metrics, say, lang),
-    ])  # fmt: skip
+        by_name[name] = [
+            *records(weight_notes(own, lang=lang)),
+            *least_set_note(own, metrics, lang=lang),
+        ]
+    return note_frame(
+        [
+            *_system_notes(sheet, inputs, metrics, asked, say),
+            *_of_all_or_one(by_name),
+            *_judge_notes(sheet.calibration, metrics, say),
+            *inputs.stages,
+            *_setting_notes(sheet.scenario, inputs, metrics, docs, say),
+            *_gate_notes(sheet, metrics, say),
+            *_input_notes(inputs, metrics, say, lang),
+        ]
+    )
 
 
 def _note(say: Say, code: str, about: str, key: str = "", **values: object) -> Row:
@@ -694,23 +852,47 @@ def _system_notes(
 ) -> Iterator[Row]:
     """Say what a judge left out because the gates were settled, and what several systems have in common."""
     reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
-    if left := inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
+    if (
+        left := inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum()
+        if reasons
+        else 0
+    ):
         calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
-        yield _note(say, "stopped_early", "judge", n=count(left), of=count(inputs.rows), calls=count(int(calls)))
+        yield _note(
+            say,
+            "stopped_early",
+            "judge",
+            n=count(left),
+            of=count(inputs.rows),
+            calls=count(int(calls)),
+        )
     if sheet.systems is None:
         return
-    candidate, answered = sheet.scenario.candidate, listing(f"{name} {count(n)}" for name, n in asked.items())
+    candidate, answered = (
+        sheet.scenario.candidate,
+        listing(f"{name} {count(n)}" for name, n in asked.items()),
+    )
     key = "systems" if candidate is None else "systems_candidate"
-    yield _note(say, "systems", "system", key, n=sheet.systems["system"].nunique(), candidate=candidate)
+    yield _note(
+        say, "systems", "system", key, n=sheet.systems["system"].nunique(), candidate=candidate
+    )
     if sheet.common is None:
-        yield from holding_notes(say, [(asked, "no_common_questions", "system", {"asked": answered})])
+        yield from holding_notes(
+            say, [(asked, "no_common_questions", "system", {"asked": answered})]
+        )
         return
     rows = sheet.common.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
     rates = not (rows["metric"] == "weighted_score").any()
-    means = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in
-             records(rows[rows["metric"] == ("correct_outcome" if rates else "weighted_score")]))  # fmt: skip
+    means = (
+        f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}"
+        for row in records(
+            rows[rows["metric"] == ("correct_outcome" if rates else "weighted_score")]
+        )
+    )
     n = count(sheet.common_questions)
-    yield _note(say, "different_questions", "system", asked=answered, n=n, means=listing(means, most=6))
+    yield _note(
+        say, "different_questions", "system", asked=answered, n=n, means=listing(means, most=6)
+    )
 
 
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
@@ -727,28 +909,49 @@ def _setting_notes(
     """Say which weights are for what does not occur, with the near names, and what settings do to the numbers."""
     names = [metric.name for metric in metrics]
     absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
-    absent += [("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs]
+    absent += [
+        ("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs
+    ]
     for what, name, have in absent:
         near = ", ".join(near_names(name, have))
         hint = say("editor.near", names=near) if near else ""
-        yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
+        yield note_row(
+            f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint
+        )
     blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
     unanswerable = count_unanswerable(inputs.frame) if blind else 0
     drawn, rows = DRAWN in weights.column_names(inputs.frame), {"n": count(inputs.rows)}
-    yield from holding_notes(say, [
-        (inputs.stream, "streamed", "scores", rows | {"shown": count(min(MOST_SHOWN, inputs.rows))}),
-        (unanswerable, "unanswerable", ", ".join(blind), {"n": count(unanswerable), "metrics": listing(blind)}),
-        (scenario.doc_weights, "doc_weighted", scenario.doc, {"n": len(scenario.doc_weights)}),
-        (not scenario.orient, "not_oriented", "weighted_score", {}),
-        (scenario.rescale, "rescaled", "weighted_score", {}), (drawn, "drawn", DRAWN, {}),
-    ])  # fmt: skip
+    yield from holding_notes(
+        say,
+        [
+            (
+                inputs.stream,
+                "streamed",
+                "scores",
+                rows | {"shown": count(min(MOST_SHOWN, inputs.rows))},
+            ),
+            (
+                unanswerable,
+                "unanswerable",
+                ", ".join(blind),
+                {"n": count(unanswerable), "metrics": listing(blind)},
+            ),
+            (scenario.doc_weights, "doc_weighted", scenario.doc, {"n": len(scenario.doc_weights)}),
+            (not scenario.orient, "not_oriented", "weighted_score", {}),
+            (scenario.rescale, "rescaled", "weighted_score", {}),
+            (drawn, "drawn", DRAWN, {}),
+        ],
+    )
 
 
 def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say how firm the gates are; and of findings and intervals side by side, how many chance alone makes."""
     gates, level, slices = sheet.gates, sheet.scenario.level, sheet.slices
     asked = gates[gates["reason"] == ""]
-    n, rules = int((asked["role"] != "completeness").sum()), len(list(diagnostics.fitting(RULES, metrics)))
+    n, rules = (
+        int((asked["role"] != "completeness").sum()),
+        len(list(diagnostics.fitting(RULES, metrics))),
+    )
     certain = int(sheet.diagnoses["certain"].sum())
     shown = 0 if slices is None else int(slices["low"].notna().sum())
     by_chance = round(shown * (1 - level))
@@ -757,18 +960,24 @@ def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[
         """Write the probability that at least one of so many errs."""
         return percent(1 - (0.5 + level / 2) ** decisions)
 
-    yield from holding_notes(say, [
-        (sheet.scenario.gates is None and len(gates), "default_gates", "gates", {}),
-        (n >= _MANY, "many_gates", "gates", {"n": n, "p": wrong(n)}),
-    ])  # fmt: skip
+    yield from holding_notes(
+        say,
+        [
+            (sheet.scenario.gates is None and len(gates), "default_gates", "gates", {}),
+            (n >= _MANY, "many_gates", "gates", {"n": n, "p": wrong(n)}),
+        ],
+    )
     for row in records(asked):
         yield from _of_gate(sheet, row, say)
     of_rules = {"n": rules, "certain": certain, "p": wrong(rules)}
     of_slices = {"n": count(shown), "level": f"{100 * level:g} %", "wrong": count(by_chance)}
-    yield from holding_notes(say, [
-        (rules >= _MANY and certain, "many_rules", "diagnoses", of_rules),
-        (by_chance, "many_slices", "slices", of_slices),
-    ])  # fmt: skip
+    yield from holding_notes(
+        say,
+        [
+            (rules >= _MANY and certain, "many_rules", "diagnoses", of_rules),
+            (by_chance, "many_slices", "slices", of_slices),
+        ],
+    )
 
 
 def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Row]:
@@ -787,7 +996,13 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
         key = "on_the_bar" if pd.isna(more) else "more_needed"
         yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
     if row["outcome"] == "no_data":
-        yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
+        yield _note(
+            say,
+            "no_data",
+            gate,
+            "no_data_blocks" if row["blocks"] else "no_data_skipped",
+            gate=named,
+        )
 
 
 def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> Iterator[Row]:
@@ -795,46 +1010,79 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> 
 
     Harmless renames stay in the ledger of the readers.
     """
-    yield from holding_notes(say, [(inputs.labelled and not inputs.with_gold, "no_gold", "traces", {})])
+    yield from holding_notes(
+        say, [(inputs.labelled and not inputs.with_gold, "no_gold", "traces", {})]
+    )
     if inputs.log is not None:
         proposed, checked = inputs.log.patterns, count(inputs.log.checked)
         line, most = f"patterns: {flow(proposed['pattern'].tolist())}", count(proposed["n"].max())
-        yield from holding_notes(say, [
-            (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
-            (inputs.log.checked == MOST_CHECKED, "log_checked", "support_lexical",
-             {"n": checked, "of": count(inputs.rows)}),
-        ])  # fmt: skip
+        yield from holding_notes(
+            say,
+            [
+                (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
+                (
+                    inputs.log.checked == MOST_CHECKED,
+                    "log_checked",
+                    "support_lexical",
+                    {"n": checked, "of": count(inputs.rows)},
+                ),
+            ],
+        )
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
-        yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))
-    told = (say("note.quoted", text=one_line(text, 60), n=count(n)) for text, n in inputs.repeated.items())
+        yield note_row(
+            f"gold_{row['finding']}",
+            "gold",
+            row["text"] + ("" if few else _first(say, row["names"])),
+        )
+    told = (
+        say("note.quoted", text=one_line(text, 60), n=count(n))
+        for text, n in inputs.repeated.items()
+    )
     answers = say("note.join").join(told)
     yield from holding_notes(say, [(answers, "repeated_answers", "traces", {"answers": answers})])
     of_gold = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
     for key in (*of_gold, *_OF_TRACES) if inputs.with_gold else ("duplicate_traces", *_OF_TRACES):
         if n := int(inputs.join.get(f"n_{key}", 0)):
-            yield note_row(key, "traces", say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())))
+            yield note_row(
+                key,
+                "traces",
+                say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())),
+            )
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for loss in inputs.lossy:
         said = loss["what"] in _LOSSY_SAID and (loss["column"] or loss["what"] == "bad_line")
         if said and (loss["role"], loss["what"]) != ("gold", "kept"):  # check_gold says it better
-            found.setdefault((_LOSSY_SAID[loss["what"]], loss["role"], str(loss["column"] or "")), []).append(loss)
+            found.setdefault(
+                (_LOSSY_SAID[loss["what"]], loss["role"], str(loss["column"] or "")), []
+            ).append(loss)
     for (code, role, column), rows in found.items():
         n = sum(int(row["n"]) for row in rows)
         details = listing((translated(row["detail"], lang) for row in rows), most=5)
-        yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
+        yield _note(
+            say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details
+        )
     used = {metric.name for metric in metrics}
-    lexical = ", ".join(sorted(name for name in used if name in METRICS and METRICS[name].family == "wording"))
+    lexical = ", ".join(
+        sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
+    )
     others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
-    yield from holding_notes(say, [
-        (lexical, "wording_only", lexical, {"names": lexical}),
-        (others, "not_averaged", ", ".join(others), {"columns": listing(others)}),
-    ])  # fmt: skip
+    yield from holding_notes(
+        say,
+        [
+            (lexical, "wording_only", lexical, {"names": lexical}),
+            (others, "not_averaged", ", ".join(others), {"columns": listing(others)}),
+        ],
+    )
 
 
 def _first(say: Say, names: Sequence[str]) -> str:
     """Name the first of what a note counts."""
-    return say("note.first", names=", ".join(one_line(name, 60) for name in names[:3])) if names else ""
+    return (
+        say("note.first", names=", ".join(one_line(name, 60) for name in names[:3]))
+        if names
+        else ""
+    )
 
 
 def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:
@@ -844,4 +1092,6 @@ def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:
     steps += [(f"{kind}_cells", means[f"n_{kind}"].sum()) for kind in ("failed", "not_applicable")]
     steps.append(("missing_cells", means.loc[~total, "n_missing"].sum()))
     say = load(lang)
-    return pd.DataFrame([(say(f"step.{code}"), int(rows)) for code, rows in steps], columns=["step", "rows"])
+    return pd.DataFrame(
+        [(say(f"step.{code}"), int(rows)) for code, rows in steps], columns=["step", "rows"]
+    )

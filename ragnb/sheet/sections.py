@@ -26,8 +26,30 @@ from ragnb.diagnostics import RULES, if_documents_fail, input_words, rule_texts
 from ragnb.diagnostics.rules import past
 from ragnb.errors import RagnbError, listing
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import MISSING, Safe, blocks, count, escape, is_missing, number, one_line, percent, signed
-from ragnb.markup.blocks import Block, Code, Estimate, Link, Mark, Section, Small, Stack, Table, Text
+from ragnb.markup import (
+    MISSING,
+    Safe,
+    blocks,
+    count,
+    escape,
+    is_missing,
+    number,
+    one_line,
+    percent,
+    signed,
+)
+from ragnb.markup.blocks import (
+    Block,
+    Code,
+    Estimate,
+    Link,
+    Mark,
+    Section,
+    Small,
+    Stack,
+    Table,
+    Text,
+)
 from ragnb.markup.rendering import SYSTEM_COLOURS, anchor, cell, radar_svg
 from ragnb.scenario import Scenario
 from ragnb.schema import DRAWN, METRICS, records, scale_of
@@ -78,10 +100,14 @@ class Formatter:
         self.quality = [name for name in self.rows if name != TOTAL and name not in self.rates]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
-        fits = [name for name in self.rows if (self.scales[name], self.better[name]) == usual.get(name)]
+        fits = [
+            name for name in self.rows if (self.scales[name], self.better[name]) == usual.get(name)
+        ]
         self.rules = {name: RULE_OF[name] for name in fits if name in RULE_OF}
         self.total = [TOTAL] if self.quality or self.known(TOTAL) else []
-        self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
+        self.unit = str(
+            self.rows[TOTAL]["cluster_unit"]
+        )  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
 
     @property
@@ -114,15 +140,21 @@ class Formatter:
         rubric = self.sheet.scenario.rubric
         for one in () if rubric is None else rubric.dimensions:
             if one.name == metric:
-                what = "; ".join(filter(None, [one.description, *map(": ".join, one.bands.items())]))
-                return self.say("sheet.dimension", what=what, low=f"{rubric.low:g}", high=f"{rubric.high:g}")
+                what = "; ".join(
+                    filter(None, [one.description, *map(": ".join, one.bands.items())])
+                )
+                return self.say(
+                    "sheet.dimension", what=what, low=f"{rubric.low:g}", high=f"{rubric.high:g}"
+                )
         return self.about(metric).get("gloss", "")
 
     def list(self, names: Any, most: int = 3) -> str:
         """Join names; those after the first few are counted."""
         names = list(map(str, names))
         shown = self.say("list.join").join(names[:most])
-        return shown if len(names) <= most else self.say("list.more", names=shown, n=len(names) - most)
+        return (
+            shown if len(names) <= most else self.say("list.more", names=shown, n=len(names) - most)
+        )
 
     def link(self, sample: object) -> Link:
         """Return a link to a question by what it is known by, as `key_of` names its place."""
@@ -137,7 +169,12 @@ class Formatter:
         return table_of(rows, [(self.head(key), write) for key, write in columns.items()], **how)
 
     def section(
-        self, key: str, finding: str, lead: str = "", blocks: Iterable[Block | None] = (), badge: Mark | str = ""
+        self,
+        key: str,
+        finding: str,
+        lead: str = "",
+        blocks: Iterable[Block | None] = (),
+        badge: Mark | str = "",
     ) -> Section:
         """Return a section under its name, with the blocks that there are."""
         there = tuple(block for block in blocks if block is not None)
@@ -163,40 +200,62 @@ class Formatter:
     def interval(self, metric: str, row: Row) -> str:
         """Write ``value (low–high)`` of a row."""
         ends = self.ends(metric, row)
-        return self.value(metric, row["value"]) + (f" ({ends})" if ends and not pd.isna(row["value"]) else "")
+        return self.value(metric, row["value"]) + (
+            f" ({ends})" if ends and not pd.isna(row["value"]) else ""
+        )
 
     def said(self, row: Row) -> dict[str, str]:
         """Return what sentences say of a gate or a finding: value, limit, interval, n."""
         metric, side = row["metric"], "above" if row.get("op") == "<=" else "below"
         return {
-            "metric": self.title(metric), "value": self.value(metric, row["value"]), "n": self.n(row),
-            "ends": self.ends(metric, row), "limit": self.limit(metric, row["threshold"]), "level": self.level,
+            "metric": self.title(metric),
+            "value": self.value(metric, row["value"]),
+            "n": self.n(row),
+            "ends": self.ends(metric, row),
+            "limit": self.limit(metric, row["threshold"]),
+            "level": self.level,
             "side": self.say(f"headline.{side}"),
-        }  # fmt: skip
+        }
 
     def estimate(self, metric: str, row: Row, **more: Any) -> Estimate:
         """Return a row's value with its interval as a cell that is drawn."""
         value, known = self.value(metric, row["value"]), not pd.isna(row["value"])
         exact = value if self.is_share(metric) else number(row["value"], 4)
         return Estimate(
-            value, self.ends(metric, row) if known else "", row["value"], row["low"], row["high"],
-            span=self.span(metric), text=self.title(metric), exact=exact if known else "",
-            tone=self.tone(metric, row["value"]), **more,
-        )  # fmt: skip
+            value,
+            self.ends(metric, row) if known else "",
+            row["value"],
+            row["low"],
+            row["high"],
+            span=self.span(metric),
+            text=self.title(metric),
+            exact=exact if known else "",
+            tone=self.tone(metric, row["value"]),
+            **more,
+        )
 
     def n(self, row: Row) -> str:
         """Write the n of a row."""
         return self.say("chart.n", n=count(row["n"]))
 
-    def radar(self, axes: Mapping[str, str], values: Mapping[str, Sequence[Any]], label: str) -> blocks.Picture:
+    def radar(
+        self, axes: Mapping[str, str], values: Mapping[str, Sequence[Any]], label: str
+    ) -> blocks.Picture:
         """Return the values of systems as a radar; the axes are metrics by what they are called."""
-        drawn = [(name, self.scales[metric], self.better[metric] == "lower") for name, metric in axes.items()]
-        return blocks.Picture(radar_svg(drawn, values, label=label, radius=105, lang=self.lang), label)
+        drawn = [
+            (name, self.scales[metric], self.better[metric] == "lower")
+            for name, metric in axes.items()
+        ]
+        return blocks.Picture(
+            radar_svg(drawn, values, label=label, radius=105, lang=self.lang), label
+        )
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
         clusters, unit = count(row["n_clusters"]), self.unit
-        return self.n(row) + ("" if unit == "row" else texts.counted(self.say, f"verdict.{unit}s", clusters))
+        return self.n(row) + (
+            "" if unit == "row" else texts.counted(self.say, f"verdict.{unit}s", clusters)
+        )
 
     # Thresholds
 
@@ -205,10 +264,18 @@ class Formatter:
         if metric != TOTAL:
             rule: Any = self.rules.get(metric)
             known = {} if rule is None else {"warning": rule.warning, "critical": rule.critical}
-            return tuple((self.say(f"severity.{key}"), at) for key, at in known.items() if at is not None)
+            return tuple(
+                (self.say(f"severity.{key}"), at) for key, at in known.items() if at is not None
+            )
         low, high = self.span(TOTAL) or (0.0, 0.0)
-        bands = {} if low == high else {key: getattr(self.sheet.scenario.bands, key) for key in ("good", "watch")}
-        return tuple((self.say(f"mark.{key}"), low + (high - low) * at) for key, at in bands.items())
+        bands = (
+            {}
+            if low == high
+            else {key: getattr(self.sheet.scenario.bands, key) for key in ("good", "watch")}
+        )
+        return tuple(
+            (self.say(f"mark.{key}"), low + (high - low) * at) for key, at in bands.items()
+        )
 
     def tone(self, metric: str, value: Any) -> str:
         """Return good, watch or bad by the bands (the total) or the rule's thresholds; nothing without any."""
@@ -216,7 +283,13 @@ class Formatter:
         if pd.isna(value) or not limits:
             return ""
         better = self.better[metric]
-        return "bad" if past(value, limits[-1], better) else "watch" if past(value, limits[0], better) else "good"
+        return (
+            "bad"
+            if past(value, limits[-1], better)
+            else "watch"
+            if past(value, limits[0], better)
+            else "good"
+        )
 
     def is_low(self, metric: str, value: Any) -> bool:
         """Whether a value is beyond a threshold of its metric."""
@@ -234,7 +307,9 @@ class Formatter:
         metric, limit = gate["metric"], self.limit(gate["metric"], gate["threshold"])
         if gate["role"] == "completeness":
             return self.say(f"requirement.{gate['gate']}", at=limit)
-        bound = self.say("requirement.at_least" if gate["op"] == ">=" else "requirement.at_most", at=limit)
+        bound = self.say(
+            "requirement.at_least" if gate["op"] == ">=" else "requirement.at_most", at=limit
+        )
         key = "difference" if gate["role"] == "difference" else "metric"
         plain = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
         words = self.about(metric).get("requirement") if key == "metric" else None
@@ -269,13 +344,18 @@ _FEW, _MOST_KINDS = 5, 12
 def tally(w: Formatter) -> dict[str, int]:
     """Return how often each label occurs; nothing without labels."""
     table = w.sheet.outcomes
-    return {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
+    return (
+        {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
+    )
 
 
 def counted(w: Formatter, metric: str) -> tuple[int, int]:
     """Return how many answers a rate counts, and of how many: of 0 where no label says."""
     found = tally(w)
-    k, n = (sum(found.get(label, 0) for label in labels) for labels in DATA["counted"].get(metric, ((), ())))
+    k, n = (
+        sum(found.get(label, 0) for label in labels)
+        for labels in DATA["counted"].get(metric, ((), ()))
+    )
     return k, n
 
 
@@ -288,29 +368,50 @@ def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
     """Return the labels of one group, side by side in one order."""
     counts = dict(zip(rows["label"], rows["n"], strict=True))
     return Stack(
-        tuple((row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0))) for label, row in LABELS.items()),
+        tuple(
+            (row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0)))
+            for label, row in LABELS.items()
+        ),
         int(rows["n"].sum()),
     )
 
 
 def outcomes(w: Formatter) -> Section | None:
     """Return counts of the labels, never weighted; nothing where no answer has a label."""
-    found, (right, n), shown, worst = tally(w), counted(w, OUTCOME), list[Block | None](), list[Row]()
+    found, (right, n), shown, worst = (
+        tally(w),
+        counted(w, OUTCOME),
+        list[Block | None](),
+        list[Row](),
+    )
     if not found:
         return None
     for name, counts in w.sheet.label_counts.groupby("slice", sort=False):
         if name != w.sheet.scenario.doc:  # the group with the largest share of wrong answers first
-            groups = [_of_group(w, str(group), rows) for group, rows in counts.groupby("group", sort=False)]
+            groups = [
+                _of_group(w, str(group), rows)
+                for group, rows in counts.groupby("group", sort=False)
+            ]
             groups.sort(key=lambda one: (one["share"], one["group"]))
             worst += [one for one in groups if one["n"] >= _FEW]
-            heads = (str(name), *map(w.head, (">outcomes.questions", ">outcomes.right", "section.outcomes")))
-            most = [(one["group"], count(one["n"]), str(one["right"]), one["stack"]) for one in groups]
+            heads = (
+                str(name),
+                *map(w.head, (">outcomes.questions", ">outcomes.right", "section.outcomes")),
+            )
+            most = [
+                (one["group"], count(one["n"]), str(one["right"]), one["stack"]) for one in groups
+            ]
             shown.append(Table(heads, tuple(most[:_MOST_KINDS]), cards=True))
-    shown.append(w.table(LABELS, {
-        "column.label": lambda label: (label_mark(w, label), Code(label)),
-        ">column.n": lambda label: count(found.get(label, 0)),
-        ">column.share": lambda label: percent(found.get(label, 0) / n),
-    }))  # fmt: skip
+    shown.append(
+        w.table(
+            LABELS,
+            {
+                "column.label": lambda label: (label_mark(w, label), Code(label)),
+                ">column.n": lambda label: count(found.get(label, 0)),
+                ">column.share": lambda label: percent(found.get(label, 0) / n),
+            },
+        )
+    )
     finding = w.say("sheet.ended_right", n=count(right), all=count(n))
     low = min(worst, key=lambda one: one["share"], default={"share": 1})
     if low["share"] < right / n:
@@ -323,7 +424,13 @@ def outcomes(w: Formatter) -> Section | None:
 def _of_group(w: Formatter, name: str, rows: pd.DataFrame) -> Row:
     """Return the labels of a group: how many answers it has, and how many and which share of them are right."""
     n, right = int(rows["n"].sum()), int(rows.loc[rows["label"].isin(RIGHT), "n"].sum())
-    return {"group": name, "n": n, "right": right, "share": right / n, "stack": label_stack(w, rows)}
+    return {
+        "group": name,
+        "n": n,
+        "right": right,
+        "share": right / n,
+        "stack": label_stack(w, rows),
+    }
 
 
 def _turned(w: Formatter) -> Table | None:
@@ -349,10 +456,15 @@ def log(w: Formatter) -> Section | None:
     found = w.whole.log
     if found is None:
         return None
-    patterns = w.table(records(found.patterns), {
-        "log.pattern": lambda row: Code(one_line(row["pattern"], 80)), ">column.n": lambda row: count(row["n"]),
-        "log.example": lambda row: one_line(row["example"], 120),
-    }, caption=w.say("log.patterns"))  # fmt: skip
+    patterns = w.table(
+        records(found.patterns),
+        {
+            "log.pattern": lambda row: Code(one_line(row["pattern"], 80)),
+            ">column.n": lambda row: count(row["n"]),
+            "log.example": lambda row: one_line(row["example"], 120),
+        },
+        caption=w.say("log.patterns"),
+    )
     sizes = ["latency_median", "latency_p95"] * bool(found.daily["latency_median"].notna().any())
     sizes += ["length_median", "length_p95"]
     columns: dict[str, Write] = {
@@ -361,18 +473,26 @@ def log(w: Formatter) -> Section | None:
     }
     written: dict[str, Write] = {"refusal_rate": percent, "failed": percent}
     written |= {key: lambda size: "" if is_missing(size) else f"{size:.4g}" for key in sizes}
-    daily = found.daily.assign(**{key: found.daily[key].map(write) for key, write in written.items()})
+    daily = found.daily.assign(
+        **{key: found.daily[key].map(write) for key, write in written.items()}
+    )
     columns |= {f">log.column.{key}": itemgetter(key) for key in written}
     days = w.table(records(daily), columns, caption=w.say("log.daily"))
-    to_label = w.table(records(found.to_label.head(_MOST_KINDS)), {
-        "column.question": lambda row: one_line(row["question"], 120),
-        "log.reason": lambda row: w.say(f"log.reasons.{row['reason']}"),
-        ">log.chance": lambda row: percent(row[DRAWN]),
-    }, caption=w.say("log.to_label"))  # fmt: skip
+    to_label = w.table(
+        records(found.to_label.head(_MOST_KINDS)),
+        {
+            "column.question": lambda row: one_line(row["question"], 120),
+            "log.reason": lambda row: w.say(f"log.reasons.{row['reason']}"),
+            ">log.chance": lambda row: percent(row[DRAWN]),
+        },
+        caption=w.say("log.to_label"),
+    )
     note = Text((w.say("log.next", n=count(len(found.to_label))),), "note")
     n = int(found.patterns["n"].max()) if len(found.patterns) else 0
     finding = w.say("log.finding" if n else "log.no_finding", n=count(n))
-    return w.section("log", finding, w.say("log.lead"), [patterns if n else None, days, to_label, note])
+    return w.section(
+        "log", finding, w.say("log.lead"), [patterns if n else None, days, to_label, note]
+    )
 
 
 # Every metric in one row, and where it is weak: documents by their pull on the overall score, and slices
@@ -409,10 +529,18 @@ def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
     cells = {(row["document"], row["metric"]): row for row in records(table)}
     means = table.dropna(subset=["value"]).groupby("metric")["value"].agg(list)
     names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
-    widely = {name for name in names if np.mean([w.is_low(name, value) for value in means[name]]) >= _WIDELY}
+    widely = {
+        name
+        for name in names
+        if np.mean([w.is_low(name, value) for value in means[name]]) >= _WIDELY
+    }
     marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
     counts = w.sheet.label_counts
-    labels = {} if counts is None else dict(iter(counts[counts["slice"] == w.sheet.scenario.doc].groupby("group")))
+    labels = (
+        {}
+        if counts is None
+        else dict(iter(counts[counts["slice"] == w.sheet.scenario.doc].groupby("group")))
+    )
 
     def mean_of(name: str) -> Write:
         return lambda one: _cell(w, cells[one, name], name in widely)
@@ -446,13 +574,25 @@ def _cell(w: Formatter, row: Row, plain: bool) -> object:
 def _slices(w: Formatter) -> list[Block]:
     """Return one table a slice: the metrics by its groups, each mean with its interval and n."""
     shown, slices = list[Block](), w.sheet.slices
-    for name, table in () if slices is None else slices.fillna({"group": MISSING}).groupby("slice", sort=False):
-        groups, there = table["group"].unique().tolist(), set(table.dropna(subset="value")["metric"])
+    for name, table in (
+        () if slices is None else slices.fillna({"group": MISSING}).groupby("slice", sort=False)
+    ):
+        groups, there = (
+            table["group"].unique().tolist(),
+            set(table.dropna(subset="value")["metric"]),
+        )
         cells = {(row["group"], row["metric"]): _mean(w, row) for row in records(table)}
-        rest = w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS) if len(groups) > _MOST_GROUPS else ""
+        rest = (
+            w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
+            if len(groups) > _MOST_GROUPS
+            else ""
+        )
         title = w.say("documents.slice", name=name, level=w.level) + rest
-        rows = tuple((w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))
-                     for one in [*w.total, *w.quality, *w.rates] if one in there)  # fmt: skip
+        rows = tuple(
+            (w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))
+            for one in [*w.total, *w.quality, *w.rates]
+            if one in there
+        )
         heads = (w.say("column.metric"), *(f">{group}" for group in groups[:_MOST_GROUPS]))
         shown.append(Table(heads, rows, folded=title))
     return shown
@@ -463,7 +603,9 @@ def _mean(w: Formatter, row: Row) -> tuple[object, ...]:
     metric = row["metric"]
     if pd.isna(row["value"]):
         return MISSING, Small(w.kind_of_gap(row))
-    return w.value(metric, row["value"]), Small(" · ".join(filter(None, [w.ends(metric, row), w.n(row)])))
+    return w.value(metric, row["value"]), Small(
+        " · ".join(filter(None, [w.ends(metric, row), w.n(row)]))
+    )
 
 
 def metrics(w: Formatter) -> Section | None:
@@ -475,19 +617,27 @@ def metrics(w: Formatter) -> Section | None:
     folded = w.say("measures.rates", n=len(told)) if names else ""
     shown = [_measures(w, names), radar(w) if alone else None, _measures(w, told, folded)]
     finding, low = metrics_finding(w)
-    lead = w.say("measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level)
+    lead = w.say(
+        "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
+    )
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
     return w.section("metrics", finding, lead, shown, badge) if names or told else None
 
 
 def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
-    heads = tuple(w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins"))
+    heads = tuple(
+        w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins")
+    )
     return Table(heads, tuple(measure(w, name) for name in names), folded=folded) if names else None
 
 
 def measure(w: Formatter, metric: str) -> blocks.Measure:
     """Return the row of one metric."""
-    row, about, why = w.rows[metric], w.gloss(metric), "" if w.known(metric) else w.kind_of_gap(w.rows[metric])
+    row, about, why = (
+        w.rows[metric],
+        w.gloss(metric),
+        "" if w.known(metric) else w.kind_of_gap(w.rows[metric]),
+    )
     lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
     if metric == TOTAL:
         why = why and (why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add"))
@@ -496,12 +646,18 @@ def measure(w: Formatter, metric: str) -> blocks.Measure:
     lacking = {kind: int(row[f"n_{kind}"]) for kind in ("missing", "failed", "not_applicable")}
     rest = w.list((f"{count(n)} {w.say(f'column.{kind}')}" for kind, n in lacking.items() if n))
     return blocks.Measure(
-        w.title(metric), metric, " ".join(filter(None, [about, lower])),
+        w.title(metric),
+        metric,
+        " ".join(filter(None, [about, lower])),
         "" if pd.isna(row["weight"]) else f"{row['weight']:g}",
-        int(row["n"]), int(row["n"]) + sum(lacking.values()), rest,
-        w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
-        why, "" if why else w.counted(row),
-    )  # fmt: skip
+        int(row["n"]),
+        int(row["n"]) + sum(lacking.values()),
+        rest,
+        w.estimate(metric, row, thresholds=w.thresholds(metric)),
+        histogram(w, metric),
+        why,
+        "" if why else w.counted(row),
+    )
 
 
 def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
@@ -513,7 +669,11 @@ def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
     between[0] -= low
     between[-1] -= high
     limit = next((at for _, at in w.thresholds(metric)), np.nan)
-    below = rows["bin_high"] <= limit + 1e-9 if w.better[metric] == "higher" else rows["bin_low"] >= limit - 1e-9
+    below = (
+        rows["bin_high"] <= limit + 1e-9
+        if w.better[metric] == "higher"
+        else rows["bin_low"] >= limit - 1e-9
+    )
     return blocks.Histogram(low, tuple(between), high, tuple(below.tolist()))
 
 
@@ -530,7 +690,13 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
     sure = [name for name in low if w.is_low(name, near[name])]
     if not sure:
         return w.say("measures.maybe", names=w.list(map(w.title, low))), len(low)
-    key = "only" if len(sure) == len(low) == 1 and len(judged) > 1 else "one" if len(sure) == 1 else "some"
+    key = (
+        "only"
+        if len(sure) == len(low) == 1 and len(judged) > 1
+        else "one"
+        if len(sure) == 1
+        else "some"
+    )
     finding = w.say(f"measures.{key}", names=w.list(map(w.name, sure)), n=len(sure))
     return finding[:1].upper() + finding[1:], len(low)
 
@@ -539,9 +705,14 @@ def radar(w: Formatter) -> blocks.Picture | None:
     """Return the means as a radar; none where it shows nothing that the table does not."""
     # The metrics of quality, else the rates, whose ranges have ends.
     axes = [name for name in w.quality or w.rates if w.span(name) and w.known(name)]
-    changed, systems = w.sheet.comparison, w.whole.systems if w.whole.common is None else w.whole.common
+    changed, systems = (
+        w.sheet.comparison,
+        w.whole.systems if w.whole.common is None else w.whole.common,
+    )
     if w.whole.systems is not None:
-        parts = systems.set_index("metric")["value"].groupby(systems["system"].to_numpy(), sort=False)
+        parts = systems.set_index("metric")["value"].groupby(
+            systems["system"].to_numpy(), sort=False
+        )
         values = {str(name): part[axes].tolist() for name, part in parts}
     elif changed is not None and changed["candidate"].nunique() == 1:
         rows = changed[changed["n_common"] > 0].set_index("metric")
@@ -566,21 +737,33 @@ _MOST_STEPS = 5
 
 def fix_first(w: Formatter) -> Section:
     """Return what to fix in order, each with its evidence, what a fix is worth, and where to look."""
-    steps, heads = _steps(w), tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst"))
+    steps, heads = (
+        _steps(w),
+        tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst")),
+    )
     rest = w.list(step.problem for step in steps[_MOST_STEPS:])
     measured = any(w.known(metric) and w.thresholds(metric) for metric in w.rows)
-    lead = w.say("fix.lead" if steps else "fix.nothing" if measured or len(w.gates) else "fix.unknown")
+    lead = w.say(
+        "fix.lead" if steps else "fix.nothing" if measured or len(w.gates) else "fix.unknown"
+    )
     shown = [
         blocks.Steps(heads, tuple(steps[:_MOST_STEPS])) if steps else None,
-        Text((w.say("fix.rest", names=rest),), "note") if rest else None, _modes(w),
-    ]  # fmt: skip
+        Text((w.say("fix.rest", names=rest),), "note") if rest else None,
+        _modes(w),
+    ]
     return w.section("fix", w.say("section.fix"), lead, shown, str(len(steps)) if steps else "")
 
 
 def _steps(w: Formatter) -> list[blocks.Step]:
     own = [row for row in deciding(w.whole.gates) if row["system"] in (None, w.shown)]
-    found = {row["metric"]: row for row in records(w.sheet.diagnoses.sort_values("cost", ascending=False))}
-    failed = sorted((row for row in own if row["outcome"] == "fail" or row["blocks"]), key=lambda r: r["outcome"])
+    found = {
+        row["metric"]: row
+        for row in records(w.sheet.diagnoses.sort_values("cost", ascending=False))
+    }
+    failed = sorted(
+        (row for row in own if row["outcome"] == "fail" or row["blocks"]),
+        key=lambda r: r["outcome"],
+    )
     # A gate that is still open is worth a row where something is wrong, however often.
     still_open = [row for row in own if row["outcome"] == "undecided" and _wrong(w, row["metric"])]
     still_open.sort(key=lambda row: -_wrong(w, row["metric"]))
@@ -600,28 +783,39 @@ def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> block
     last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if fails else ""
     gains = [last, w.say("fix.right", **words) if wrong else _gain(w, finding)]
     return blocks.Step(
-        _problem(w, metric), Mark(w.outcome(gate).tone, w.say("fix.limit", **said)),
-        w.say("list.also").join(filter(None, gains)), _link(w, metric), _parts(w, metric, finding),
+        _problem(w, metric),
+        Mark(w.outcome(gate).tone, w.say("fix.limit", **said)),
+        w.say("list.also").join(filter(None, gains)),
+        _link(w, metric),
+        _parts(w, metric, finding),
         "" if fails else w.say("fix.open", **said),
-    )  # fmt: skip
+    )
 
 
 def _of_finding(w: Formatter, row: Row) -> blocks.Step:
     metric, said, problem = row["metric"], w.said(row), _problem(w, row["metric"])
     if (also := next(rule.also for rule in RULES if rule.name == row["rule"])) is not None:
         problem = w.say("fix.although", metric=w.title(metric), other=w.name(also.metric))
-    detail = w.say("fix.conclusive" if row["certain"] else "fix.not_conclusive", **said) if said["ends"] else ""
+    detail = (
+        w.say("fix.conclusive" if row["certain"] else "fix.not_conclusive", **said)
+        if said["ends"]
+        else ""
+    )
     gain, most = _gain(w, row), _reachable(w, metric)
     if most is not None and past(most, row["threshold"], w.better[metric]):
         detail += w.say("fix.reachable", most=number(most))
         gain = w.say("fix.beyond_reach", most=number(most))
-    evidence = Mark("bad" if row["severity"] == "critical" else "watch", w.say("fix.threshold", **said))
+    evidence = Mark(
+        "bad" if row["severity"] == "critical" else "watch", w.say("fix.threshold", **said)
+    )
     return blocks.Step(problem, evidence, gain, _link(w, metric), _parts(w, metric, row), detail)
 
 
 def _problem(w: Formatter, metric: str) -> str:
     known = w.about(metric).get("problem")
-    return known or w.say("fix.high" if w.better[metric] == "lower" else "fix.low", metric=w.title(metric))
+    return known or w.say(
+        "fix.high" if w.better[metric] == "lower" else "fix.low", metric=w.title(metric)
+    )
 
 
 def _gain(w: Formatter, finding: Row | None) -> str:
@@ -647,7 +841,9 @@ def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[An
     causes, actions = rule_texts(rule, w.lang) if rule else ([], [])
     if finding is not None:
         causes, actions = finding["causes"], finding["actions"]
-    done = tuple((one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions)
+    done = tuple(
+        (one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions
+    )
     worst = tuple(_sample(w, metric, one) for one in ([] if finding is None else finding["worst"]))
     parts = {"causes": tuple(causes), "actions": done, "worst": worst}
     return {w.say(f"fix.{key}"): lines for key, lines in parts.items() if lines}
@@ -684,17 +880,24 @@ def _reachable(w: Formatter, metric: str) -> float | None:
     if metric != "context_relevance" or not {"gold_ids", "chunks", metric} <= {*scores}:
         return None
     rows = scores[scores[metric].notna()]
-    sizes = [(len(gold), len(got)) for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)
-             if isinstance(gold, list) and isinstance(got, list) and got]  # fmt: skip
+    sizes = [
+        (len(gold), len(got))
+        for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)
+        if isinstance(gold, list) and isinstance(got, list) and got
+    ]
     if len(sizes) != len(rows) or not sizes:
         return None
-    return float(np.average([min(1.0, gold / got) for gold, got in sizes], weights=rows["sample_weight"]))
+    return float(
+        np.average([min(1.0, gold / got) for gold, got in sizes], weights=rows["sample_weight"])
+    )
 
 
 def _modes(w: Formatter) -> Table | None:
     """Return the failure modes, where metrics tell them."""
     some = w.sheet.modes[w.sheet.modes["n"] > 0]
-    if set(some["failure_mode"]) <= {"not_enough_scores"} or not any(name in w.rules for name in w.quality):
+    if set(some["failure_mode"]) <= {"not_enough_scores"} or not any(
+        name in w.rules for name in w.quality
+    ):
         return None
     most = some.loc[some["costliest"], "failure_mode"].tolist()
     tones = {"fine": "good", "not_enough_scores": "none"}
@@ -719,8 +922,14 @@ def summary(w: Formatter) -> Section:
     cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
     tone, status, title, lead = _words(w, gates)
     said = Mark(tone, w.say(f"status.{status}"))
-    verdict = blocks.Verdict(said, title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), *_score(w))
-    shown = [verdict, Text(cautions, "caution") if cautions else None, None if w.shown is None else _by_system(w)]
+    verdict = blocks.Verdict(
+        said, title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), *_score(w)
+    )
+    shown = [
+        verdict,
+        Text(cautions, "caution") if cautions else None,
+        None if w.shown is None else _by_system(w),
+    ]
     return w.section("summary", "", "", [*shown, _bar(w)])
 
 
@@ -737,7 +946,9 @@ def deciding(gates: pd.DataFrame) -> list[dict[Any, Any]]:
 def by_outcome(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[Mark, ...]:
     """Return how many gates came out which way, the worst first."""
     counts = {outcome: sum(row["outcome"] == outcome for row in gates) for outcome in GATE_TONES}
-    return tuple(Mark(GATE_TONES[key], f"{n} {w.say(f'sheet.gate_{key}')}") for key, n in counts.items() if n)
+    return tuple(
+        Mark(GATE_TONES[key], f"{n} {w.say(f'sheet.gate_{key}')}") for key, n in counts.items() if n
+    )
 
 
 def sentence(w: Formatter) -> str:
@@ -745,7 +956,12 @@ def sentence(w: Formatter) -> str:
     _, status, title, lead = _words(w, deciding(w.whole.gates))
     several = () if w.shown is None else _of_systems(w).items()
     scores = [f"{name}: {_said(w, rows)}" for name, rows in several] or [_said(w, w.rows)]
-    words = {"status": w.say(f"status.{status}"), "title": title, "lead": lead, "score": w.list(scores, most=6)}
+    words = {
+        "status": w.say(f"status.{status}"),
+        "title": title,
+        "lead": lead,
+        "score": w.list(scores, most=6),
+    }
     return " ".join(w.say("headline.sentence", **words).split())
 
 
@@ -772,10 +988,17 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
     """Return the tone, the status, the sentence and its reason."""
     of_input = w.whole.gates[w.whole.gates["role"] == "completeness"]
     if lost := [input_words(row, w.lang) for row in records(of_input[of_input["blocks"]])]:
-        return "bad", "incomplete", w.list(lost) + w.say("headline.end"), w.say("headline.incomplete")
+        return (
+            "bad",
+            "incomplete",
+            w.list(lost) + w.say("headline.end"),
+            w.say("headline.incomplete"),
+        )
     if not gates:
         return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
-    if blocking := sorted((row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail"):
+    if blocking := sorted(
+        (row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail"
+    ):
         # A difference from the baseline is of no single system.
         every, stopped = (
             list(dict.fromkeys(row["system"] for row in rows if row["system"] is not None))
@@ -784,7 +1007,12 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
         if len(every) < 2 or not stopped:
             return "bad", "failed", *blocked(w, blocking[0])
         words = {"n": len(stopped), "all": len(every), "names": w.list(stopped)}
-        return "bad", "failed", w.say("headline.systems", **words), w.say("headline.shown", name=w.shown)
+        return (
+            "bad",
+            "failed",
+            w.say("headline.systems", **words),
+            w.say("headline.shown", name=w.shown),
+        )
     if still_open := [row for row in gates if row["outcome"] == "undecided"]:
         return "watch", "undecided", *_undecided(w, still_open, len(gates))
     if not (passed := [row for row in gates if row["outcome"] == "pass"]):
@@ -792,7 +1020,11 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
     nearest = max(passed, key=lambda row: -1.0 if pd.isna(row["p_flip"]) else row["p_flip"])
     key = "passed" if len(passed) == len(gates) else "passed_some"
     title = texts.counted(w.say, f"headline.{key}", len(passed), all=len(gates))
-    lead = w.say("headline.nearest", asks=w.requirement(nearest), value=w.interval(nearest["metric"], nearest))
+    lead = w.say(
+        "headline.nearest",
+        asks=w.requirement(nearest),
+        value=w.interval(nearest["metric"], nearest),
+    )
     flip = "" if pd.isna(nearest["p_flip"]) else w.say("headline.flip", p=chance(nearest["p_flip"]))
     return "good", "passed", title, lead + flip
 
@@ -803,17 +1035,26 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     said = w.said(gate) | {"asks": w.requirement(gate)}
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")
-    sentence, (k, n) = w.about(metric).get("headline"), counted(w, metric) if w.shown == gate["system"] else (0, 0)
+    sentence, (k, n) = (
+        w.about(metric).get("headline"),
+        counted(w, metric) if w.shown == gate["system"] else (0, 0),
+    )
     key = "open" if not fails else "differs" if gate["role"] == "difference" else "metric"
     title = w.say(f"headline.{key}", **said)
     lead = w.say("headline.asks" if fails else "headline.seen", **said)
-    if sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores:  # a weighted rate is no count
+    if (
+        sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores
+    ):  # a weighted rate is no count
         title = sentence.format(k=count(k), n=count(n))
-        lead = w.say("headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate", **said)
+        lead = w.say(
+            "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate", **said
+        )
     if not said["ends"]:
         return title, lead + w.say("headline.no_interval")
     if fails and gate["op"] == "<=" and at > 0 and gate["low"] / at >= 2:
-        return title, lead + w.say("headline.times", times=f"{10 * gate['low'] / at // 1 / 10:g}", **said)
+        return title, lead + w.say(
+            "headline.times", times=f"{10 * gate['low'] / at // 1 / 10:g}", **said
+        )
     return title, lead + w.say("headline.conclusive" if fails else "headline.inconclusive", **said)
 
 
@@ -831,8 +1072,14 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
         finding = metrics_finding(w)[0] + w.say("headline.end")
         if w.shown is None:
             return finding, w.say("headline.no_gates")
-        return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say("headline.shown", name=w.shown)
-    names = w.list(f"{w.name(name)} {w.value(name, w.rows[name]['value'])}" for name in w.rates if w.known(name))
+        return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say(
+            "headline.shown", name=w.shown
+        )
+    names = w.list(
+        f"{w.name(name)} {w.value(name, w.rows[name]['value'])}"
+        for name in w.rates
+        if w.known(name)
+    )
     if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     key = "headline.no_gates" if tally(w) else "headline.no_gold"
@@ -844,10 +1091,14 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     if (metric := _headline(w.rows)) is None:
         return None, "", ()
     row, before = w.rows[metric], None
-    notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(w.ends(metric, row))
+    notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(
+        w.ends(metric, row)
+    )
     notes.append(w.counted(row))
     changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
-    rows = [one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])]
+    rows = [
+        one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
+    ]
     if len(rows) == 1 and rows[0]["n_common"]:
         mark, before = outcome_mark(rows[0], w.say), float(rows[0]["baseline_mean"])
         than = Small(w.say("compared.than", name=rows[0]["baseline"]))
@@ -860,11 +1111,17 @@ def _by_system(w: Formatter) -> Table:
     """Return one verdict a system; systems are never pooled."""
     gates, of_systems = w.whole.gates, _of_systems(w)
     judging = gates[(gates["role"] != "completeness") & (gates["reason"] != "advisory")]
-    stopping = gates[gates["blocks"]].sort_values("outcome", key=lambda outcome: outcome != "fail", kind="stable")
+    stopping = gates[gates["blocks"]].sort_values(
+        "outcome", key=lambda outcome: outcome != "fail", kind="stable"
+    )
 
     def blocked_by(name: str) -> tuple[Any, ...]:
-        for first in records(stopping[(stopping["system"] == name) & (stopping["role"] != "completeness")]):
-            return w.requirement({**first, "system": None}), Small(w.interval(first["metric"], first))
+        for first in records(
+            stopping[(stopping["system"] == name) & (stopping["role"] != "completeness")]
+        ):
+            return w.requirement({**first, "system": None}), Small(
+                w.interval(first["metric"], first)
+            )
         return "", Small("")
 
     def score(name: str) -> str:
@@ -872,9 +1129,14 @@ def _by_system(w: Formatter) -> Table:
         return w.interval(metric, of_systems[name][metric])
 
     def marks(name: str) -> Any:
-        return by_outcome(w, records(judging[judging["system"] == name])) or w.say("status.no_gates")
+        return by_outcome(w, records(judging[judging["system"] == name])) or w.say(
+            "status.no_gates"
+        )
 
-    columns: list[tuple[str, Write]] = [(w.say("column.system"), str), (w.say("section.gates"), marks)]
+    columns: list[tuple[str, Write]] = [
+        (w.say("column.system"), str),
+        (w.say("section.gates"), marks),
+    ]
     columns += [(w.say("sheet.blocked_by"), blocked_by), (f">{w.title(TOTAL)}", score)]
     return table_of(_best_first(w.whole.systems, TOTAL), columns, cards=True)
 
@@ -890,7 +1152,9 @@ def _bar(w: Formatter) -> blocks.Bar | None:
     found, (right, n) = tally(w), counted(w, OUTCOME)
     groups = dict[str, list[tuple[str, str, int]]]()
     for label, row in ((label, row) for label, row in LABELS.items() if label in found):
-        groups.setdefault(row["group"], []).append((row["kind"], w.say(f"label.{label}"), found[label]))
+        groups.setdefault(row["group"], []).append(
+            (row["kind"], w.say(f"label.{label}"), found[label])
+        )
     title = w.say("sheet.ended_right", n=count(right), all=count(n)) + w.say("headline.end")
     shown = tuple((w.say(f"sheet.{name}"), tuple(parts)) for name, parts in groups.items())
     return blocks.Bar(title, w.say("sheet.bar_note"), shown) if found else None
@@ -913,35 +1177,60 @@ def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
         system = "" if gate["system"] is None else f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
         *told, _, flip, more = (cell(one, one_line) for one in _row(w, gate))
-        told += [f"{head}: {text}" for head, text in zip(heads[4:], (flip, more), strict=True) if text != MISSING]
+        told += [
+            f"{head}: {text}"
+            for head, text in zip(heads[4:], (flip, more), strict=True)
+            if text != MISSING
+        ]
         words = w.say("list.also").join(text for text in told if text != MISSING)
         out.append((title, kind, gate["outcome"], words))
     return out
 
 
 def _heads(w: Formatter) -> tuple[str, ...]:
-    keys = ("gates.asks", "gates.outcome", ">gates.seen", "gates.limit", ">gates.flip", ">gates.more")
+    keys = (
+        "gates.asks",
+        "gates.outcome",
+        ">gates.seen",
+        "gates.limit",
+        ">gates.flip",
+        ">gates.more",
+    )
     return tuple(map(w.head, keys))
 
 
 def _urgency(row: Row) -> tuple[int, int, float]:
     """Order gates by outcome, the advisory ones last; within one the least firm first."""
     firm: float = 0.0 if pd.isna(row["p_flip"]) else -row["p_flip"]
-    return int(row["reason"] != ""), 0 if row["blocks"] else [*GATE_TONES].index(row["outcome"]), firm
+    return (
+        int(row["reason"] != ""),
+        0 if row["blocks"] else [*GATE_TONES].index(row["outcome"]),
+        firm,
+    )
 
 
 def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
     n = {key: sum(row["outcome"] == key for row in rows) for key in GATE_TONES}
     if not rows:
         return w.say("gates.advisory_only")
-    key = "failed" if n["fail"] else "open" if n["undecided"] else "passed" if n["pass"] else "no_data"
+    key = (
+        "failed"
+        if n["fail"]
+        else "open"
+        if n["undecided"]
+        else "passed"
+        if n["pass"]
+        else "no_data"
+    )
     key += "_open" if n["fail"] and n["undecided"] else ""
     return w.say(f"gates.finding_{key}", fail=n["fail"], open=n["undecided"], n=len(rows))
 
 
 def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
     metric, outcome = gate["metric"], w.outcome(gate)
-    key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(gate["reason"])
+    key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(
+        gate["reason"]
+    )
     kind = [Small(w.say(key))] if key else []
     if gate["role"] == "completeness":
         return w.requirement(gate), (outcome, *kind), input_words(gate, w.lang), "", "", ""
@@ -957,7 +1246,9 @@ def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
     """Return where the value stands beside the limit, drawn and in words: by how much it meets or misses it."""
     metric, at, above = gate["metric"], float(gate["threshold"]), gate["op"] == ">="
     gap = (gate["value"] - at) * (1 if above else -1)
-    by = w.say("gates.points", n=f"{abs(100 * gap):.1f}") if w.is_share(metric) else number(abs(gap))
+    by = (
+        w.say("gates.points", n=f"{abs(100 * gap):.1f}") if w.is_share(metric) else number(abs(gap))
+    )
     words = Small(w.say("gates.meets" if gap >= 0 else "gates.misses", by=by))
     if metric not in w.rows or gate["role"] == "difference" or (span := w.span(metric)) is None:
         return "", words
@@ -981,7 +1272,11 @@ def judge(w: Formatter) -> Section | None:
         lexical = all(name in METRICS and METRICS[name].family == "wording" for name in w.quality)
         finding = w.say("judge_trust.no_judge" if lexical else "judge_trust.unvalidated")
         text = None if lexical else Text((w.say("judge_trust.unvalidated_why"),))
-        return w.section("judge", finding, "", [text], w.say("judge_trust.no_labels")) if w.quality else None
+        return (
+            w.section("judge", finding, "", [text], w.say("judge_trust.no_labels"))
+            if w.quality
+            else None
+        )
     first, *rest = card.reasons
     rows, target = records(card.verdicts), ((w.say("judge_trust.target"), card.target),)
 
@@ -996,24 +1291,45 @@ def judge(w: Formatter) -> Section | None:
         low, high = number(row["bias_low"]), number(row["bias_high"])
         return number(row["bias"]), Small("" if low == MISSING else f"{low} … {high}")
 
-    table = w.table(rows, {
-        "judge_trust.dimension": row_name,
-        "judge_trust.verdict": lambda row: Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]])),
-        ">judge_trust.within": lambda row: (percent(row["share"]), Small(ends(row))), "measures.scale": drawn,
-        ">judge_trust.bias": bias, ">judge_trust.n": lambda row: str(row["n"]),
-    }, cards=True)  # fmt: skip
-    why = tuple((f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows)
-    bands = [(part.name, block) for part in parts(card) if part.key == "bands" for block in part.blocks]
+    table = w.table(
+        rows,
+        {
+            "judge_trust.dimension": row_name,
+            "judge_trust.verdict": lambda row: Mark(
+                TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]])
+            ),
+            ">judge_trust.within": lambda row: (percent(row["share"]), Small(ends(row))),
+            "measures.scale": drawn,
+            ">judge_trust.bias": bias,
+            ">judge_trust.n": lambda row: str(row["n"]),
+        },
+        cards=True,
+    )
+    why = tuple(
+        (f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows
+    )
+    bands = [
+        (part.name, block) for part in parts(card) if part.key == "bands" for block in part.blocks
+    ]
     shown = [
-        Text(tuple(rest), "list") if rest else None, table, Text(why, "list") if len(rows) > 1 else None,
+        Text(tuple(rest), "list") if rest else None,
+        table,
+        Text(why, "list") if len(rows) > 1 else None,
         *(block._replace(folded=name) for name, block in bands if isinstance(block, Table)),
         Text((w.say("judge_trust.rest"),), "note"),
-    ]  # fmt: skip
-    return w.section("judge", first, w.say("judge_trust.lead"), shown, Mark(TONES[card.verdict], card.verdict))
+    ]
+    return w.section(
+        "judge", first, w.say("judge_trust.lead"), shown, Mark(TONES[card.verdict], card.verdict)
+    )
 
 
 def calibrated(
-    scenario: Scenario, ratings: pd.DataFrame | None, *, judge: Sequence[str] = (), scale: Any = None, **asked: Any
+    scenario: Scenario,
+    ratings: pd.DataFrame | None,
+    *,
+    judge: Sequence[str] = (),
+    scale: Any = None,
+    **asked: Any,
 ) -> CalibrationCard | None:
     """Return the card of a run's ratings; by default on the scale of the metrics that their dimensions are."""
     if ratings is None:
@@ -1029,13 +1345,17 @@ def calibrated(
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = scale or (ranges.pop() if len(ranges) == 1 else None)
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
-    how: dict[str, Any] = {name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")}
+    how: dict[str, Any] = {
+        name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")
+    }
     return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how, **asked)
 
 
 def row_name(row: Mapping[Any, Any]) -> str:
     """Return what a row of the verdicts is called; a judge that is only called ``judge`` needs no name."""
-    names = [row["judge"]] * (row["judge"] != "judge") + [row["dimension"]] * (row["dimension"] != "all")
+    names = [row["judge"]] * (row["judge"] != "judge") + [row["dimension"]] * (
+        row["dimension"] != "all"
+    )
     return " · ".join(map(str, names)) or str(row["judge"])
 
 
@@ -1054,30 +1374,44 @@ def comparison(w: Formatter) -> Section | None:
     shown = [*_systems(w), radar(w), _changed(w)]
     if not rows:
         finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
-        return w.section("comparison", finding, w.say("compared.systems_lead", level=w.level), shown)
+        return w.section(
+            "comparison", finding, w.say("compared.systems_lead", level=w.level), shown
+        )
     first, *more = [row for row in rows if row["primary"]] or rows
-    words = {"name": first["baseline"], "metric": w.name(first["metric"]), "value": difference(first, w.say)}
+    words = {
+        "name": first["baseline"],
+        "metric": w.name(first["metric"]),
+        "value": difference(first, w.say),
+    }
     finding = w.say(f"compared.finding_{first['outcome']}", **words)
     badge = outcome_mark(first, w.say) if first["primary"] or not more else ""
     differences = difference_table(table, w.lang, name=w.title)
-    return w.section("comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge)
+    return w.section(
+        "comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge
+    )
 
 
 def _systems(w: Formatter) -> Iterator[Table]:
     """Yield the means of all systems, on common questions first where they answered different ones."""
     names, n = [*w.total, *w.quality, *w.rates], count(w.whole.common_questions)
     tables = {"common": w.whole.common, "all": w.whole.systems}
-    for key, table in ((key, table) for key, table in tables.items() if w.shown is not None and table is not None):
+    for key, table in (
+        (key, table) for key, table in tables.items() if w.shown is not None and table is not None
+    ):
         cells = {(row["system"], row["metric"]): _mean(w, row) for row in records(table)}
         heads = (w.say("column.system"), *(f">{w.title(name)}" for name in names))
-        rows = tuple((one, *(cells[one, name] for name in names)) for one in _best_first(table, names[0]))
+        rows = tuple(
+            (one, *(cells[one, name] for name in names)) for one in _best_first(table, names[0])
+        )
         yield Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level))
 
 
 def _changed(w: Formatter) -> Text | None:
     """Return the questions that were fixed and broken."""
     out = []
-    for key, tone in {"fixed": "good", "broken": "bad"}.items() if w.whole.changed is not None else ():
+    for key, tone in (
+        {"fixed": "good", "broken": "bad"}.items() if w.whole.changed is not None else ()
+    ):
         names = w.whole.changed.loc[w.whole.changed["change"] == key, "sample_id"].tolist()
         rest = [Small(f"+{len(names) - _MOST_LINKS}")] if len(names) > _MOST_LINKS else []
         mark = Mark(tone, w.say(f"compared.n_{key}", n=len(names)))
@@ -1092,17 +1426,35 @@ def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
     elsewhere, n = w.whole.notes["code"].isin(DATA["notes"]["elsewhere"]), len(w.whole.inputs)
     notes = tuple(w.whole.notes.loc[~elsewhere, "text"])
-    settings = w.table(_settings(w).items(), {
-        "column.setting": lambda row: row[0], "column.used": lambda row: row[1],
-    }, folded=w.say("details.settings"))  # fmt: skip
-    files = w.table(w.whole.inputs, {
-        "column.role": lambda row: w.say(f"role.{row['role']}"), "column.file": lambda row: row["path"],
-        ">column.rows": lambda row: count(row["rows"]), "column.hash": lambda row: Code(str(row["sha256"])),
-    }, folded=w.say("details.inputs"))  # fmt: skip
-    steps = w.table(records(w.whole.ledger), {
-        "column.step": lambda row: row["step"], ">column.rows": lambda row: count(row["rows"]),
-    }, folded=w.say("details.ledger"))  # fmt: skip
-    finding = w.say("details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n)
+    settings = w.table(
+        _settings(w).items(),
+        {
+            "column.setting": lambda row: row[0],
+            "column.used": lambda row: row[1],
+        },
+        folded=w.say("details.settings"),
+    )
+    files = w.table(
+        w.whole.inputs,
+        {
+            "column.role": lambda row: w.say(f"role.{row['role']}"),
+            "column.file": lambda row: row["path"],
+            ">column.rows": lambda row: count(row["rows"]),
+            "column.hash": lambda row: Code(str(row["sha256"])),
+        },
+        folded=w.say("details.inputs"),
+    )
+    steps = w.table(
+        records(w.whole.ledger),
+        {
+            "column.step": lambda row: row["step"],
+            ">column.rows": lambda row: count(row["rows"]),
+        },
+        folded=w.say("details.ledger"),
+    )
+    finding = w.say(
+        "details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n
+    )
     shown = [Text(notes, "list") if notes else None, settings, files if n else None, steps]
     shown.append(Text((w.say("details.rest"),), "note"))
     return w.section("run", finding, w.say("details.lead") if notes else "", shown)
@@ -1110,21 +1462,43 @@ def details(w: Formatter) -> Section:
 
 def _settings(w: Formatter) -> dict[str, str]:
     """Return what was set, by its name, each as it is written; file names without their folders."""
-    scenario, rubric, names = w.sheet.scenario, w.sheet.scenario.rubric, texts.entry(w.lang, "setting")
-    weights = [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
+    scenario, rubric, names = (
+        w.sheet.scenario,
+        w.sheet.scenario.rubric,
+        texts.entry(w.lang, "setting"),
+    )
+    weights = [
+        f"{w.title(name)} {row['weight']:g}"
+        for name, row in w.rows.items()
+        if not pd.isna(row["weight"])
+    ]
     docs = [f"{name} {weight:g}" for name, weight in scenario.doc_weights.items()]
-    passing = rubric and f"{rubric.low:g}–{rubric.high:g}, {rubric.passing.metric} ≥ {rubric.passing.threshold:g}"
+    passing = (
+        rubric
+        and f"{rubric.low:g}–{rubric.high:g}, {rubric.passing.metric} ≥ {rubric.passing.threshold:g}"
+    )
     values: dict[str, Any] = {name: getattr(scenario, name, "") for name in names} | {
-        "file": scenario.path and scenario.path.name, "level": w.level, "rubric": passing,
+        "file": scenario.path and scenario.path.name,
+        "level": w.level,
+        "rubric": passing,
         "where": ", ".join(f"{key} = {value}" for key, value in scenario.where.items()),
-        "corpus": scenario.corpus if scenario.corpus != "sample" else "", "ragnb": metadata.version("ragnb"),
-        "metric_weights": ", ".join(weights), "doc_weights": docs and ", ".join([*docs, w.say("details.others")]),
-    }  # fmt: skip
-    values |= {name: w.say("column.yes" if values[name] else "column.no") for name in ("orient", "rescale")}
+        "corpus": scenario.corpus if scenario.corpus != "sample" else "",
+        "ragnb": metadata.version("ragnb"),
+        "metric_weights": ", ".join(weights),
+        "doc_weights": docs and ", ".join([*docs, w.say("details.others")]),
+    }
+    values |= {
+        name: w.say("column.yes" if values[name] else "column.no") for name in ("orient", "rescale")
+    }
     if w.sheet.outcomes is None:
-        values |= dict.fromkeys(("refusal", "patterns", "partial", "split", "containment", "join"), "")
+        values |= dict.fromkeys(
+            ("refusal", "patterns", "partial", "split", "containment", "join"), ""
+        )
     given = {names[name]: value for name, value in values.items() if value}
-    return {name: value if isinstance(value, str) else " | ".join(value) for name, value in given.items()}
+    return {
+        name: value if isinstance(value, str) else " | ".join(value)
+        for name, value in given.items()
+    }
 
 
 def glossary(w: Formatter) -> Section:
@@ -1133,13 +1507,19 @@ def glossary(w: Formatter) -> Section:
     skipped |= set() if len(w.gates) else {"gate", "inconclusive", "flip"}
     skipped |= set() if w.whole.comparison is not None else {"holm", "same"}
     skipped |= set() if w.sheet.outcomes is not None else {"refusal", "right_citation"}
-    terms = [(term["word"].format(level=w.level), key, term["text"].format(level=w.level))
-             for key, term in texts.entry(w.lang, "glossary").items() if key not in skipped]  # fmt: skip
+    terms = [
+        (term["word"].format(level=w.level), key, term["text"].format(level=w.level))
+        for key, term in texts.entry(w.lang, "glossary").items()
+        if key not in skipped
+    ]
     # The site is wherever it was built or put; the page itself refers to nothing outside unless it is told where.
     if site := os.environ.get("RAGNB_DOCS", ""):
         site = (Path(site).resolve().as_uri() if Path(site).is_dir() else site).rstrip("/")
     for name in (name for name in w.rows if name != TOTAL and w.gloss(name)):
-        more = Link(w.say("sheet.catalogue"), f"{site}/{w.lang}/generated/catalogue/metrics.html#metric-{name}")
+        more = Link(
+            w.say("sheet.catalogue"),
+            f"{site}/{w.lang}/generated/catalogue/metrics.html#metric-{name}",
+        )
         terms.append((w.title(name), name, (w.gloss(name), *([more] if site else []))))
     return w.section("glossary", w.say("section.glossary"), "", [Text(tuple(terms), "terms")])
 
@@ -1151,7 +1531,16 @@ MOST_WHOLE, MOST_LISTED = 1000, 10_000
 _TEXT_BYTES = 1_000_000  # of all texts of the page, each passage once, so that it opens at once
 _MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
 _BELOW = "__below"
-_WORDS = ("shown", "search", "any", "more", "filters", "passages", "link", "again")  # that the script says
+_WORDS = (
+    "shown",
+    "search",
+    "any",
+    "more",
+    "filters",
+    "passages",
+    "link",
+    "again",
+)  # that the script says
 
 
 def questions(w: Formatter) -> Section | None:
@@ -1160,15 +1549,24 @@ def questions(w: Formatter) -> Section | None:
     rows = records(made.scores)
     samples = tuple(map(made.sample, rows[:MOST_WHOLE]))
     rest = tuple((made.plain(row), made.filters(row)) for row in rows[MOST_WHOLE:])
-    every, filters = count(w.sheet.rows), [*(sample.filters for sample in samples), *(held for _, held in rest)]
+    every, filters = (
+        count(w.sheet.rows),
+        [*(sample.filters for sample in samples), *(held for _, held in rest)],
+    )
     key = "streamed" if w.sheet.streamed else "all" if len(samples) == w.sheet.rows else "most"
-    say = {word: made.words[word] for word in _WORDS}  # the script fills what stands in their braces
+    say = {
+        word: made.words[word] for word in _WORDS
+    }  # the script fills what stands in their braces
     say["standing"] = w.say(f"questions.standing_{key}", n=count(len(samples)), all=every)
     heads = (w.say("column.sample_id"), *(head for head, _ in made.columns))
-    block = blocks.Samples(heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest)
+    block = blocks.Samples(
+        heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest
+    )
     wrong = count(sum(held["w"] == "1" for held in filters))
     finding = w.say("questions.wrong" if made.labelled else "questions.lowest", n=wrong, all=every)
-    return w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
+    return (
+        w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
+    )
 
 
 def worst_first(w: Formatter) -> pd.DataFrame:
@@ -1177,10 +1575,17 @@ def worst_first(w: Formatter) -> pd.DataFrame:
     The column `_BELOW` holds the metrics that are beyond their threshold, `label` nothing but labels of ours.
     """
     scores: pd.DataFrame = w.sheet.scores
-    low = pd.DataFrame({name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}, scores.index)
+    low = pd.DataFrame(
+        {name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}, scores.index
+    )
     label = scores.reindex(columns=["label"])["label"].map(str)
-    label, place = label.where(label.isin([*LABELS])), label.map({name: i for i, name in enumerate(BAD_FIRST)})
-    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), place.fillna(9.0)))[:MOST_LISTED]
+    label, place = (
+        label.where(label.isin([*LABELS])),
+        label.map({name: i for i, name in enumerate(BAD_FIRST)}),
+    )
+    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), place.fillna(9.0)))[
+        :MOST_LISTED
+    ]
     names: Any = [low.columns[flags].tolist() for flags in low.iloc[order].to_numpy(bool)]
     return scores.assign(label=label).iloc[order].assign(**{_BELOW: names})
 
@@ -1198,7 +1603,9 @@ class _Rows:
         self.changed, self.before = known.get("change", {}), known.get("before_label", {})
         self.labelled = bool(scores["label"].notna().any())
         self.columns: list[tuple[str, Write]] = [(w.say("column.question"), _line("question", 160))]
-        self.columns += [(w.say("column.system"), _line("system", 40))] * (w.whole.systems is not None)
+        self.columns += [(w.say("column.system"), _line("system", 40))] * (
+            w.whole.systems is not None
+        )
         self.columns += [(w.say("column.document"), _line(self.doc, 60))] * (self.doc in scores)
         self.columns += [(w.say("column.label"), self.label)] * self.labelled
         shown = [*self.metrics[:_MOST_SCORES], *w.total]
@@ -1232,29 +1639,50 @@ class _Rows:
         """Return what the filters look at."""
         label, low, known = _text(row, "label"), row[_BELOW], _id(row)
         wrong = label not in RIGHT if label else bool(low)
-        found = {"w": "1" if wrong else "0", "o": label, "d": _text(row, self.doc), "m": "\n".join(low)}
+        found = {
+            "w": "1" if wrong else "0",
+            "o": label,
+            "d": _text(row, self.doc),
+            "m": "\n".join(low),
+        }
         return found | ({"c": self.changed[known]} if known in self.changed else {})
 
     def sample(self, row: Row) -> blocks.Sample:
         """Return a row whole."""
         key, passages = self.key(row), [str(one) for one in _list(row.get("retrieved_contexts"))]
-        ids = [str(one.get("id", "")) if isinstance(one, dict) else "" for one in _list(row.get("chunks"))]
-        say, words, cited = self.w.say, self.words["cited"], {str(one) for one in _list(row.get("citations"))}
+        ids = [
+            str(one.get("id", "")) if isinstance(one, dict) else ""
+            for one in _list(row.get("chunks"))
+        ]
+        say, words, cited = (
+            self.w.say,
+            self.words["cited"],
+            {str(one) for one in _list(row.get("citations"))},
+        )
         lines: list[tuple[str, Any]] = []
         for name in (name for name in self.texts if not is_missing(row[name])):
             text = cut(row[name], self.most)
-            lines.append((say(f"column.{name}"), matched(text, passages) if name == "answer" else text))
+            lines.append(
+                (say(f"column.{name}"), matched(text, passages) if name == "answer" else text)
+            )
         if before := _text(self.before, _id(row)):
             lines.append((say("questions.before"), say(f"label.{before}")))
         shown = []
-        for name, passage in zip([*ids, *[""] * len(passages)], passages[:_MOST_PASSAGES], strict=False):
-            text, title = cut(passage, self.most), f"{name} · {words}" if name and name in cited else name
+        for name, passage in zip(
+            [*ids, *[""] * len(passages)], passages[:_MOST_PASSAGES], strict=False
+        ):
+            text, title = (
+                cut(passage, self.most),
+                f"{name} · {words}" if name and name in cited else name,
+            )
             shown.append((self.numbers.setdefault(text, len(self.numbers) + 1), title, text))
         if not passages and ids:
             names = ", ".join(f"{one} ({words})" if one in cited else one for one in ids)
             lines.append((say("questions.passages"), one_line(names, 600)))
         cells = (key, *(write(row) for _, write in self.columns))
-        return blocks.Sample(key, cells, self.filters(row), tuple(lines), tuple(shown), tuple(self.reasons(row)))
+        return blocks.Sample(
+            key, cells, self.filters(row), tuple(lines), tuple(shown), tuple(self.reasons(row))
+        )
 
     def reasons(self, row: Row) -> Iterator[str]:
         """Yield the scores that are not columns, then why scores are missing."""
@@ -1274,17 +1702,27 @@ class _Rows:
         """Return the buttons of the first filter with their counts; the first is pressed."""
         say, names = self.w.say, ("wrong", "right") if self.labelled else ("low", "fine")
         wrong, right = (say(f"questions.chip_{name}") for name in names)
-        chips = [("wrong", wrong, "w", "1"), *((one, say(f"label.{one}"), "o", one) for one in BAD_FIRST)]
+        chips = [
+            ("wrong", wrong, "w", "1"),
+            *((one, say(f"label.{one}"), "o", one) for one in BAD_FIRST),
+        ]
         chips.append(("right", right, "w", "0"))
         chips += [(one, say(f"compared.{one}"), "c", one) for one in ("broken", "fixed")]
-        counts = [(code, label, sum(one.get(key) == value for one in every)) for code, label, key, value in chips]
+        counts = [
+            (code, label, sum(one.get(key) == value for one in every))
+            for code, label, key, value in chips
+        ]
         return (*(chip for chip in counts if chip[2]), ("", say("questions.chip_all"), len(every)))
 
     def choices(self) -> dict[str, tuple[str, tuple[tuple[str, str], ...]]]:
         """Return the lists to choose from: documents, and metrics below their threshold."""
         w, scores = self.w, self.w.sheet.scores
         docs = scores[self.doc].dropna().unique().tolist() if self.doc in scores else []
-        low = [name for name in [*w.quality, *w.rates] if any(name in names for names in self.scores[_BELOW])]
+        low = [
+            name
+            for name in [*w.quality, *w.rates]
+            if any(name in names for names in self.scores[_BELOW])
+        ]
         found = {
             "d": (w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
             "m": (w.say("questions.below"), tuple((name, w.title(name)) for name in low)),
@@ -1306,14 +1744,22 @@ def _line(key: str, most: int) -> Write:
 
 
 def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * isinstance(value, str)
+    return (
+        list(value)
+        if isinstance(value, list | tuple | np.ndarray)
+        else [value] * isinstance(value, str)
+    )
 
 
 def _why(w: Formatter, name: str, row: Row) -> str:
     """Return why a cell holds no score, else the word for that kind of absence."""
     status, reason = (row.get(f"{name}__{what}") for what in ("status", "reason"))
     word = w.say(f"column.{status if status in ('failed', 'not_applicable') else 'missing'}")
-    return word if is_missing(reason) or not str(reason).strip() else f"{word}: {one_line(reason, 120)}"
+    return (
+        word
+        if is_missing(reason) or not str(reason).strip()
+        else f"{word}: {one_line(reason, 120)}"
+    )
 
 
 def longest(sizes: Sequence[int], budget: int) -> int:
@@ -1325,7 +1771,9 @@ def longest(sizes: Sequence[int], budget: int) -> int:
     (490, 1000)
     """
     ordered = np.sort(np.array(sizes, dtype=int))
-    room = (budget - np.cumsum(ordered) + ordered) // np.arange(len(ordered), 0, -1)  # for each of those left
+    room = (budget - np.cumsum(ordered) + ordered) // np.arange(
+        len(ordered), 0, -1
+    )  # for each of those left
     return int(next(iter(room[ordered > room]), budget))
 
 
@@ -1373,8 +1821,17 @@ def matched(answer: str, passages: Sequence[str]) -> Safe:
 
 
 SECTIONS = {
-    "summary": summary, "fix": fix_first, "metrics": metrics, "gates": gates, "outcomes": outcomes, "log": log,
-    "comparison": comparison, "documents": documents, "judge": judge, "questions": questions, "run": details,
+    "summary": summary,
+    "fix": fix_first,
+    "metrics": metrics,
+    "gates": gates,
+    "outcomes": outcomes,
+    "log": log,
+    "comparison": comparison,
+    "documents": documents,
+    "judge": judge,
+    "questions": questions,
+    "run": details,
     "glossary": glossary,
-}  # fmt: skip
+}
 """Key of a section -> its function, in the order in which a reader asks."""

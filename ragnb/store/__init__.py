@@ -19,4 +19,14 @@ is keyed by its request: what was answered is not paid for again, whichever cell
 """
 
 from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Stop, count_tokens, new_tag
-from ragnb.store.store import Estimate, Run, Stopped, Store, StoreLike, estimate, opened, run_cells, systems_of
+from ragnb.store.store import (
+    Estimate,
+    Run,
+    Stopped,
+    Store,
+    StoreLike,
+    estimate,
+    opened,
+    run_cells,
+    systems_of,
+)

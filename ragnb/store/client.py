@@ -14,7 +14,15 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -81,7 +89,9 @@ def canonical(value: Any) -> str:
     '{"a":["\\\\u7532"],"b":1}'
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+        return json.dumps(
+            value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain
+        )
     except (TypeError, ValueError) as error:
         raise RagnbError(f"a {type(value).__name__} cannot be stored as JSON: {error}") from None
 
@@ -160,7 +170,12 @@ class Cell:
         """
         _refuse_keys(canonical(self.parameters))
         hashes = {"inputs": digest(canonical(self.inputs)), "prompt": digest(self.prompt)}
-        named = {"sample_id": self.sample_id, "what": self.what, "model": self.model, "repeat": self.repeat}
+        named = {
+            "sample_id": self.sample_id,
+            "what": self.what,
+            "model": self.model,
+            "repeat": self.repeat,
+        }
         return named | hashes | {"parameters": self.parameters, "missing": list(self.missing)}
 
     @cached_property
@@ -279,7 +294,9 @@ class Meter:
     @property
     def tokens(self) -> list[int | None]:
         """Tokens of the prompts and of the replies; an unreported one makes the sum unknown."""
-        return [None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)]
+        return [
+            None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)
+        ]
 
     def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
         """Return the key of a call: equal for requests that need to be paid for once.
@@ -289,7 +306,11 @@ class Meter:
         """
         text = canonical(request).replace(self.tag or "\0", "")
         self._asked[text] += 1
-        return digest(canonical([text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]))
+        return digest(
+            canonical(
+                [text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]
+            )
+        )
 
 
 METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
@@ -350,13 +371,16 @@ class Budget:
 
     def __str__(self) -> str:
         used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
-        return " and ".join(f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used)
+        return " and ".join(
+            f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used
+        )
 
     def full(self, tokens: int) -> Stop | None:
         """Say why one further call, of so many tokens, does not fit in; None if it does."""
         for what, used, most, further in (
-            ("calls", self.calls, self.max_calls, 1), ("tokens", self.tokens, self.max_tokens, tokens)
-        ):  # fmt: skip
+            ("calls", self.calls, self.max_calls, 1),
+            ("tokens", self.tokens, self.max_tokens, tokens),
+        ):
             if most is not None and (used + further > most or used >= most):
                 room = f"is too small for the next call, which needs about {further:,}"
                 state = "is used up" if used >= most else room
@@ -406,20 +430,40 @@ class Client:
     """
 
     def __init__(
-        self, profile: Profile, *, concurrency: int = 8, timeout: float = 60.0, retries: int = 4,
-        patience: float = 60.0, max_calls: int | None = None, max_tokens: int | None = None,
-    ) -> None:  # fmt: skip
-        checks = (("concurrency", concurrency, 1), ("timeout", timeout, 0.001), ("retries", retries, 0))
+        self,
+        profile: Profile,
+        *,
+        concurrency: int = 8,
+        timeout: float = 60.0,
+        retries: int = 4,
+        patience: float = 60.0,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        checks = (
+            ("concurrency", concurrency, 1),
+            ("timeout", timeout, 0.001),
+            ("retries", retries, 0),
+        )
         for name, value, least in checks:
             if not value >= least:
                 raise RagnbError(f"{name}={value!r}; give {least} or more")
-        self._openai = require("openai", extra="judge")  # two seconds, rather here than in the run's first cell
+        self._openai = require(
+            "openai", extra="judge"
+        )  # two seconds, rather here than in the run's first cell
         self._tenacity = require("tenacity", extra="judge")
         self.profile = profile
-        self.concurrency, self.timeout, self.retries, self.patience = concurrency, timeout, retries, patience
+        self.concurrency, self.timeout, self.retries, self.patience = (
+            concurrency,
+            timeout,
+            retries,
+            patience,
+        )
         self.budget = Budget(max_calls, max_tokens)
         self.stopped: Stop | None = None
-        self._key = None if profile.api_key_env is None else _variable("api_key_env", profile.api_key_env)
+        self._key = (
+            None if profile.api_key_env is None else _variable("api_key_env", profile.api_key_env)
+        )
         self._headers = dict(_headers_of(profile))
         self.redact = Redactor(self._key, *self._headers.values())
         self._sdk: Any = None
@@ -436,9 +480,14 @@ class Client:
         self.stopped, self._places = None, asyncio.Semaphore(self.concurrency)
         key = self._key.get_secret_value() if self._key is not None else "no-key"
         async with self._openai.AsyncOpenAI(
-            api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout,
-            default_headers={name: value.get_secret_value() for name, value in self._headers.items()},
-        ) as self._sdk:  # fmt: skip
+            api_key=key,
+            base_url=self.profile.base_url,
+            max_retries=0,
+            timeout=self.timeout,
+            default_headers={
+                name: value.get_secret_value() for name, value in self._headers.items()
+            },
+        ) as self._sdk:
             try:
                 yield self
             finally:
@@ -477,25 +526,37 @@ class Client:
             raise RagnbError("the client is not open; use it inside the work function of run_cells")
         if parameters.get("stream"):
             raise CallFailed("streaming is not supported here; leave stream out")
-        named = {name: value for name, value in parameters.items() if name not in ("messages", "input")}
+        named = {
+            name: value for name, value in parameters.items() if name not in ("messages", "input")
+        }
         try:  # the SDK's own way of sending a header
-            refuse_secrets({**(named.pop("extra_headers", None) or {}), **named}, "a parameter of the call,")
+            refuse_secrets(
+                {**(named.pop("extra_headers", None) or {}), **named}, "a parameter of the call,"
+            )
         except RagnbError as error:
             raise self._stop(str(error), refused=True) from None
         asked = {"model": self.profile.model} | parameters
-        key = meter.key({"url": self.profile.base_url, **asked}, drawn=chat and parameters.get("temperature") != 0)
+        key = meter.key(
+            {"url": self.profile.base_url, **asked},
+            drawn=chat and parameters.get("temperature") != 0,
+        )
         if self._headers and self._key is None and "Authorization" not in self._headers:
             # A gateway that takes a header of its own may refuse the placeholder.
-            asked["extra_headers"] = {"Authorization": self._openai.Omit(), **(asked.get("extra_headers") or {})}
+            asked["extra_headers"] = {
+                "Authorization": self._openai.Omit(),
+                **(asked.get("extra_headers") or {}),
+            }
         return await meter.once(meter, key, partial(self._sent, meter, key, chat, asked))
 
     async def _sent(self, meter: Meter, key: str, chat: bool, asked: dict[str, Any]) -> Call:
         """Send a request, with retries after transient errors."""
         again = self._tenacity
         tries = again.AsyncRetrying(
-            retry=again.retry_if_exception_type(Again), stop=again.stop_after_attempt(self.retries + 1),
-            wait=self._pause, reraise=True,
-        )  # fmt: skip
+            retry=again.retry_if_exception_type(Again),
+            stop=again.stop_after_attempt(self.retries + 1),
+            wait=self._pause,
+            reraise=True,
+        )
         try:
             got, counts = await tries(self._try, meter, asked, chat)
             reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
@@ -507,7 +568,9 @@ class Client:
             fault = CallFailed(self.redact(str(error)))
         raise fault  # here, as what the SDK raised holds its request
 
-    async def _try(self, meter: Meter, asked: dict[str, Any], chat: bool) -> tuple[Any, Iterable[int | None]]:
+    async def _try(
+        self, meter: Meter, asked: dict[str, Any], chat: bool
+    ) -> tuple[Any, Iterable[int | None]]:
         """Try once: wait for a slot, send, and return the reply and its counted tokens."""
         endpoint = self._sdk.chat.completions if chat else self._sdk.embeddings
         async with self._places:
@@ -543,11 +606,15 @@ class Client:
             return Again(f"no connection: {text}")
         if not isinstance(error, openai.APIStatusError):
             known = isinstance(error, openai.APIError | ValueError)
-            return CallFailed(f"the reply is none of this API: {text[:300]}" if known else text[:300])
+            return CallFailed(
+                f"the reply is none of this API: {text[:300]}" if known else text[:300]
+            )
         status, body = int(error.status_code), self.redact(error.response.text)
         reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
         if status == 429 and "insufficient_quota" in body:
-            return self._stop(f"{reason}. The account has no credit left; run it again when it has", refused=True)
+            return self._stop(
+                f"{reason}. The account has no credit left; run it again when it has", refused=True
+            )
         if status in _PASSING or status >= 500:
             self.budget.calls -= status == 429  # rejected requests are free
             if (wait := retry_after(error.response.headers)) > self.patience:
@@ -557,7 +624,9 @@ class Client:
             return Again(reason)
         # Before anything is answered, what is forbidden or not found is so for every call.
         if status in _REFUSED or (status in _REFUSED_AT_FIRST and not self._answered):
-            return self._stop(f"{reason}. Check the key, the account, the model and the base_url", refused=True)
+            return self._stop(
+                f"{reason}. Check the key, the account, the model and the base_url", refused=True
+            )
         return CallFailed(reason, body)
 
     def _pause(self, state: Any) -> float:
@@ -570,12 +639,16 @@ class Client:
         self.stopped = self.stopped or stop
         return stop
 
-    def _count(self, meter: Meter, got: Any, chat: bool, expected: int) -> tuple[int | None, int | None]:
+    def _count(
+        self, meter: Meter, got: Any, chat: bool, expected: int
+    ) -> tuple[int | None, int | None]:
         """Count and return the tokens of a prompt and its reply."""
         usage = getattr(got, "usage", None)
         counts = [getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion")]
         # Some endpoints count in floats or texts, which the SDK lets pass.
-        prompt, reply = (int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in counts)
+        prompt, reply = (
+            int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in counts
+        )
         reply = reply if chat else 0
         self.budget.tokens += expected if prompt is None or reply is None else prompt + reply
         meter.counts.append((prompt, reply))
@@ -631,7 +704,9 @@ def _headers_of(profile: Profile) -> Iterator[tuple[str, SecretStr]]:
     """Read the values of a gateway's headers from the environment."""
     for name, variable in (profile.headers_env or {}).items():
         where = f"headers_env.{name}"
-        if not re.fullmatch(r"[\x20-\x7e\t]+", (value := _variable(where, variable)).get_secret_value()):
+        if not re.fullmatch(
+            r"[\x20-\x7e\t]+", (value := _variable(where, variable)).get_secret_value()
+        ):
             raise RagnbError(
                 f"{where}={variable!r}: the value of this environment variable contains a line break or non-ASCII "
                 "characters, which a header cannot; set it again"
@@ -666,7 +741,10 @@ def retry_after(headers: Any) -> float:
     """
     text = headers.get("retry-after") or ""
     with suppress(ValueError):
-        return max(0.0, float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(text))
+        return max(
+            0.0,
+            float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(text),
+        )
     with suppress(ValueError, TypeError):
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     return 0.0
@@ -679,10 +757,12 @@ def _text_of(got: Any) -> str:
     content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
     page = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
     faults = {
-        page: not hasattr(got, "choices"), "the reply has no choices": choice is None,
+        page: not hasattr(got, "choices"),
+        "the reply has no choices": choice is None,
         "the reply is cut off (finish_reason=length); allow more max_tokens": finish == "length",
         "the endpoint's content filter held the reply back": finish == "content_filter",
-        f"the model refused: {str(refusal)[:300]}": refusal, "the reply has no content": content is None,
+        f"the model refused: {str(refusal)[:300]}": refusal,
+        "the reply has no content": content is None,
     }
     if fault := next((words for words, is_so in faults.items() if is_so), None):
         whole = got.model_dump_json(warnings=False) if hasattr(got, "model_dump_json") else str(got)

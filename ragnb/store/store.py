@@ -24,7 +24,14 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, closing, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+    closing,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -36,7 +43,19 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
 from ragnb.schema.secrets import without_secrets
-from ragnb.store.client import METER, Call, CallFailed, Cell, Client, Meter, Outcome, Send, Stop, canonical, digest
+from ragnb.store.client import (
+    METER,
+    Call,
+    CallFailed,
+    Cell,
+    Client,
+    Meter,
+    Outcome,
+    Send,
+    Stop,
+    canonical,
+    digest,
+)
 
 VERSION = 2
 PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))
@@ -126,7 +145,9 @@ class Store(AbstractContextManager["Store"]):
                 if not _is_busy(error):
                     raise
                 # One of the holders of cells must be the writer; readers need no lock.
-                writers = " or ".join(str(holder) for holder, *_ in self.holders()) or "another process"
+                writers = (
+                    " or ".join(str(holder) for holder, *_ in self.holders()) or "another process"
+                )
                 raise RagnbError(
                     f"{self.path}: {writers} has been writing to this store for {self.lease:g} s; "
                     "stop it, then run the same again"
@@ -136,7 +157,9 @@ class Store(AbstractContextManager["Store"]):
 
     # Runs and their cells
 
-    def plan(self, cells: Sequence[Cell], *, name: str = "", about: Mapping[str, Any] | None = None) -> str:
+    def plan(
+        self, cells: Sequence[Cell], *, name: str = "", about: Mapping[str, Any] | None = None
+    ) -> str:
         """Record the cells of a run, in order, and return its id (8 hexadecimal digits).
 
         The same cells in the same order are the same run: planning them again takes it up. A cell that
@@ -150,7 +173,11 @@ class Store(AbstractContextManager["Store"]):
                 return run
             insert(file, "runs", [(run, _now(), text, _clean(name))])
             fresh = self._without(cells, "SELECT key FROM cells")
-            insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in fresh.items()))
+            insert(
+                file,
+                "cells",
+                ((key, _clean(c.model), canonical(c.about)) for key, c in fresh.items()),
+            )
             insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
         return run
 
@@ -162,7 +189,9 @@ class Store(AbstractContextManager["Store"]):
 
     def pending(self, cells: Iterable[Cell]) -> dict[str, Cell]:
         """Return those cells, by key, that need work: neither ``ok`` nor ``not_applicable`` in any run."""
-        return self._without(cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')")
+        return self._without(
+            cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')"
+        )
 
     def mark(self) -> int:
         """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
@@ -177,8 +206,12 @@ class Store(AbstractContextManager["Store"]):
         or `release`.
         """
         with self._writing() as file:
-            file.executemany("DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)])
-            owners = dict(file.execute(PARTS["open"], {"keys": json.dumps(keys), "mark": mark}).fetchall())
+            file.executemany(
+                "DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)]
+            )
+            owners = dict(
+                file.execute(PARTS["open"], {"keys": json.dumps(keys), "mark": mark}).fetchall()
+            )
             claimed = {key for key, owner in owners.items() if owner is None}
             claims = [(key, self._owner, time.time() + self.lease) for key in claimed]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
@@ -198,7 +231,9 @@ class Store(AbstractContextManager["Store"]):
             if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
                 yield owner
                 if left > 0 and not holder.is_gone:
-                    self.taken_over.append(f"{holder} showed no activity; its {n} cells are taken over")
+                    self.taken_over.append(
+                        f"{holder} showed no activity; its {n} cells are taken over"
+                    )
 
     def holders(self) -> list[tuple[_Holder, int, float]]:
         """Return who has claimed cells, how many, and until when."""
@@ -213,13 +248,19 @@ class Store(AbstractContextManager["Store"]):
             One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
             does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
         """
-        rows = [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in self.holders()]
+        rows = [
+            (who.process, who.host, n, _date(who.since), _date(until))
+            for who, n, until in self.holders()
+        ]
         return pd.DataFrame(rows, columns=PARTS["frames"]["claims"], dtype=object)
 
     def renew(self) -> None:
         """Renew our claims for another `lease` seconds."""
         with self._writing() as file:
-            file.execute("UPDATE claims SET until = ? WHERE owner = ?", [time.time() + self.lease, self._owner])
+            file.execute(
+                "UPDATE claims SET until = ? WHERE owner = ?",
+                [time.time() + self.lease, self._owner],
+            )
 
     def release(self) -> None:
         """Give up all our claims."""
@@ -228,7 +269,9 @@ class Store(AbstractContextManager["Store"]):
 
     # What was paid for
 
-    def put(self, items: Iterable[Call | tuple[Cell, Outcome]], refused: Iterable[int] = ()) -> list[int]:
+    def put(
+        self, items: Iterable[Call | tuple[Cell, Outcome]], refused: Iterable[int] = ()
+    ) -> list[int]:
         """Write calls, and outcomes of planned cells, durably: when this returns, they survive a crash.
 
         Every outcome is an attempt of its own, and none is ever overwritten. The first ``ok`` of a cell stands;
@@ -246,7 +289,9 @@ class Store(AbstractContextManager["Store"]):
             For a cell that no run has planned, and where the disk refuses.
         """
         with self._writing() as file:
-            file.executemany("UPDATE calls SET key = NULL WHERE id = ?", [[number] for number in refused])
+            file.executemany(
+                "UPDATE calls SET key = NULL WHERE id = ?", [[number] for number in refused]
+            )
             return [self._put(file, item) for item in items]
 
     def _put(self, file: sqlite3.Connection, item: Call | tuple[Cell, Outcome]) -> int:
@@ -255,13 +300,28 @@ class Store(AbstractContextManager["Store"]):
             return insert(file, "calls", [row])
         cell, outcome = item
         if not file.execute("SELECT 1 FROM cells WHERE key = ?", [cell.key]).fetchone():
-            raise RagnbError(f"cell {cell.sample_id!r}, {cell.what!r} belongs to no run; plan it first")
+            raise RagnbError(
+                f"cell {cell.sample_id!r}, {cell.what!r} belongs to no run; plan it first"
+            )
         file.execute("DELETE FROM claims WHERE key = ? AND owner = ?", [cell.key, self._owner])
-        return insert(file, "attempts", [(
-            cell.key, outcome.status, None if outcome.value is None else canonical(outcome.value),
-            _clean(outcome.reason), _text(list(outcome.replies)),
-            outcome.calls, outcome.tokens_in, outcome.tokens_out, float(outcome.seconds), _now(),
-        )])  # fmt: skip
+        return insert(
+            file,
+            "attempts",
+            [
+                (
+                    cell.key,
+                    outcome.status,
+                    None if outcome.value is None else canonical(outcome.value),
+                    _clean(outcome.reason),
+                    _text(list(outcome.replies)),
+                    outcome.calls,
+                    outcome.tokens_in,
+                    outcome.tokens_out,
+                    float(outcome.seconds),
+                    _now(),
+                )
+            ],
+        )
 
     def get(self, key: str) -> tuple[int, Call] | None:
         """Return the number and the latest call of a key that has a reply; None where there is none yet."""
@@ -298,9 +358,16 @@ class Store(AbstractContextManager["Store"]):
         """
         rows, found = [], self._query(PARTS["attempts_of"][attempts], run=self.named(run))
         for about, reply, replies, value, *rest in found:
-            cell, texts = json.loads(about), [json.loads(reply)] if reply else json.loads(replies or "[]")
+            cell, texts = (
+                json.loads(about),
+                [json.loads(reply)] if reply else json.loads(replies or "[]"),
+            )
             row = dict(zip(PARTS["frames"]["attempts"], rest, strict=True))
-            rows.append(cell | row | {"value": json.loads(value or "null"), "reply": texts[-1] if texts else None})
+            rows.append(
+                cell
+                | row
+                | {"value": json.loads(value or "null"), "reply": texts[-1] if texts else None}
+            )
         return pd.DataFrame(rows, columns=PARTS["frames"]["run"], dtype=object)
 
     def runs(self) -> pd.DataFrame:
@@ -314,7 +381,9 @@ class Store(AbstractContextManager["Store"]):
             attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not report.
             ``stopped_early`` (1 or 0) where its gates were settled before all was judged, with ``calls_saved``.
         """
-        return pd.DataFrame(self._query(PARTS["runs"]), columns=PARTS["frames"]["runs"], dtype=object)
+        return pd.DataFrame(
+            self._query(PARTS["runs"]), columns=PARTS["frames"]["runs"], dtype=object
+        )
 
     def scores(self, run: str) -> pd.DataFrame:
         """Return the scores of a run as a frame: one row per sample (and repeat), one column per metric.
@@ -327,14 +396,18 @@ class Store(AbstractContextManager["Store"]):
         frame = self.frame(run)
         # rubric/contexts and rubric/alone judge the same.
         task = frame["what"].map(lambda what: what.partition("/")[0])
-        answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
+        answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)[
+            "key"
+        ].nunique()
         if (answers > 1).any():
             sample, what = answers.sort_values(ascending=False).index[0][:2]
             raise RagnbError(
                 f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from "
                 f"several systems; their mean describes none of them. {_APART}"
             )
-        about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=self.named(run))[0][0])
+        about = json.loads(
+            self._query("SELECT about FROM runs WHERE run = :run", run=self.named(run))[0][0]
+        )
         if len(systems := about.get("systems", ())) > 1:
             raise RagnbError(
                 f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}"
@@ -343,9 +416,17 @@ class Store(AbstractContextManager["Store"]):
         for cell in frame.to_dict("records"):
             named = {"sample_id": str(cell["sample_id"]), "doc_name": cell["cluster"]}
             row = rows.setdefault((cell["sample_id"], cell["repeat"]), named)
-            parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
-            row |= {str(name): float(value) for name, value in parts.items() if type(value) in (int, float)}
-        return pd.DataFrame(list(rows.values()), columns=None if rows else ["sample_id"], dtype=object)
+            parts = (
+                cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
+            )
+            row |= {
+                str(name): float(value)
+                for name, value in parts.items()
+                if type(value) in (int, float)
+            }
+        return pd.DataFrame(
+            list(rows.values()), columns=None if rows else ["sample_id"], dtype=object
+        )
 
 
 class _Holder(NamedTuple):
@@ -371,8 +452,12 @@ def _holder(owner: str) -> _Holder:
     """Read the name of a holder; one of version 1 names its place otherwise, and may not say since when."""
     try:
         place, process, _, _, *since = json.loads(owner)
-        gone = place == _place() and not (place.endswith("?") or Path(f"/proc/{int(process)}").exists())
-        return _Holder(int(process), place.partition(" ")[0], float(since[0]) if since else None, gone)
+        gone = place == _place() and not (
+            place.endswith("?") or Path(f"/proc/{int(process)}").exists()
+        )
+        return _Holder(
+            int(process), place.partition(" ")[0], float(since[0]) if since else None, gone
+        )
     except (TypeError, ValueError, AttributeError):
         return _Holder()
 
@@ -427,11 +512,16 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
         For a file that is no store, a damaged store, or one of another version. None is touched.
     """
     if path is not None and path.is_dir():
-        raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
+        raise RagnbError(
+            f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}"
+        )
     if path is not None and not new and not path.exists():
         raise _no_store(path)
     if path is not None and not (new and is_empty(path)):
-        for pause in (0.3, 0):  # a run that begins or ends at this moment leaves a whole store the next
+        for pause in (
+            0.3,
+            0,
+        ):  # a run that begins or ends at this moment leaves a whole store the next
             copy = examined(path, new=new)
             if not new and not copy.wrong:
                 return copy.file
@@ -449,9 +539,13 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
         while path is not None:
             try:
                 if _pragma(file, "journal_mode = WAL") != "wal":
-                    raise RagnbError(f"{path}: this file system does not support a store; put it on a local disk")
+                    raise RagnbError(
+                        f"{path}: this file system does not support a store; put it on a local disk"
+                    )
                 break
-            except sqlite3.OperationalError as error:  # SQLite does not wait here for whoever opens it too
+            except (
+                sqlite3.OperationalError
+            ) as error:  # SQLite does not wait here for whoever opens it too
                 if not _is_busy(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
@@ -492,7 +586,9 @@ def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) 
     place, last = columns.index("checksum"), 0
     query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     for row in rows:
-        last = file.execute(query, [*row[:place], _checksum(row[:place]), *row[place:]]).lastrowid or 0
+        last = (
+            file.execute(query, [*row[:place], _checksum(row[:place]), *row[place:]]).lastrowid or 0
+        )
     return last
 
 
@@ -506,7 +602,9 @@ def _checksum(values: Sequence[Any]) -> str:
 
 def is_empty(path: Path) -> bool:
     """Whether there is no file, or it holds nothing and nor does its log: a store can be made of it."""
-    return not path.exists() or not any(os.path.exists(f) and os.path.getsize(f) for f in (path, f"{path}-wal"))
+    return not path.exists() or not any(
+        os.path.exists(f) and os.path.getsize(f) for f in (path, f"{path}-wal")
+    )
 
 
 @contextmanager
@@ -516,7 +614,9 @@ def in_words(path: Path | None) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(error):
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(
+            error
+        ):
             raise _damaged(path, str(error)) from error
         raise RagnbError(f"{path or 'the store in memory'}: {error}") from error
 
@@ -559,9 +659,15 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     if not main.startswith(_MAGIC):
         if not (_OURS.search(main) if main else log):
             raise _no_store(path)
-        wrong.append("its first page is overwritten" if main else "it is empty, and its write-ahead log is not")
+        wrong.append(
+            "its first page is overwritten"
+            if main
+            else "it is empty, and its write-ahead log is not"
+        )
     wrong += _apply_log(main, log)
-    if main.startswith(_MAGIC) and main[68:72] == _APPLICATION:  # https://www.sqlite.org/fileformat2.html
+    if (
+        main.startswith(_MAGIC) and main[68:72] == _APPLICATION
+    ):  # https://www.sqlite.org/fileformat2.html
         gone = int.from_bytes(main[28:32], "big") - len(main) // int.from_bytes(main[16:18], "big")
         wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
     if wrong:
@@ -578,7 +684,9 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     try:
         names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
         version = _pragma(file, "user_version")
-        if _pragma(file, "application_id") != int.from_bytes(_APPLICATION, "big") and (names or not new):
+        if _pragma(file, "application_id") != int.from_bytes(_APPLICATION, "big") and (
+            names or not new
+        ):
             if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
                 raise _no_store(path)
             wrong.append("its application id is overwritten")
@@ -587,7 +695,9 @@ def examined(path: Path, *, new: bool = False) -> Examined:
                 f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
                 "Read it with the ragnb that wrote it, or name a new file"
             )
-        findings = [" ".join(finding.split()) for (finding,) in file.execute("PRAGMA integrity_check(3)")]
+        findings = [
+            " ".join(finding.split()) for (finding,) in file.execute("PRAGMA integrity_check(3)")
+        ]
         wrong += [finding for finding in findings if finding != "ok"]
         if version == 1 and not wrong:
             file.execute("BEGIN")
@@ -603,7 +713,9 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
         damaged += sum(marks)
         if any(marks):
-            wrong.insert(before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
+            wrong.insert(
+                before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written"
+            )
         if lost[table]:
             wrong.append(f"{lost[table]} rows of {table} are missing")
     file.text_factory = str
@@ -625,10 +737,18 @@ def _snapshot(path: Path) -> tuple[bytearray, bytes]:
 
 def _apply_log(main: bytearray, log: bytes) -> list[str]:
     """Write what a log holds into its store, and say where it is damaged: SQLite passes over all that follows."""
-    size, salts, order = int.from_bytes(log[8:12], "big"), log[16:24], "<>"[log[3] & 1] if log else "<"
-    frames = [log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)]
+    size, salts, order = (
+        int.from_bytes(log[8:12], "big"),
+        log[16:24],
+        "<>"[log[3] & 1] if log else "<",
+    )
+    frames = [
+        log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)
+    ]
     # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
-    commits = [n for n, frame in enumerate(frames, 1) if frame[4:8] != bytes(4) and frame[8:16] == salts]
+    commits = [
+        n for n, frame in enumerate(frames, 1) if frame[4:8] != bytes(4) and frame[8:16] == salts
+    ]
     damaged, sums = list[str](), _log_sums(log[:24], order, (0, 0))
     for number, frame in enumerate(frames[: commits[-1] if commits else 0], 1):
         sums = _log_sums(frame[:8] + frame[24:], order, sums)
@@ -686,7 +806,11 @@ def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
     except _UNREADABLE:
         most = _last(file, table)
         with suppress(*_UNREADABLE):  # no row is smaller than 64 bytes
-            most = _pragma(file, "page_size") * _pragma(file, "page_count") // 64 if most is None else most
+            most = (
+                _pragma(file, "page_size") * _pragma(file, "page_count") // 64
+                if most is None
+                else most
+            )
         for number in range(last + 1, (most or 0) + 1):
             with suppress(*_UNREADABLE):
                 yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
@@ -699,7 +823,11 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     place = names.index("checksum") if "checksum" in names else 0
     for values in cursor:  # of a claim its date tells, of other rows of version 1 nothing
         odd = place and _checksum(values[1:place]).encode() != values[place]
-        row: Row = {"damaged": True} if odd or (names[-1] == "until" and not isinstance(values[-1], float)) else {}
+        row: Row = (
+            {"damaged": True}
+            if odd or (names[-1] == "until" and not isinstance(values[-1], float))
+            else {}
+        )
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):
@@ -711,7 +839,10 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
 
 def _last(file: sqlite3.Connection, table: str) -> int | None:
     """Return the largest id that was given in a table; None where nothing tells."""
-    for query in (f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'", f"SELECT max(id) FROM {table}"):
+    for query in (
+        f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'",
+        f"SELECT max(id) FROM {table}",
+    ):
         with suppress(*_UNREADABLE):
             if (row := file.execute(query).fetchone()) and isinstance(row[0], int):
                 return int(row[0])
@@ -762,7 +893,9 @@ def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
         still = kept.pending(distinct.values())
     paid = [cell for cell in still.values() if not cell.missing]
     calls, tokens = sum(cell.calls for cell in paid), sum(cell.tokens for cell in paid)
-    return Estimate(len(distinct), len(distinct) - len(still), len(still) - len(paid), calls, tokens)
+    return Estimate(
+        len(distinct), len(distinct) - len(still), len(still) - len(paid), calls, tokens
+    )
 
 
 @dataclass(frozen=True)
@@ -791,10 +924,18 @@ class Run:
 
 
 def run_cells(
-    cells: Sequence[Cell], work: Work, store: Store, *, clients: Sequence[Client] = (), name: str = "",
-    concurrency: int | None = None, about: Mapping[str, Any] | None = None, progress: bool | None = None,
-    rounds: Iterable[Iterable[Cell]] | None = None, label: str = "",
-) -> Run:  # fmt: skip
+    cells: Sequence[Cell],
+    work: Work,
+    store: Store,
+    *,
+    clients: Sequence[Client] = (),
+    name: str = "",
+    concurrency: int | None = None,
+    about: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
+    rounds: Iterable[Iterable[Cell]] | None = None,
+    label: str = "",
+) -> Run:
     """Run the pending cells, save each outcome durably, and return the run.
 
     It runs in a thread of its own, so that it can be called from a script and from a notebook alike. The first
@@ -858,13 +999,25 @@ def run_cells(
 
     most = concurrency or max((client.concurrency for client in clients), default=8)
     # No more cells at a time than a budget of calls has room for, so that it is spent on whole ones.
-    rooms = [client.budget.max_calls - client.budget.calls for client in clients if client.budget.max_calls]
-    most = max(1, min([most, *(room // max((cell.calls for cell in cells), default=1) for room in rooms)]))
+    rooms = [
+        client.budget.max_calls - client.budget.calls
+        for client in clients
+        if client.budget.max_calls
+    ]
+    most = max(
+        1, min([most, *(room // max((cell.calls for cell in cells), default=1) for room in rooms)])
+    )
     plan = store.plan(cells, name=name, about=about)
     job = _Job(cells, work, store, clients, most, rounds)
-    hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
+    hidden = (
+        not progress
+        if progress is not None
+        else (False if issubclass(tqdm, tqdm_notebook) else None)
+    )
     interrupts = 0
-    bar = tqdm(total=job.total, desc=label or name or None, disable=hidden, unit="cell", dynamic_ncols=True)
+    bar = tqdm(
+        total=job.total, desc=label or name or None, disable=hidden, unit="cell", dynamic_ncols=True
+    )
     with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
         while not ending.done():
@@ -878,7 +1031,9 @@ def run_cells(
     ending.result()
     # Cells in progress finish when a run stops, so the usage is known only here.
     used = "; ".join(str(client.budget) for client in clients)
-    run = Run(plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None)
+    run = Run(
+        plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None
+    )
     counts, n = run.counts, len(run.frame)
     where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
     if interrupts:
@@ -890,8 +1045,10 @@ def run_cells(
         listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
         warnings.warn(
             f"{counts['failed']} of {n} cells failed ({listed}). Their replies are in the store; "
-            "run the same command again to retry them", RagnbWarning, stacklevel=2,
-        )  # fmt: skip
+            "run the same command again to retry them",
+            RagnbWarning,
+            stacklevel=2,
+        )
     return run
 
 
@@ -899,9 +1056,14 @@ class _Job:
     """A run in progress: workers take cells, and continue once their outcome is on disk."""
 
     def __init__(
-        self, cells: Sequence[Cell], work: Work, store: Store, clients: Sequence[Client], most: int,
+        self,
+        cells: Sequence[Cell],
+        work: Work,
+        store: Store,
+        clients: Sequence[Client],
+        most: int,
         rounds: Iterable[Iterable[Cell]] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.work, self.store, self.clients, self.most = work, store, clients, most
         self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
         self.left = store.pending(cells)
@@ -928,12 +1090,16 @@ class _Job:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
             renewer, results = asyncio.create_task(self._renew()), list[BaseException | None]()
-            while not any(results) and self.stopping is None and await asyncio.to_thread(self._deal):
+            while (
+                not any(results) and self.stopping is None and await asyncio.to_thread(self._deal)
+            ):
                 workers = range(min(self.most, len(self.open)))
                 self._workers = [asyncio.create_task(self._worker()) for _ in workers]
                 results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
-            await self._on_disk(self.store.release)  # after what was paid for is kept, in this order
+            await self._on_disk(
+                self.store.release
+            )  # after what was paid for is kept, in this order
         for error in [*results, self.stopping if self.stopping and self.stopping.refused else None]:
             if isinstance(error, Exception):
                 raise error
@@ -960,7 +1126,9 @@ class _Job:
             value, reason, replies = self._redacted(told)
             took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
             outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
-            await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
+            await self._keep(
+                (cell, outcome), meter.latest.values() if outcome.status == "failed" else ()
+            )
             self.done += 1
 
     async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
@@ -975,14 +1143,19 @@ class _Job:
         except (Exception, asyncio.CancelledError) as error:
             if self._given_up:
                 raise
-            stops = [error if isinstance(error, Stop) else None, *(client.stopped for client in self.clients)]
+            stops = [
+                error if isinstance(error, Stop) else None,
+                *(client.stopped for client in self.clients),
+            ]
             if stop := next(filter(None, stops), None):
                 self.stopping = self.stopping or stop
                 return None
             if isinstance(error, CallFailed):
                 return Outcome.failed(str(error), *filter(None, [error.reply]))
             where = traceback.extract_tb(error.__traceback__)[-1]
-            return Outcome.failed(f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
+            return Outcome.failed(
+                f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+            )
 
     async def _next(self) -> Cell | None:
         """Return the next cell, claimed; at the end, wait for those claimed by another process."""
@@ -992,7 +1165,9 @@ class _Job:
                 if self._taken:
                     return self._taken.popleft()
                 batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
-                claimed, held = await self._on_disk(self.store.claim, [cell.key for cell in batch], self.mark)
+                claimed, held = await self._on_disk(
+                    self.store.claim, [cell.key for cell in batch], self.mark
+                )
                 self._taken.extend(cell for cell in batch if cell.key in claimed)
                 self.open.extend(cell for cell in batch if cell.key in held)
                 while self.store.taken_over:
@@ -1049,7 +1224,9 @@ class _Job:
             batch, self._batch = self._batch, []
             items, refused = zip(*batch, strict=True)
             try:
-                return await asyncio.to_thread(self.store.put, items, list(chain.from_iterable(refused)))
+                return await asyncio.to_thread(
+                    self.store.put, items, list(chain.from_iterable(refused))
+                )
             except BaseException:
                 self.stopping = self.stopping or Stop("the store cannot be written")
                 raise

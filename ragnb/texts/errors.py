@@ -60,7 +60,9 @@ def translated(message: str, lang: str) -> str:
 def _line(message: str, lang: str) -> str | None:
     """Return the translation of one message, which may be prefixed by a file, line or key."""
     starts = [0, *(colon.end() for colon in re.finditer(": ", message))]
-    fits = [(*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None]
+    fits = [
+        (*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None
+    ]
     if not fits:
         return None
     _, text, start = max(fits, key=lambda fit: (fit[0], fit[2]))
@@ -78,7 +80,11 @@ def _fitting(message: str, lang: str) -> tuple[int, str] | None:
 def _filled(text: str, values: list[str]) -> str:
     """Put values in their places; any other brace is of the text."""
     places = count(1)
-    return re.sub(r"\{(\d?)\}", lambda place: values[(next(places), int(place[1] or 0))[bool(place[1])] - 1], text)
+    return re.sub(
+        r"\{(\d?)\}",
+        lambda place: values[(next(places), int(place[1] or 0))[bool(place[1])] - 1],
+        text,
+    )
 
 
 def _part(value: str, lang: str) -> str:

@@ -45,7 +45,9 @@ def composed(texts: pl.Series) -> pl.Series:
     """
     rows = (texts.str.len_bytes() != texts.str.len_chars()).fill_null(False).arg_true()
     rows = rows.filter(texts.gather(rows).str.contains(f"[^{SETTLED}]"))
-    return texts.clone().scatter(rows, texts.gather(rows).str.normalize("NFC")) if len(rows) else texts
+    return (
+        texts.clone().scatter(rows, texts.gather(rows).str.normalize("NFC")) if len(rows) else texts
+    )
 
 
 def trimmed_and_lowered(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -79,12 +81,16 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
     found = [pl.lit(False)]
     for pattern in patterns:
         if not pattern.strip():
-            raise RagnbError(f"{option}={list(patterns)!r} contains an empty pattern, which matches every answer")
+            raise RagnbError(
+                f"{option}={list(patterns)!r} contains an empty pattern, which matches every answer"
+            )
         ignoring_case = f"(?i)(?:{pattern})"
         try:
             pl.Series([""]).str.contains(ignoring_case)
         except pl.exceptions.PolarsError as error:
-            reason = next((line for line in str(error).splitlines() if line.startswith("error: ")), str(error))
+            reason = next(
+                (line for line in str(error).splitlines() if line.startswith("error: ")), str(error)
+            )
             raise RagnbError(
                 f"{option}: {pattern!r} is not supported ({reason.removeprefix('error: ')}); "
                 "look-around and back-references are excluded because they can hang"
@@ -155,13 +161,20 @@ def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:
     [('for 30 days', False), ('paid in full', False), ('235', True)]
     """
     claim, phrase = pl.col("claim"), pl.element().str.strip_chars()
-    listed = claims.alias("claim").to_frame().with_columns(
-        text=claim.str.extract_all(PHRASE).list.eval(phrase).list.unique(maintain_order=True), alone=pl.lit(False)
+    listed = (
+        claims.alias("claim")
+        .to_frame()
+        .with_columns(
+            text=claim.str.extract_all(PHRASE).list.eval(phrase).list.unique(maintain_order=True),
+            alone=pl.lit(False),
+        )
     )
     phrases = listed.explode("text").drop_nulls()
     other = (pl.col("text").list.len() == 0) | (claim.str.len_bytes() != claim.str.len_chars())
     own = listed.filter((claim != "") & other & whole)
-    return pl.concat([phrases, own.with_columns(text=claim, alone=claim.str.contains(r"^[a-z0-9]|[a-z0-9]$"))])
+    return pl.concat(
+        [phrases, own.with_columns(text=claim, alone=claim.str.contains(r"^[a-z0-9]|[a-z0-9]$"))]
+    )
 
 
 def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
@@ -181,12 +194,18 @@ def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
     """
     pairs = pl.DataFrame({"answer": answers, "claim": claims}).with_row_index("row")
     pairs = pairs.filter(pl.col("claim") != "").drop_nulls()
-    contains = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(answers)).scatter(pairs["row"], False)
+    contains = (
+        pl.Series([None], dtype=pl.Boolean)
+        .new_from_index(0, len(answers))
+        .scatter(pairs["row"], False)
+    )
     pairs = pairs.join(claim_texts(pairs["claim"].unique(maintain_order=True), whole), on="claim")
     pairs = pairs.filter(pl.col("answer").str.contains(pl.col("text"), literal=True))
     rows = pairs.filter(~pl.col("alone"))["row"].to_list()
     alone = pairs.filter("alone").select("row", "text", "answer").iter_rows()
-    return contains.scatter([*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True)
+    return contains.scatter(
+        [*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True
+    )
 
 
 def occurs_whole(claim: str, answer: str) -> bool:

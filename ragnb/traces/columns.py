@@ -79,13 +79,17 @@ def column(frame: Any, name: str) -> pl.Series:
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {str}:
         return as_series(values).alias(name)
-    return pl.Series(name, values, dtype=pl.Null if not kinds else pl.Boolean if kinds == {bool} else pl.Object)
+    return pl.Series(
+        name, values, dtype=pl.Null if not kinds else pl.Boolean if kinds == {bool} else pl.Object
+    )
 
 
 def cells(frame: Any, name: str) -> list[Any]:
     """Return a column as Python objects."""
     pandas = isinstance(frame, pd.DataFrame)
-    out: list[Any] = frame[name].to_numpy(dtype=object).tolist() if pandas else frame[name].to_list()
+    out: list[Any] = (
+        frame[name].to_numpy(dtype=object).tolist() if pandas else frame[name].to_list()
+    )
     return out
 
 
@@ -169,9 +173,14 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     flat = pl.DataFrame({"row": rows, name: _one_form(as_series(entries))})
     there = pl.Series("there", [cell is not None for cell in lists], dtype=pl.Boolean)
     nested = pl.DataFrame({"row": np.arange(len(lists)), "there": there}).join(
-        flat.group_by("row", maintain_order=True).agg(name), on="row", how="left", maintain_order="left"
+        flat.group_by("row", maintain_order=True).agg(name),
+        on="row",
+        how="left",
+        maintain_order="left",
     )
-    return nested.select(pl.when("there").then(pl.col(name).fill_null(pl.lit([], pl.List(pl.String)))))[name]
+    return nested.select(
+        pl.when("there").then(pl.col(name).fill_null(pl.lit([], pl.List(pl.String))))
+    )[name]
 
 
 def distinct(lists: pl.Series) -> pl.Series:
@@ -211,9 +220,13 @@ def answerable(frame: Any) -> pl.Series:
         return series.cast(pl.Float64)
     values = [None if absent(cell) else cell for cell in series.to_list()]
     for row, cell in enumerate(values):
-        if cell is not None and not (isinstance(cell, int | float | np.bool_ | np.number) and cell in (0, 1)):
+        if cell is not None and not (
+            isinstance(cell, int | float | np.bool_ | np.number) and cell in (0, 1)
+        ):
             label = _label(frame, row)
-            raise RagnbError(f"column 'answerable', row {label!r}: {cell!r} is neither true nor false")
+            raise RagnbError(
+                f"column 'answerable', row {label!r}: {cell!r} is neither true nor false"
+            )
     return pl.Series([cell if cell is None else float(cell) for cell in values], dtype=pl.Float64)
 
 
@@ -233,12 +246,17 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
     frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
     if not isinstance(frame, pd.DataFrame):
         found = [column(gold, name) for name in gold.columns]
-        found = [polars_series(one.name, one.to_list()) if one.dtype == pl.Object else one for one in found]
+        found = [
+            polars_series(one.name, one.to_list()) if one.dtype == pl.Object else one
+            for one in found
+        ]
         theirs = pl.DataFrame([one.gather(rows) for one in found])
         return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
     if not isinstance(gold, pd.DataFrame):
         gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})
-    theirs = gold.reset_index(drop=True).reindex(rows.fill_null(-1).to_numpy()).set_axis(frame.index)
+    theirs = (
+        gold.reset_index(drop=True).reindex(rows.fill_null(-1).to_numpy()).set_axis(frame.index)
+    )
     return frame.assign(**{name: _filled(frame, theirs[name]) for name in theirs})
 
 
@@ -263,11 +281,15 @@ def assemble(frame: Any, new: pl.DataFrame) -> Any:
     for series in new:
         if series.dtype == pl.Boolean and series.name != "citations_flagged":
             gone = series.is_null().to_numpy()
-            made[series.name] = pd.arrays.BooleanArray(series.fill_null(False).to_numpy(writable=True), gone)
+            made[series.name] = pd.arrays.BooleanArray(
+                series.fill_null(False).to_numpy(writable=True), gone
+            )
         elif isinstance(series.dtype, pl.Enum):
             words = np.array([*series.dtype.categories, None], dtype=object)
             words = words[series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()]
-            made[series.name] = pd.Series(words, frame.index, None if series.name.endswith("__status") else object)
+            made[series.name] = pd.Series(
+                words, frame.index, None if series.name.endswith("__status") else object
+            )
         elif isinstance(series.dtype, pl.List):
             made[series.name] = pd.Series(series.to_list(), frame.index, dtype=object)
         else:

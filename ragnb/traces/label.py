@@ -22,10 +22,24 @@ from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
 from ragnb.traces import answers, columns
 from ragnb.traces.answers import Split, trimmed_and_lowered
-from ragnb.weights import MetricsArgument, as_pandas, collected, column_names, moments, opened, plain_sums
+from ragnb.weights import (
+    MetricsArgument,
+    as_pandas,
+    collected,
+    column_names,
+    moments,
+    opened,
+    plain_sums,
+)
 
 FEWEST, FEWEST_OF_A_KIND, MOST_LISTED = 10, 3, 50
-_UNMET = ("unmatched", "gold_without_trace", "repeated_questions", "repeated_ids", "question_differs")
+_UNMET = (
+    "unmatched",
+    "gold_without_trace",
+    "repeated_questions",
+    "repeated_ids",
+    "question_differs",
+)
 Findings = list[tuple[str, bool | None, Sequence[str]]]
 
 
@@ -69,21 +83,29 @@ def match(traces: Any, gold: Any, join: str) -> Match:
     [1, None]
     """
     if "answerable" not in gold.columns:
-        raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
+        raise RagnbError(
+            f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}"
+        )
     if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
-        raise RagnbError("traces and gold share neither 'sample_id' nor 'question'; rename one in both")
+        raise RagnbError(
+            "traces and gold share neither 'sample_id' nor 'question'; rename one in both"
+        )
     ours, theirs = (keys_of(frame, join != "question") for frame in (traces, gold))
     known = theirs["id"].drop_nulls()
     by_id = join == "id" or bool(ours["id"].is_in(known.implode()).any())
     if not by_id:
         if len(known) and ours["id"].null_count() < len(ours):
-            own, golden = (listing(sorted(keys["id"].drop_nulls().unique()), 3) for keys in (ours, theirs))
+            own, golden = (
+                listing(sorted(keys["id"].drop_nulls().unique()), 3) for keys in (ours, theirs)
+            )
             text = f"no sample_id of the traces ({own}) is in gold ({golden}); they are joined by question text"
             warnings.warn(text, RagnbWarning, stacklevel=3)
         ours, theirs = (keys_of(frame, by_id=False) for frame in (traces, gold))
     table = theirs.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     last_id, last_question = (
-        table.drop_nulls(key).unique(key, keep="last").select(key, gold_id="id", **{f"by_{key}": "row"})
+        table.drop_nulls(key)
+        .unique(key, keep="last")
+        .select(key, gold_id="id", **{f"by_{key}": "row"})
         for key in ("id", "question")
     )
     met = ours.join(last_id.drop("gold_id"), on="id", how="left", maintain_order="left")
@@ -98,12 +120,24 @@ def join_counts(traces: Any, met: Match | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
     keys = keys_of(traces) if met is None else met.traces
     names = keys["name"]
-    unmet: Mapping[str, Sequence[str] | pl.Series] = _unmet(met) if met else dict.fromkeys(_UNMET, ())
+    unmet: Mapping[str, Sequence[str] | pl.Series] = (
+        _unmet(met) if met else dict.fromkeys(_UNMET, ())
+    )
     # A question that the same system (and repeat) has answered before.
-    run = {name: columns.texts(traces, name) for name in ("system", "repeat") if name in traces.columns}
-    again = pl.DataFrame({"name": names} | run).select(~pl.struct(pl.all()).is_first_distinct()).to_series()
+    run = {
+        name: columns.texts(traces, name) for name in ("system", "repeat") if name in traces.columns
+    }
+    again = (
+        pl.DataFrame({"name": names} | run)
+        .select(~pl.struct(pl.all()).is_first_distinct())
+        .to_series()
+    )
     listed = {**unmet, "duplicate_traces": names.filter(again)}
-    report: dict[str, Any] = {"by": met and met.by, "n_traces": len(names), "n_gold": len(met.gold) if met else 0}
+    report: dict[str, Any] = {
+        "by": met and met.by,
+        "n_traces": len(names),
+        "n_gold": len(met.gold) if met else 0,
+    }
     report["n_matched"] = met.rows.count() if met else 0
     report |= {f"n_{name}": len(items) for name, items in listed.items()}
     return report | {name: list(items[:MOST_LISTED]) for name, items in listed.items()}
@@ -115,7 +149,8 @@ def _unmet(met: Match) -> dict[str, Sequence[str] | pl.Series]:
     return {
         "unmatched": met.traces["name"].filter(met.rows.is_null()),
         "gold_without_trace": met.gold["name"].filter(~met.gold["name"].is_in(reached.implode())),
-        "repeated_questions": repeats(met.gold["question"]), "repeated_ids": repeats(met.gold["id"]),
+        "repeated_questions": repeats(met.gold["question"]),
+        "repeated_ids": repeats(met.gold["id"]),
         "question_differs": met.traces["name"].filter(differs),
     }
 
@@ -146,12 +181,18 @@ def warn_of_repeats(met: Match) -> None:
         if names:
             what = "sample_id" if key == "id" else key
             found = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
-            warnings.warn(f"{found}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3)
+            warnings.warn(
+                f"{found}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3
+            )
 
 
 def _kinds_of(ids: pl.Series, answerable: pl.Series) -> tuple[bool, ...]:
     """Return whether some ids are named, some lists are there, and some questions are answerable."""
-    return bool(ids.list.len().sum() > 0), bool(ids.is_not_null().any()), bool((answerable == 1).any())
+    return (
+        bool(ids.list.len().sum() > 0),
+        bool(ids.is_not_null().any()),
+        bool((answerable == 1).any()),
+    )
 
 
 def _kinds_in(frame: Any) -> tuple[bool, ...]:
@@ -185,7 +226,9 @@ def expectations(gold: Any, named: bool | None = None) -> pl.DataFrame:
     return expected.with_columns(matched=pl.lit(True))
 
 
-def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang: str = "en") -> pd.DataFrame:
+def check_gold(
+    gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang: str = "en"
+) -> pd.DataFrame:
     """Check a gold set for problems before using it.
 
     Parameters
@@ -229,21 +272,28 @@ def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang
         ("unanswerable", no.sum() >= FEWEST_OF_A_KIND, names.filter(no).to_list()),
         ("not_marked", None, names.filter(~yes & ~no).to_list()),
         ("no_gold_ids", None, names.filter(without_ids).to_list()),
-        ("repeated_questions", None, repeats(keys["question"])), ("repeated_ids", None, repeats(keys["id"])),
+        ("repeated_questions", None, repeats(keys["question"])),
+        ("repeated_ids", None, repeats(keys["id"])),
     ]
     if previous is not None:
         before = keys_of(as_pandas(canonical(previous, reader="read_gold")))
         # Without ids, a changed question is a gone one and a new one.
         now, then = (dict(frame.select("name", "question").rows()) for frame in (keys, before))
-        changed = [name for name, question in now.items() if name in then and then[name] != question]
+        changed = [
+            name for name, question in now.items() if name in then and then[name] != question
+        ]
         findings += [
-            ("changed", None, changed), ("new", True, [name for name in now if name not in then]),
+            ("changed", None, changed),
+            ("new", True, [name for name in now if name not in then]),
             ("gone", True, [name for name in then if name not in now]),
         ]
     return pd.DataFrame(
         {
-            "finding": finding, "n": len(items), "fine": not items if fine is None else bool(fine),
-            "names": list(items[:MOST_LISTED]), "text": say(f"gold.{finding}", n=len(items)),
+            "finding": finding,
+            "n": len(items),
+            "fine": not items if fine is None else bool(fine),
+            "names": list(items[:MOST_LISTED]),
+            "text": say(f"gold.{finding}", n=len(items)),
         }
         for finding, fine, items in findings
     )
@@ -257,10 +307,16 @@ STATUSES = ("missing", "ok", "not_applicable", "failed")
 
 
 def label_traces(
-    traces: Frame, *, gold: Any = None, refusal: str | Sequence[str] = ("not in context",),
-    patterns: str | Sequence[str] = (), partial: str | Sequence[str] = (), split: Split = "space",
-    containment: Literal["auto", "latin"] = "auto", join: Join = "auto",
-) -> Frame:  # fmt: skip
+    traces: Frame,
+    *,
+    gold: Any = None,
+    refusal: str | Sequence[str] = ("not in context",),
+    patterns: str | Sequence[str] = (),
+    partial: str | Sequence[str] = (),
+    split: Split = "space",
+    containment: Literal["auto", "latin"] = "auto",
+    join: Join = "auto",
+) -> Frame:
     """Label every trace, and give it the columns whose means are the refusal, citation and retrieval rates.
 
     Parameters
@@ -319,7 +375,10 @@ def label_traces(
     gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
     if "answer" not in (have := column_names(named)):
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
-    options = {"split": (split, answers.SEPARATORS), "containment": (containment, ("auto", "latin"))}
+    options = {
+        "split": (split, answers.SEPARATORS),
+        "containment": (containment, ("auto", "latin")),
+    }
     for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
         need_known(name, value, list(choices))
     words = [_words(refusal), _words(patterns), _words(partial)]
@@ -327,8 +386,12 @@ def label_traces(
     if on_spark(named):
         by, own = _join_on_spark(named, gold, join), None
         if gold is None:  # of all rows, not of each batch
-            asked = named.select(*([n for n in ("answerable", "gold_ids") if n in have] or have[:1]))
-            own = _names_ids(reduced(asked, _kinds_in, lambda kinds: tuple(map(any, zip(*kinds, strict=True)))))
+            asked = named.select(
+                *([n for n in ("answerable", "gold_ids") if n in have] or have[:1])
+            )
+            own = _names_ids(
+                reduced(asked, _kinds_in, lambda kinds: tuple(map(any, zip(*kinds, strict=True))))
+            )
 
         def label(part: pl.DataFrame) -> Any:
             met = None if gold is None else match(part, gold, by)
@@ -346,7 +409,13 @@ def label_traces(
 
 
 def _labelled(
-    frame: Any, gold: Any, met: Match | None, *, words: Sequence[Sequence[str]], split: Split, whole: bool,
+    frame: Any,
+    gold: Any,
+    met: Match | None,
+    *,
+    words: Sequence[Sequence[str]],
+    split: Split,
+    whole: bool,
     named: bool | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Return the labelled rows of pandas or Polars, and the join report with what became of the answers."""
@@ -383,8 +452,10 @@ def answer_counts(labelled: Any) -> dict[str, int]:
     """
     blank = nw.col("answer").str.strip_chars() == ""
     counts = {
-        "n_without_answer": nw.col("answered").is_null(), "n_empty": nw.col("answered") & blank,
-        "n_citations_flagged": nw.col("citations_flagged"), "n_partial": nw.col("partial"),
+        "n_without_answer": nw.col("answered").is_null(),
+        "n_empty": nw.col("answered") & blank,
+        "n_citations_flagged": nw.col("citations_flagged"),
+        "n_partial": nw.col("partial"),
     }
     return _tally(labelled, counts)
 
@@ -430,17 +501,32 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
 
 def _join_on_spark(traces: Any, gold: Any, join: Join) -> str:
     """Return how the batches of PySpark's traces are joined: by id only if an id of gold is in any of them."""
-    if gold is None or join == "question" or not all("sample_id" in column_names(one) for one in (traces, gold)):
+    if (
+        gold is None
+        or join == "question"
+        or not all("sample_id" in column_names(one) for one in (traces, gold))
+    ):
         return "question"
     known = columns.ids(gold, "sample_id").drop_nulls().implode()
-    met = reduced(traces.select("sample_id"), lambda part: columns.ids(part, "sample_id").is_in(known).any(), any)
+    met = reduced(
+        traces.select("sample_id"),
+        lambda part: columns.ids(part, "sample_id").is_in(known).any(),
+        any,
+    )
     return "id" if met else "question"
 
 
 def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
     """Return the join report of PySpark's traces, counted on the executors."""
-    asked = [name for name in ("sample_id", "question", "system", "repeat") if name in column_names(traces)]
-    sums, lists = ("n_traces", "n_matched", "n_unmatched", "n_question_differs"), ("unmatched", "question_differs")
+    asked = [
+        name
+        for name in ("sample_id", "question", "system", "repeat")
+        if name in column_names(traces)
+    ]
+    sums, lists = (
+        ("n_traces", "n_matched", "n_unmatched", "n_question_differs"),
+        ("unmatched", "question_differs"),
+    )
 
     def counted(part: pl.DataFrame) -> tuple[dict[str, Any], set[str]]:
         met = None if gold is None else match(part, gold, join)
@@ -449,7 +535,9 @@ def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
     def merged(parts: list[tuple[dict[str, Any], set[str]]]) -> tuple[dict[str, Any], set[str]]:
         reports = [report for report, _ in parts]
         whole = reports[0] | {name: sum(one[name] for one in reports) for name in sums}
-        whole |= {name: [item for one in reports for item in one[name]][:MOST_LISTED] for name in lists}
+        whole |= {
+            name: [item for one in reports for item in one[name]][:MOST_LISTED] for name in lists
+        }
         return whole, set().union(*(reached for _, reached in parts))
 
     def named(part: pl.DataFrame) -> pl.DataFrame:
@@ -462,7 +550,11 @@ def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
         names = [name for name in keys_of(gold, join == "id")["name"] if name not in reached]
         report |= {"n_gold_without_trace": len(names), "gold_without_trace": names[:MOST_LISTED]}
     runs = nw.from_native(mapped(traces.select(*asked), named))
-    again = runs.group_by(*runs.collect_schema().names()).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+    again = (
+        runs.group_by(*runs.collect_schema().names())
+        .agg(nw.len().alias("n"))
+        .filter(nw.col("n") > 1)
+    )
     n = collected(again.select((nw.col("n") - 1).sum())).item()
     first = collected(again.select("name").sort("name").head(MOST_LISTED))["name"].to_list()
     return report | {"n_duplicate_traces": int(n or 0), "duplicate_traces": first}
@@ -477,14 +569,18 @@ def _answers(frame: Any) -> pl.DataFrame:
     answer, lower = answers.trimmed_and_lowered(columns.texts(frame, "answer"))
     ok = columns.column(frame, "ok")
     if ok.dtype not in (pl.Boolean, pl.Null):
-        ok = pl.Series([None if absent(cell) else bool(cell) for cell in ok.to_list()], dtype=pl.Boolean)
+        ok = pl.Series(
+            [None if absent(cell) else bool(cell) for cell in ok.to_list()], dtype=pl.Boolean
+        )
     failed = ~ok.cast(pl.Boolean).fill_null(True)
     answer, lower = (texts.set((answer == "") & failed, None) for texts in (answer, lower))
     lists = {name: columns.id_lists(frame, name) for name in ("citations", "chunks")}
     return pl.DataFrame({"answer": answer, "lower": lower, "failed": failed, **lists})
 
 
-def _refusals(tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[str]) -> list[pl.Expr]:
+def _refusals(
+    tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[str]
+) -> list[pl.Expr]:
     """Return who answered, who refused, and who refused in part (and so answered); null without an answer.
 
     A whole answer that is a token is a refusal; else a partial pattern goes before a pattern of refusals.
@@ -494,7 +590,10 @@ def _refusals(tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[
     part = answers.matches(partial, "partial") & ~whole
     refused = whole | (answers.matches(patterns, "patterns") & ~part)
     facts = {"answered": ~refused, "refused": refused, "partial": part}
-    return [pl.when(pl.col("answer").is_not_null()).then(fact).alias(name) for name, fact in facts.items()]
+    return [
+        pl.when(pl.col("answer").is_not_null()).then(fact).alias(name)
+        for name, fact in facts.items()
+    ]
 
 
 def _with_citations(rows: pl.DataFrame, split: Split) -> pl.DataFrame:
@@ -502,7 +601,8 @@ def _with_citations(rows: pl.DataFrame, split: Split) -> pl.DataFrame:
     field = rows["citations"]
     lists, flagged = answers.cited(rows["answer"].set(field.is_not_null(), None), split)
     return rows.with_columns(
-        citations_predicted=columns.distinct(field).zip_with(field.is_not_null(), lists), citations_flagged=flagged
+        citations_predicted=columns.distinct(field).zip_with(field.is_not_null(), lists),
+        citations_flagged=flagged,
     )
 
 
@@ -512,7 +612,9 @@ def _ranks(rows: pl.DataFrame) -> pl.Series:
     ranks = pl.int_ranges(1, pl.col("chunks").list.len() + 1)
     chunks = rows.select("row", id="chunks", rank=ranks).explode("id", "rank")
     wanted = rows.select("row", id="gold_ids").explode("id")
-    first = chunks.join(wanted, on=["row", "id"], how="semi").group_by("row").agg(pl.col("rank").min())
+    first = (
+        chunks.join(wanted, on=["row", "id"], how="semi").group_by("row").agg(pl.col("rank").min())
+    )
     return rows.select("row").join(first, on="row", how="left", maintain_order="left")["rank"]
 
 
@@ -526,12 +628,16 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         compliant=pl.when(refused.is_not_null()).then(cited.is_not_null() | refused),
     )
     # As numbers, a product is null where a factor is.
-    answered, hit, contained = (pl.col(fact).cast(pl.Float64) for fact in ("answered", "hit", "contained"))
+    answered, hit, contained = (
+        pl.col(fact).cast(pl.Float64) for fact in ("answered", "hit", "contained")
+    )
     yes, no = answerable == 1, answerable == 0
     of_answerable = pl.when(yes).then(1.0)
     words = {
-        "OK": yes & (answered == 1) & (hit == 1), "REFUSAL_OK": no & (answered == 0),
-        "OVER_REFUSAL": yes & (answered == 0), "HALLUCINATION": no & (answered == 1),
+        "OK": yes & (answered == 1) & (hit == 1),
+        "REFUSAL_OK": no & (answered == 0),
+        "OVER_REFUSAL": yes & (answered == 0),
+        "HALLUCINATION": no & (answered == 1),
         "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
     }
     # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
@@ -544,7 +650,8 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("label").is_in(["OK", "REFUSAL_OK"])
         ),
         "answer_precision": pl.when(answered == 1).then(answerable * hit),
-        "over_refusal": of_answerable * refused.cast(pl.Float64), "under_refusal": pl.when(no).then(answered),
+        "over_refusal": of_answerable * refused.cast(pl.Float64),
+        "under_refusal": pl.when(no).then(answered),
         "citation_hit_rate": of_answerable * answered * hit,
         "claim_containment": of_answerable * answered * contained,
         "compliance": pl.when(pl.col("matched")).then(pl.col("compliant")),
@@ -557,11 +664,19 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(label=_first_word(words, LABELS))
     rows = rows.with_columns(rate.cast(pl.Float64).alias(name) for name, rate in rates.items())
     missed = pl.col("label") == "ANS_NO_HIT"
-    places = {"not retrieved": pl.col("retrieval_hit") == 0, "retrieved, not cited": pl.col("retrieval_hit") == 1}
+    places = {
+        "not retrieved": pl.col("retrieval_hit") == 0,
+        "retrieved, not cited": pl.col("retrieval_hit") == 1,
+    }
     failed = pl.col("failed") & refused.is_null()
     statuses = [
         _first_word(
-            {"ok": pl.col(name).is_not_null(), "not_applicable": outside[name], "failed": failed, "missing": True},
+            {
+                "ok": pl.col(name).is_not_null(),
+                "not_applicable": outside[name],
+                "failed": failed,
+                "missing": True,
+            },
             STATUSES,
         ).alias(f"{name}__status")
         for name in rates
@@ -579,16 +694,38 @@ def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
 
 LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
 UNANSWERABLE = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
-ANSWERABLE = ("true", "1", "1.0", "是", "yes", "y", "t", "answerable", "可回答", "", "nan", "none", "null")
+ANSWERABLE = (
+    "true",
+    "1",
+    "1.0",
+    "是",
+    "yes",
+    "y",
+    "t",
+    "answerable",
+    "可回答",
+    "",
+    "nan",
+    "none",
+    "null",
+)
 _OTHER_RATES = ("wording", "log")
-RATES = tuple(name for name in METRICS if name in KNOWN_RATES and METRICS[name].family not in _OTHER_RATES)
+RATES = tuple(
+    name for name in METRICS if name in KNOWN_RATES and METRICS[name].family not in _OTHER_RATES
+)
 """The rates, in the order of METRICS."""
 
 
 def refusal_metrics(
-    labelled: Any, *, metrics: MetricsArgument = None, doc_weights: Mapping[str, float] | None = None,
-    by: str | None = None, doc: str = "doc_name", cluster: str | None = None, level: float = 0.95,
-) -> pd.DataFrame:  # fmt: skip
+    labelled: Any,
+    *,
+    metrics: MetricsArgument = None,
+    doc_weights: Mapping[str, float] | None = None,
+    by: str | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
     """Return the refusal, citation and retrieval rates of labelled traces, with intervals.
 
     Parameters
@@ -627,7 +764,9 @@ def refusal_metrics(
     there = [name for name in RATES if name in have]
     if asked is None and not there:
         step = did_you_mean(RATES[0], have)
-        raise RagnbError(f"the frame contains no rate; label the traces with rn.label_traces; {step}")
+        raise RagnbError(
+            f"the frame contains no rate; label the traces with rn.label_traces; {step}"
+        )
     names = there if asked is None else [one if isinstance(one, str) else one.name for one in asked]
     for name in names:
         need_known("metric", name, there, "Label the traces with rn.label_traces.")
@@ -669,7 +808,9 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
     have = column_names(labelled)
     if "label" not in have:
         step = did_you_mean("label", have)
-        raise RagnbError(f"the frame has no column 'label'; label the traces with rn.label_traces; {step}")
+        raise RagnbError(
+            f"the frame has no column 'label'; label the traces with rn.label_traces; {step}"
+        )
     word = nw.col("label").cast(nw.String)
     n = np.array([*_tally(labelled, {one: word == one for one in LABELS}).values()], dtype=np.int64)
     share = n / n.sum() if n.sum() else np.full(len(n), np.nan)
@@ -702,7 +843,11 @@ def repeated_answers(labelled: Any, *, least: int = 3, most: int = 3) -> dict[st
     ({'无法回答': 3}, {})
     """
     yes = {name: nw.col(name).fill_null(False) for name in ("answered", "hit", "partial")}
-    misses = opened(labelled).filter(yes["answered"] & ~yes["hit"] & ~yes["partial"]).select("question", "answer")
+    misses = (
+        opened(labelled)
+        .filter(yes["answered"] & ~yes["hit"] & ~yes["partial"])
+        .select("question", "answer")
+    )
     said = misses.unique().with_columns(nw.col("answer").cast(nw.String).str.strip_chars())
     often = said.group_by("answer").agg(nw.len().alias("n")).filter(nw.col("n") >= least)
     found: Any = collected(often.sort("n", "answer", descending=[True, False]).head(most))
@@ -746,7 +891,9 @@ def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
         status = f"{name}__status"
         word = nw.col(status).cast(nw.String) if status in names else nw.lit(None, nw.String)
         made.append(nw.when(~_unanswerable()).then(nw.col(name)).alias(name))
-        made.append(nw.when(_unanswerable()).then(nw.lit("not_applicable")).otherwise(word).alias(status))
+        made.append(
+            nw.when(_unanswerable()).then(nw.lit("not_applicable")).otherwise(word).alias(status)
+        )
     return cast(Frame, rows.with_columns(*made).to_native())
 
 
@@ -762,9 +909,13 @@ def count_unanswerable(frame: Any) -> int:
     if "answerable" not in rows.collect_schema().names():
         return 0
     if isinstance(rows, nw.DataFrame):
-        odd = rows.select(_answerable_word()).filter(~nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE]))
+        odd = rows.select(_answerable_word()).filter(
+            ~nw.col("answerable").is_in([*UNANSWERABLE, *ANSWERABLE])
+        )
         if len(odd := odd.drop_nulls()):
-            raise RagnbError(f"column 'answerable': found {odd.item(0, 0)!r}, expected true or false")
+            raise RagnbError(
+                f"column 'answerable': found {odd.item(0, 0)!r}, expected true or false"
+            )
     return _tally(frame, {"n": _unanswerable()})["n"]
 
 
@@ -776,7 +927,9 @@ def _unanswerable() -> nw.Expr:
     return _answerable_word().is_in(UNANSWERABLE).fill_null(False)
 
 
-def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id", salt: str = "") -> Frame:
+def sample_traces(
+    traces: Frame, *, share: float = 0.01, key: str = "sample_id", salt: str = ""
+) -> Frame:
     """Return the rows whose key hashes below a share: the same rows in every order, file and chunk.
 
     A larger share keeps the rows of a smaller one. All rows of one key stay together or leave together.
@@ -830,7 +983,9 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
 
     def sampled(frame: Any) -> Any:
         ids, questions = columns.ids(frame, key), columns.texts(frame, "question")
-        kept = np.array([is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool)
+        kept = np.array(
+            [is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool
+        )
         return frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
 
     if on_spark(traces):

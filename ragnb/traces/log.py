@@ -84,10 +84,14 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     rates: dict[str, Any] = {
         "refusal_rate": np.where(known, ~answered, np.nan),
         "refusal_rate_proposed": np.where(known, ~answered | proposed, np.nan),
-        "repeated_answer": np.where(known, answered & ~proposed & (texts != "") & (asked >= _OFTEN), np.nan),
+        "repeated_answer": np.where(
+            known, answered & ~proposed & (texts != "") & (asked >= _OFTEN), np.nan
+        ),
         "empty_retrieval": [math.nan if cells is None else float(not cells) for cells in passages],
     }
-    order = pd.Series([hashlib.blake2b(one.encode("utf-8"), digest_size=8).hexdigest() for one in question])
+    order = pd.Series(
+        [hashlib.blake2b(one.encode("utf-8"), digest_size=8).hexdigest() for one in question]
+    )
     bare = "retrieved_contexts" not in frame  # a chunk that is a text is an id
     checked = 0
     support: dict[str, list[Any]] = {name: [math.nan] * len(frame) for name in SUPPORT}
@@ -95,7 +99,9 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     for i in order[answered & ~proposed].sort_values().index:
         if checked == MOST_CHECKED:
             break
-        found = [passage_text(one) for one in passages[i] or () if not (bare and isinstance(one, str))]
+        found = [
+            passage_text(one) for one in passages[i] or () if not (bare and isinstance(one, str))
+        ]
         if held := [text for text in found if text]:
             checked += 1
             support["support_lexical"][i] = support_lexical(texts[i], held)
@@ -108,14 +114,18 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     counts = hits.sum().sort_values(ascending=False, kind="stable")
     counts = counts[counts > 0]
     examples = [texts[hits[name]].iloc[0] for name in counts.index]
-    patterns = pd.DataFrame({"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples})
+    patterns = pd.DataFrame(
+        {"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples}
+    )
     return rows, Log(patterns, _daily(rows), _to_label(rows, question, order, passages), checked)
 
 
 def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
     """Return which answers each of the known forms of refusals is found in."""
     words = WORDS["refusals"]
-    rows = pl.DataFrame({"answer": pl.Series([t if isinstance(t, str) else None for t in texts], dtype=pl.String)})
+    rows = pl.DataFrame(
+        {"answer": pl.Series([t if isinstance(t, str) else None for t in texts], dtype=pl.String)}
+    )
     found = rows.select(answers.matches([w], "patterns").fill_null(False).alias(w) for w in words)
     return pd.DataFrame({word: found[word].to_numpy() for word in words})
 
@@ -136,7 +146,9 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
     table["latency"] = pd.to_numeric(rows[named], errors="coerce") if named else math.nan
     table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in rows["answer"]]
     by = table.groupby("day", dropna=False, sort=True)
-    made = by.agg(n=("failed", "size"), refusal_rate=("refusal_rate", "mean"), failed=("failed", "mean"))
+    made = by.agg(
+        n=("failed", "size"), refusal_rate=("refusal_rate", "mean"), failed=("failed", "mean")
+    )
     for name in ("latency", "length"):
         made[f"{name}_median"], made[f"{name}_p95"] = by[name].median(), by[name].quantile(0.95)
     return made.reset_index()
@@ -167,15 +179,20 @@ def _to_label(
     support = pd.DataFrame({name: rows.get(name, nothing) for name in SUPPORT})
     low = support["support_lexical"] < support["support_lexical"].quantile(0.25)
     reasons = {
-        "repeated": rows["repeated_answer"] == 1, "empty": rows["empty_retrieval"] == 1,
+        "repeated": rows["repeated_answer"] == 1,
+        "empty": rows["empty_retrieval"] == 1,
         "unsupported": low | (support[[*SUPPORT[1:]]] < 1).any(axis=1),
         "refused": rows["refusal_rate_proposed"] == 1,
-    }  # fmt: skip
-    reason = np.select([found.to_numpy(dtype=bool) for found in reasons.values()], [*reasons], "other")
+    }
+    reason = np.select(
+        [found.to_numpy(dtype=bool) for found in reasons.values()], [*reasons], "other"
+    )
     table = pd.DataFrame({"question": question, "reason": reason, "order": order})
     table["document"] = _documents(rows, passages)
     table["rank"] = table["reason"].map(REASONS.index)
-    table = table.sort_values(["rank", "order"], kind="stable").drop_duplicates("question", ignore_index=True)
+    table = table.sort_values(["rank", "order"], kind="stable").drop_duplicates(
+        "question", ignore_index=True
+    )
     if table["document"].nunique() > _MOST_DOCS:
         table["document"] = ""
     small = table.groupby(["document", "reason"])["question"].transform("size") < _FEW
@@ -197,4 +214,6 @@ def _documents(rows: pd.DataFrame, passages: list[Any]) -> list[str]:
         return columns.texts(rows, "doc_name").fill_null("").to_list()
     firsts = [cells[0] if cells else None for cells in passages]
     ids = [one.get("id") if isinstance(one, dict) else one for one in firsts]
-    return [one.partition("#")[0] if isinstance(one, str) and "#" in one[:200] else "" for one in ids]
+    return [
+        one.partition("#")[0] if isinstance(one, str) and "#" in one[:200] else "" for one in ids
+    ]

@@ -14,7 +14,15 @@ import pandas as pd
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.clusters import Corpus, need_documents, question_of
-from ragnb.weights.columns import MetricsArgument, as_pandas, collected, column_names, opened, score_of, scored
+from ragnb.weights.columns import (
+    MetricsArgument,
+    as_pandas,
+    collected,
+    column_names,
+    opened,
+    score_of,
+    scored,
+)
 from ragnb.weights.columns import stays_lazy as stays_lazy
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import (
@@ -29,11 +37,19 @@ from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, prese
 
 
 def weighted_means(
-    scores: Any, *, metrics: MetricsArgument = None, metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None, by: str | None = None, doc: str = "doc_name",
-    cluster: str | None = None, level: float = 0.95, orient: bool = True, rescale: bool = False,
+    scores: Any,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    by: str | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+    orient: bool = True,
+    rescale: bool = False,
     corpus: Corpus = "sample",
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Return every metric's document-weighted mean and the weighted score, with clustered intervals.
 
     Parameters
@@ -94,5 +110,9 @@ def weighted_means(
     1  weighted_score    0.8  0.09  0.994  3
     """
     return moments(scores, metrics=metrics, doc=doc, cluster=cluster, by=by, corpus=corpus).means(
-        metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale
+        metric_weights=metric_weights,
+        doc_weights=doc_weights,
+        level=level,
+        orient=orient,
+        rescale=rescale,
     )

@@ -17,7 +17,16 @@ from ragnb.errors import RagnbError, require
 from ragnb.readers.executors import ROWS, on_spark, reduced
 from ragnb.readers.frames import native
 from ragnb.schema import DRAWN, Metric
-from ragnb.weights.columns import Frame, Labels, coded, collected, column_names, numeric, status_codes, stays_lazy
+from ragnb.weights.columns import (
+    Frame,
+    Labels,
+    coded,
+    collected,
+    column_names,
+    numeric,
+    status_codes,
+    stays_lazy,
+)
 from ragnb.weights.total import Array
 
 if TYPE_CHECKING:
@@ -62,7 +71,9 @@ class Batch:
 
     def status(self, metric: Metric) -> npt.NDArray[np.int8]:
         """Return the status of each row; see `status_codes`."""
-        return self.once(("status", metric), lambda: status_codes(self.frame, metric, self.values(metric)))
+        return self.once(
+            ("status", metric), lambda: status_codes(self.frame, metric, self.values(metric))
+        )
 
     def labels(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as codes into sorted names; without a column no row has a label."""
@@ -83,7 +94,9 @@ class Batch:
         chances = pd.to_numeric(self.frame[DRAWN], errors="coerce").to_numpy(dtype=float)
         odd = (chances <= 0) | (chances > 1)
         if odd.any():
-            raise RagnbError(f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1")
+            raise RagnbError(
+                f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1"
+            )
         return np.nan_to_num(1 / chances)
 
     def groups(self, column: str | None, *, compose: bool = False) -> Labels:
@@ -99,7 +112,9 @@ class Batch:
         named = self.labels(column, compose=compose)
         if not (named.codes < 0).any():
             return named
-        return Labels(np.where(named.codes < 0, len(named.names), named.codes), (*named.names, None))
+        return Labels(
+            np.where(named.codes < 0, len(named.names), named.codes), (*named.names, None)
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +138,9 @@ class Reduction:
     finish: Callable[[Any], Any] = lambda made: made
 
 
-def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]) -> list[Any]:
+def reduce_batches(
+    scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]
+) -> list[Any]:
     """Apply several reductions to the rows in one pass; PySpark rows stay on the executors.
 
     Parameters
@@ -157,22 +174,31 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
         return take(part.set_axis(part["sample_id"] if "sample_id" in part else ["?"] * len(part)))
 
     def merge(parts: list[list[Any]]) -> list[Any]:
-        return [one.merge(list(made)) for one, made in zip(reductions, zip(*parts, strict=True), strict=True)]
+        return [
+            one.merge(list(made))
+            for one, made in zip(reductions, zip(*parts, strict=True), strict=True)
+        ]
 
     if isinstance(scores, pd.DataFrame):
-        found = merge([take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))])
+        found = merge(
+            [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
+        )
     else:
         try:
             found = _of_parts(native(scores).select(*wanted), take, merge)
         except RagnbError:
-            if stays_lazy(scores):  # a second pass finds the row's name, which the first one does not keep
+            if stays_lazy(
+                scores
+            ):  # a second pass finds the row's name, which the first one does not keep
                 more = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
                 _of_parts(native(scores).select(*more), named, merge)
             raise
     return [one.finish(made) for one, made in zip(reductions, found, strict=True)]
 
 
-def _of_parts(rows: Frame, take: Callable[[pd.DataFrame], Any], merge: Callable[[list[Any]], Any]) -> Any:
+def _of_parts(
+    rows: Frame, take: Callable[[pd.DataFrame], Any], merge: Callable[[list[Any]], Any]
+) -> Any:
     """Apply a function to the rows, batch by batch, and merge what it made."""
     if on_spark(rows):
         return reduced(rows.to_native(), lambda part: take(_pandas(part)), merge)
@@ -189,12 +215,16 @@ def _parts(rows: Frame) -> Generator[pl.DataFrame]:
     if isinstance(rows, nw.DataFrame):
         yield rows.to_polars()
     elif rows.implementation.is_polars():
-        with pl.Config(streaming_chunk_size=max(ROWS // 64, 1)):  # Polars reads dozens of such pieces ahead
+        with pl.Config(
+            streaming_chunk_size=max(ROWS // 64, 1)
+        ):  # Polars reads dozens of such pieces ahead
             yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
     else:
         require("pyarrow", extra="duckdb")
         relation = rows.to_native()
-        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name before 2.0
+        reader = (
+            getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+        )  # its name before 2.0
         with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
             yield from map(pl.from_arrow, stream)
 
@@ -211,7 +241,9 @@ def _pandas(part: pl.DataFrame) -> pd.DataFrame:
             made[column.name] = numbers.to_numpy()
         elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
             words = column.cast(pl.Categorical)
-            codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
+            codes, _ = pd.factorize(
+                words.to_physical().to_numpy()
+            )  # in the order in which words appear, too
             names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
             made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
         else:

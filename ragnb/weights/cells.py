@@ -25,13 +25,26 @@ from ragnb.stats import sums_by
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
-from ragnb.weights.total import Array, Flags, Total, check_weights, document_weights, relative, total_of
+from ragnb.weights.total import (
+    Array,
+    Flags,
+    Total,
+    check_weights,
+    document_weights,
+    relative,
+    total_of,
+)
 
 Counts = npt.NDArray[np.int64]
 Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
 VERSION = 2  # 1 had neither questions nor centres
 _SMALL = 2**15  # codes that need no ranking, however few the rows are
-_DESCRIPTION = ("family", "needs", "aliases", "variant")  # of a metric, which may change; its numbers stay
+_DESCRIPTION = (
+    "family",
+    "needs",
+    "aliases",
+    "variant",
+)  # of a metric, which may change; its numbers stay
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
 
 
@@ -135,7 +148,9 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
     return codes, len(uniques)
 
 
-def cells_of(values: Sequence[Array], metrics: Sequence[Metric], codes: Places, weight: Array) -> Cells:
+def cells_of(
+    values: Sequence[Array], metrics: Sequence[Metric], codes: Places, weight: Array
+) -> Cells:
     """Reduce rows, one column per metric, to cells; `codes` are their groups, documents and clusters.
 
     Examples
@@ -168,8 +183,14 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
         labels.append(np.unique(cells.weight, return_inverse=True)[1])
     key = Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], cells.present)
     row, width = key.row, cells.sums.shape[1]
-    codes, present, weight = (group[row], doc[row], cluster[row]), cells.present[row], cells.weight[row]
-    sums = np.where(present, sums_by(key.code, cells.sums), 0.0)  # in a cell a column is all there, or all nan
+    codes, present, weight = (
+        (group[row], doc[row], cluster[row]),
+        cells.present[row],
+        cells.weight[row],
+    )
+    sums = np.where(
+        present, sums_by(key.code, cells.sums), 0.0
+    )  # in a cell a column is all there, or all nan
     n = np.bincount(key.code, cells.n).astype(float)
     added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
     shared, several = added.shared, np.flatnonzero(cells.shared)
@@ -178,7 +199,10 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
         for j in range(i + 1):
             products = cells.sums[:, i] * cells.sums[:, j]  # right for cells of one row
             products[several] = cells.cross[:, i, j]
-            summed, both = np.bincount(key.code, products)[shared], present[shared, i] & present[shared, j]
+            summed, both = (
+                np.bincount(key.code, products)[shared],
+                present[shared, i] & present[shared, j],
+            )
             cross[:, i, j] = cross[:, j, i] = np.where(both, summed, 0.0)
     return replace(added, cross=cross)
 
@@ -190,7 +214,12 @@ def recentred(cells: Cells, centre: Array) -> Cells:
     moved, shared = np.where(cells.present, cells.centre - centre, 0.0), cells.shared
     d, s, n = moved[shared], cells.sums[shared], cells.n[shared]
     both = np.einsum("ci,cj->cij", d, s)
-    cross = cells.cross + both + both.transpose(0, 2, 1) + n[:, None, None] * np.einsum("ci,cj->cij", d, d)
+    cross = (
+        cells.cross
+        + both
+        + both.transpose(0, 2, 1)
+        + n[:, None, None] * np.einsum("ci,cj->cij", d, d)
+    )
     return replace(cells, sums=cells.sums + cells.n[:, None] * moved, cross=cross, centre=centre)
 
 
@@ -275,7 +304,11 @@ class Moments:
                     f"make both with moments(..., {what}=...) alike"
                 )
         parts = (self, other)
-        asked = {p.questions for p in parts if p.questions or not (p.cluster or (p.cells.cluster >= 0).all())}
+        asked = {
+            p.questions
+            for p in parts
+            if p.questions or not (p.cluster or (p.cells.cluster >= 0).all())
+        }
         key = next(filter(None, asked), None)
         if len(asked) > 1:
             raise RagnbError(
@@ -291,10 +324,15 @@ class Moments:
         )
 
     def means(
-        self, *, metric_weights: Mapping[str, float] | None = None,
-        doc_weights: Mapping[str, float] | None = None, level: float = 0.95, orient: bool = True,
-        rescale: bool = False, strict: bool = True,
-    ) -> pd.DataFrame:  # fmt: skip
+        self,
+        *,
+        metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None,
+        level: float = 0.95,
+        orient: bool = True,
+        rescale: bool = False,
+        strict: bool = True,
+    ) -> pd.DataFrame:
         """Return the table of `weighted_means` for these weights.
 
         Parameters
@@ -334,7 +372,9 @@ class Moments:
         # Within a document rows are the clusters, across documents it is one.
         within = self.by == self.doc and self.cluster is None and self.corpus == "sample"
         whole = self.by_document() if within else self
-        cells = add_up(whole.cells, np.zeros_like(whole.cells.group), whole.cells.doc, whole.cells.cluster)
+        cells = add_up(
+            whole.cells, np.zeros_like(whole.cells.group), whole.cells.doc, whole.cells.cluster
+        )
         rows, counts = (part.sum(axis=0, keepdims=True) for part in (self.rows, self.counts))
         return replace(whole, cells=cells, by=None, groups=(), counts=counts, rows=rows)
 
@@ -368,17 +408,23 @@ class Moments:
         arrays = {part.name: getattr(self.cells, part.name) for part in fields(Cells)}
         arrays |= {"counts": self.counts, "rows": self.rows}
         about = {
-            "ragnb": "moments", "sha256": "0" * 64, "version": VERSION,
+            "ragnb": "moments",
+            "sha256": "0" * 64,
+            "version": VERSION,
             "metrics": [asdict(metric) for metric in self.metrics],
             **{name: getattr(self, name) for name in _NAMES},
             "shapes": {name: array.shape for name, array in arrays.items()},
-        }  # fmt: skip
+        }
         columns = [pl.Series("about", [json.dumps(about)])]
         columns += [pl.Series(name, array.ravel()) for name, array in arrays.items()]
         height = max(map(len, columns))
-        frame = pl.DataFrame([column.extend_constant(None, height - len(column)) for column in columns])
+        frame = pl.DataFrame(
+            [column.extend_constant(None, height - len(column)) for column in columns]
+        )
         buffer = io.BytesIO()
-        frame.write_parquet(buffer, compression="uncompressed", statistics=False)  # else the seal cannot be found
+        frame.write_parquet(
+            buffer, compression="uncompressed", statistics=False
+        )  # else the seal cannot be found
         content = bytearray(buffer.getvalue())
         place, digest = _seal(content)
         content[place] = digest
@@ -405,10 +451,14 @@ class Moments:
         try:
             content = Path(path).read_bytes()
         except OSError as error:
-            raise RagnbError(f"{path}: {error.strerror or error}; write it with Moments.to_parquet") from None
+            raise RagnbError(
+                f"{path}: {error.strerror or error}; write it with Moments.to_parquet"
+            ) from None
         place, digest = _seal(content)
         if content[place] != digest:  # before Parquet is decoded, which damage can make crash
-            raise RagnbError(f"{path}: the file is damaged or has no moments; write it with Moments.to_parquet")
+            raise RagnbError(
+                f"{path}: the file is damaged or has no moments; write it with Moments.to_parquet"
+            )
         frame = pl.read_parquet(io.BytesIO(content))
         about = json.loads(frame["about"][0])
         if about["version"] not in (1, VERSION):
@@ -416,9 +466,17 @@ class Moments:
                 f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION} and before; "
                 "write it again"
             )
-        today = {name: {key: getattr(known, key) for key in _DESCRIPTION} for name, known in METRICS.items()}
-        metrics = tuple(Metric(**metric | today.get(metric["name"], {})) for metric in about["metrics"])
-        arrays = {n: frame[n].drop_nulls().to_numpy().reshape(shape) for n, shape in about["shapes"].items()}
+        today = {
+            name: {key: getattr(known, key) for key in _DESCRIPTION}
+            for name, known in METRICS.items()
+        }
+        metrics = tuple(
+            Metric(**metric | today.get(metric["name"], {})) for metric in about["metrics"]
+        )
+        arrays = {
+            n: frame[n].drop_nulls().to_numpy().reshape(shape)
+            for n, shape in about["shapes"].items()
+        }
         names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
         counts: dict[str, Any] = {name: arrays.pop(name) for name in ("counts", "rows")}
@@ -426,16 +484,24 @@ class Moments:
         # Files once held the products of single rows, too, and rows with cluster codes beyond the names.
         if len(several) == len(arrays["cross"]):
             arrays["cross"] = arrays["cross"][several]
-        arrays["cluster"] = np.where(arrays["cluster"] < len(names["clusters"]), arrays["cluster"], -1)
+        arrays["cluster"] = np.where(
+            arrays["cluster"] < len(names["clusters"]), arrays["cluster"], -1
+        )
         if about["version"] == 1:
             arrays = {"centre": centres(metrics), "weight": np.ones(len(arrays["n"]))} | arrays
         return cls(metrics, Cells(**arrays), **names, **counts)
 
     def bootstrap(
-        self, *, metric_weights: Mapping[str, float] | None = None,
-        doc_weights: Mapping[str, float] | None = None, resamples: int = 2000, seed: int = 0,
-        level: float = 0.95, orient: bool = True, rescale: bool = False,
-    ) -> pd.DataFrame:  # fmt: skip
+        self,
+        *,
+        metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None,
+        resamples: int = 2000,
+        seed: int = 0,
+        level: float = 0.95,
+        orient: bool = True,
+        rescale: bool = False,
+    ) -> pd.DataFrame:
         """Return the table of `means` with percentile intervals and standard errors of the cluster bootstrap.
 
         Parameters
@@ -478,7 +544,9 @@ class Moments:
                 "the bootstrap resamples documents; corpus='complete' says that these are all of them"
             )
         if resamples < _FEWEST:
-            raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
+            raise RagnbError(
+                f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}"
+            )
         how = {"orient": orient, "rescale": rescale}
         table, units, total = means_table(self, metric_weights, doc_weights, level, **how)
         middles = np.append(self.cells.centre, total.centre(self.cells.centre))
@@ -493,7 +561,10 @@ class Moments:
             means = stats.resampled_means(sizes, *parts, resamples=resamples, seed=seed)
             for k in np.flatnonzero(usable[g]):
                 drawn = np.clip(means[:, k] + middles[k], *spans[k])
-                ends[g, k] = [*np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(drawn, ddof=1)]
+                ends[g, k] = [
+                    *np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]),
+                    np.nanstd(drawn, ddof=1),
+                ]
         # Without a range, identical scores contain no information about their variance.
         ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
         table[["low", "high", "se"]] = ends.reshape(-1, 3)
@@ -507,13 +578,20 @@ def _seal(content: bytes | bytearray) -> tuple[slice, bytes]:
     """
     found = re.search(rb'"ragnb": "moments", "sha256": "([0-9a-f]{64})"', content)
     place = slice(*found.span(1)) if found else slice(0, 0)
-    return place, hashlib.sha256(content[: place.start] + content[place.stop :]).hexdigest().encode()
+    return place, hashlib.sha256(
+        content[: place.start] + content[place.stop :]
+    ).hexdigest().encode()
 
 
 def moments(
-    scores: Any, *, metrics: MetricsArgument = None, doc: str = "doc_name", cluster: str | None = None,
-    by: str | None = None, corpus: Corpus = "sample",
-) -> Moments:  # fmt: skip
+    scores: Any,
+    *,
+    metrics: MetricsArgument = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    by: str | None = None,
+    corpus: Corpus = "sample",
+) -> Moments:
     """Reduce a scores frame to the cells from which all weighted means follow.
 
     Parameters
@@ -564,9 +642,15 @@ def moments(
 
 
 def moments_reduction(
-    metrics: Sequence[Metric], *, doc: str, cluster: str | None = None, by: str | None = None,
-    questions: str | None = None, corpus: str = "sample", derive: Callable[[Batch], Batch] = lambda batch: batch,
-) -> Reduction:  # fmt: skip
+    metrics: Sequence[Metric],
+    *,
+    doc: str,
+    cluster: str | None = None,
+    by: str | None = None,
+    questions: str | None = None,
+    corpus: str = "sample",
+    derive: Callable[[Batch], Batch] = lambda batch: batch,
+) -> Reduction:
     """Return the reduction to moments of metrics, which a function may derive from each batch.
 
     Examples
@@ -580,7 +664,9 @@ def moments_reduction(
         batch = derive(batch)
         docs, group = batch.labels(doc, compose=True), batch.groups(by, compose=by == doc)
         if cluster is None:
-            apart = by == doc or corpus == "complete"  # questions are distinguished within a document
+            apart = (
+                by == doc or corpus == "complete"
+            )  # questions are distinguished within a document
             clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
         else:
             clusters = batch.labels(cluster)
@@ -599,7 +685,9 @@ def moments_reduction(
         cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
         rows = np.bincount(group.codes, minlength=size)
         names = () if by is None else group.names, docs.names, clusters.names
-        return Moments(tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus)
+        return Moments(
+            tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus
+        )
 
     return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN))
 
@@ -609,12 +697,19 @@ def _combined(parts: Sequence[Moments]) -> Moments:
     first = parts[0]
     if len(parts) == 1:
         return first
-    docs, clusters, groups = (_union(getattr(part, of) for part in parts) for of in ("docs", "clusters", "groups"))
+    docs, clusters, groups = (
+        _union(getattr(part, of) for part in parts) for of in ("docs", "clusters", "groups")
+    )
     size = len(groups) if first.by is not None else 1
-    counts, rows = np.zeros((size, len(first.metrics), 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
+    counts, rows = (
+        np.zeros((size, len(first.metrics), 2), dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+    )
     # The centre of most scores: numbers far from it would lose precision.
     scored = np.array([part.cells.n @ part.cells.present for part in parts])
-    centre = np.array([part.cells.centre for part in parts])[scored.argmax(axis=0), np.arange(len(first.metrics))]
+    centre = np.array([part.cells.centre for part in parts])[
+        scored.argmax(axis=0), np.arange(len(first.metrics))
+    ]
     moved = []
     for part in parts:
         c, group = recentred(part.cells, centre), np.zeros(1, dtype=np.int64)
@@ -624,14 +719,22 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         np.add.at(rows, group, part.rows)
         doc, cluster = _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[c.cluster]
         moved.append(replace(c, group=group[c.group], doc=doc, cluster=cluster))
-    stacked = {of.name: np.concatenate([getattr(c, of.name) for c in moved]) for of in fields(Cells)}
+    stacked = {
+        of.name: np.concatenate([getattr(c, of.name) for c in moved]) for of in fields(Cells)
+    }
     whole = Cells(**(stacked | {"centre": centre}))
     cells = add_up(whole, whole.group, whole.doc, whole.cluster)
-    return replace(first, cells=cells, counts=counts, rows=rows, groups=groups, docs=docs, clusters=clusters)
+    return replace(
+        first, cells=cells, counts=counts, rows=rows, groups=groups, docs=docs, clusters=clusters
+    )
 
 
 def _shown(value: object) -> str:
-    return ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in value) if isinstance(value, tuple) else repr(value)
+    return (
+        ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in value)
+        if isinstance(value, tuple)
+        else repr(value)
+    )
 
 
 def _union(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
@@ -692,7 +795,9 @@ class Units:
         changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
         starts = np.flatnonzero(np.append(True, changes))[: cells.size]
         size = np.where(alone, cells.n, 1.0)[starts, None]
-        weight, total = (np.add.reduceat(part, starts, axis=0) / size for part in (v * counts, v * sums))
+        weight, total = (
+            np.add.reduceat(part, starts, axis=0) / size for part in (v * counts, v * sums)
+        )
         variance, n = np.zeros_like(total), cells.n[shared, None]
         spread = squares - sums[shared] ** 2 / n
         spread[spread < 1e-13 * squares] = 0.0  # rounding error of identical values
@@ -717,20 +822,29 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     scale = there @ total.weights
     share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     score, moved = cells.sums @ (total.weights * total.slopes) * share, np.zeros(cells.size)
-    if total.weights.any() and not np.isfinite(total.high - total.low):  # metrics then have centres of their own
-        moved = (scale > 0) * ((there @ (total.weights * cells.centre)) * share - total.centre(cells.centre))
+    if total.weights.any() and not np.isfinite(
+        total.high - total.low
+    ):  # metrics then have centres of their own
+        moved = (scale > 0) * (
+            (there @ (total.weights * cells.centre)) * share - total.centre(cells.centre)
+        )
         score += n * moved
     several = cells.shared
     inner = there[several] * (total.weights * total.slopes) * share[several, None]
     squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
     squares += moved[several] * (2 * score[several] - n[several] * moved[several])
-    counts, of_metrics = np.column_stack([there, scale > 0]) * n[:, None], np.einsum("ckk->ck", cells.cross)
+    counts, of_metrics = (
+        np.column_stack([there, scale > 0]) * n[:, None],
+        np.einsum("ckk->ck", cells.cross),
+    )
     return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
 
 
 def _by(group: Codes, groups: int) -> Callable[..., Array]:
     """Return the function that reduces rows to their groups, sums by default; one without rows gives 0."""
-    first, end = (np.searchsorted(group, np.arange(groups), side=side) for side in ("left", "right"))
+    first, end = (
+        np.searchsorted(group, np.arange(groups), side=side) for side in ("left", "right")
+    )
     there = first < end
 
     def reduce(x: Array, how: np.ufunc = np.add) -> Array:
@@ -742,9 +856,12 @@ def _by(group: Codes, groups: int) -> Callable[..., Array]:
 
 
 def means_table(
-    source: Moments, metric_weights: Mapping[str, float] | None, doc_weights: Mapping[str, float] | None,
-    level: float, **how: bool,
-) -> tuple[pd.DataFrame, Units, Total]:  # fmt: skip
+    source: Moments,
+    metric_weights: Mapping[str, float] | None,
+    doc_weights: Mapping[str, float] | None,
+    level: float,
+    **how: bool,
+) -> tuple[pd.DataFrame, Units, Total]:
     """Return the frame of `weighted_means` for one set of weights, the units behind its intervals, and the total.
 
     Raises
@@ -775,16 +892,25 @@ def means_table(
     units = Units.of(cells, v, columns)
     by, group, size, scored = _by(units.group, groups), units.group, units.size, units.weight > 0
     mass, summed, n_clusters = by(size * units.weight), by(size * units.sum), by(size * scored)
-    inverse, theta = (np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed))
+    inverse, theta = (
+        np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed)
+    )
     h = units.weight * inverse[group]
-    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / np.where(h < 1, 1 - h, 1.0) ** 2
+    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / np.where(
+        h < 1, 1 - h, 1.0
+    ) ** 2
     se, h2 = stats.jackknife_se(mass, n_clusters, by(size * squared)), by(size * h**2)
     middles = np.append(cells.centre, total.centre(cells.centre))
     value = np.where(mass > 0, theta + middles, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
     n_eff, n = stats.kish(mass, of_cells(v**2 * counts)), of_cells(counts).astype(np.int64)
     whole = SimpleNamespace(
-        name="weighted_score", low=total.low, high=total.high, better="higher", kind="continuous", role="total"
+        name="weighted_score",
+        low=total.low,
+        high=total.high,
+        better="higher",
+        kind="continuous",
+        role="total",
     )
     about: dict[str, Any] = {
         name: np.array([getattr(column, name) for column in (*source.metrics, whole)], dtype=object)
@@ -792,9 +918,14 @@ def means_table(
     }
     least, high = (about[end].astype(float) for end in ("low", "high"))
     low = np.append(least[:-1], total.least)
-    interval = partial(stats.mean_interval, value, g_eff=g_eff, n_kish=n_eff, ranges=(low, high), level=level)
+    interval = partial(
+        stats.mean_interval, value, g_eff=g_eff, n_kish=n_eff, ranges=(low, high), level=level
+    )
     ends, df = interval(se, binary=about["kind"] == "binary"), g_eff - 1
-    unit, (low_if, unseen) = np.full(value.shape, source.unit, dtype=object), np.full((2, *value.shape), np.nan)
+    unit, (low_if, unseen) = (
+        np.full(value.shape, source.unit, dtype=object),
+        np.full((2, *value.shape), np.nan),
+    )
     if complete:
         inner_se, inner_df, questions = _within_documents(source, total, doc_weight, mass)
         enough, inside = np.isfinite(inner_se) & np.isfinite(value), interval(inner_se, df=inner_df)
@@ -804,29 +935,54 @@ def means_table(
     elif source.unit == "document" and (few := g_eff < _MANY - 1e-9).any():
         of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=scored) + middles
         bad, good = np.where(about["better"] == "lower", (high, low), (low, high))
-        with np.errstate(invalid="ignore"):  # without a finite range a document cannot fail entirely
+        with np.errstate(
+            invalid="ignore"
+        ):  # without a finite range a document cannot fail entirely
             worst = by(np.where(scored, (good - of_unit) / (good - bad), 0.0), np.maximum)
             lowest = np.minimum(*((end - bad) / (good - bad) for end in ends))
             few &= 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9  # no document failed
             of_documents = (units.cluster >= 0) & (units.cluster < len(source.docs))
             few &= np.isfinite(lowest) & (n_clusters == by(of_documents[:, None] & scored))
-            floor, share_unseen = stats.unseen_failures(lowest, np.maximum(g_eff, 1.0), alpha=1 - level)
+            floor, share_unseen = stats.unseen_failures(
+                lowest, np.maximum(g_eff, 1.0), alpha=1 - level
+            )
             shown = few & (n_eff > (3 - 1e-9) * g_eff)
             low_if, unseen = np.where(shown, (bad + (good - bad) * floor, share_unseen), np.nan)
-    alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
+    alike = ~np.isfinite(high - low) & ~(
+        se > np.finfo(float).eps * np.abs(value)
+    )  # nothing gives a width
     # Only a cluster with most of the weight is worth a note, and none where questions are the units.
     row, column = np.nonzero((h > 0.5 + 1e-9) & (units.cluster >= 0)[:, None] & (not complete))
     top, top_share = np.full(value.shape, -1), np.full(value.shape, np.nan)
     top[group[row], column], top_share[group[row], column] = units.cluster[row], h[row, column]
     failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
-    given = np.append(np.where((about["role"][:-1] == "quality") | (total.given > 0), total.given, np.nan), np.nan)
+    given = np.append(
+        np.where((about["role"][:-1] == "quality") | (total.given > 0), total.given, np.nan), np.nan
+    )
     made: dict[str, Any] = {
-        "metric": about["name"], "weight": given, "value": value, "low": np.where(alike, np.nan, ends[0]),
-        "high": np.where(alike, np.nan, ends[1]), "se": se, "n": n,
-        "n_missing": source.rows[:, None] - n - failed - absent, "n_failed": failed, "n_not_applicable": absent,
-        "n_clusters": n_clusters.astype(np.int64), "n_eff": n_eff, "df": df, "cluster_unit": unit,
-        "range_low": least, "range_high": high, "better": about["better"], "kind": about["kind"],
-        "role": about["role"], "level": level, "low_if": low_if, "share_unseen": unseen, "top_share": top_share,
+        "metric": about["name"],
+        "weight": given,
+        "value": value,
+        "low": np.where(alike, np.nan, ends[0]),
+        "high": np.where(alike, np.nan, ends[1]),
+        "se": se,
+        "n": n,
+        "n_missing": source.rows[:, None] - n - failed - absent,
+        "n_failed": failed,
+        "n_not_applicable": absent,
+        "n_clusters": n_clusters.astype(np.int64),
+        "n_eff": n_eff,
+        "df": df,
+        "cluster_unit": unit,
+        "range_low": least,
+        "range_high": high,
+        "better": about["better"],
+        "kind": about["kind"],
+        "role": about["role"],
+        "level": level,
+        "low_if": low_if,
+        "share_unseen": unseen,
+        "top_share": top_share,
         "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
         "reason": np.array([""] * len(source.metrics) + [total.reason], dtype=object),
     }
@@ -838,7 +994,9 @@ def means_table(
     return table, units, total
 
 
-def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Array) -> tuple[Array, ...]:
+def _within_documents(
+    source: Moments, total: Total, doc_weight: Array, mass: Array
+) -> tuple[Array, ...]:
     """Return se, degrees of freedom and n for a complete corpus of documents, groups × columns.
 
     Repeats are averaged by question first. Where they are uneven, a document's variance rises by N Σr²/(Σr)².

@@ -31,13 +31,22 @@ def need_documents(have: list[str], doc: str, cluster: str | None, corpus: str) 
     if corpus not in ("sample", "complete"):
         raise unknown("corpus", corpus, ["sample", "complete"])
     if corpus == "complete" and cluster is not None:
-        raise RagnbError(f"corpus='complete' cannot be combined with cluster={cluster!r}; choose one")
+        raise RagnbError(
+            f"corpus='complete' cannot be combined with cluster={cluster!r}; choose one"
+        )
     if corpus == "complete" and doc not in have:
-        raise RagnbError(f"corpus='complete' needs the document of each question, and there is no column {doc!r}")
+        raise RagnbError(
+            f"corpus='complete' needs the document of each question, and there is no column {doc!r}"
+        )
 
 
 def question_of(
-    frame: Any, *, doc: str, cluster: str | None = None, by: str | None = None, corpus: str = "sample"
+    frame: Any,
+    *,
+    doc: str,
+    cluster: str | None = None,
+    by: str | None = None,
+    corpus: str = "sample",
 ) -> str | None:
     """Return the column of questions that are clusters, as one repeats among rows without a document.
 
@@ -125,17 +134,29 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
     known = rows.select(key_of(rows, name).alias("q")).filter(~nw.col("q").is_null())
     if rows.implementation.is_polars():
         return count_distinct(known.to_native(), pl.col("q"))
-    counts = collected(known.select(nw.len().alias("known"), nw.col("q").n_unique().alias("distinct")))
+    counts = collected(
+        known.select(nw.len().alias("known"), nw.col("q").n_unique().alias("distinct"))
+    )
     pair = (counts[one].to_list()[0] for one in ("known", "distinct"))
-    known_n, distinct = (0 if pd.isna(one) else int(one) for one in pair)  # DuckDB counts nothing as null
+    known_n, distinct = (
+        0 if pd.isna(one) else int(one) for one in pair
+    )  # DuckDB counts nothing as null
     return known_n, distinct
 
 
 def _has_gaps(frame: Any, column: str) -> bool:
     rows = opened(frame)
-    return bool(collected(rows.select(key_of(rows, column).is_null().any().alias("gaps")))["gaps"].to_list()[0])
+    return bool(
+        collected(rows.select(key_of(rows, column).is_null().any().alias("gaps")))[
+            "gaps"
+        ].to_list()[0]
+    )
 
 
 def _as_label(asked: pd.Series[Any]) -> pd.Series[Any]:
     """Questions that are lists of turns as text."""
-    return asked.map(str, na_action="ignore") if pd.api.types.infer_dtype(asked, skipna=True) == "mixed" else asked
+    return (
+        asked.map(str, na_action="ignore")
+        if pd.api.types.infer_dtype(asked, skipna=True) == "mixed"
+        else asked
+    )

@@ -20,14 +20,24 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, outside, place
 from ragnb.readers.frames import canonical, native
 from ragnb.readers.names import rename_map
-from ragnb.schema import CLIP, METRICS, NOT_METRICS, Metric, declare_step, metric_list, resolve_metrics
+from ragnb.schema import (
+    CLIP,
+    METRICS,
+    NOT_METRICS,
+    Metric,
+    declare_step,
+    metric_list,
+    resolve_metrics,
+)
 from ragnb.weights.total import Array, Flags, canonical_name, nfc
 
 Codes = npt.NDArray[np.int64]
 MetricsArgument = str | Metric | Iterable[str | Metric] | None
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 _STATUSES = {"ok": 0, "not_applicable": 2, "failed": 1, "missing": 0}
-_NO_SCORE = re.compile(r"(time|stamp|latency|duration|second|cost|price|token|index|id|count|length|rank)s?$")
+_NO_SCORE = re.compile(
+    r"(time|stamp|latency|duration|second|cost|price|token|index|id|count|length|rank)s?$"
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,9 @@ def column_names(frame: Any) -> list[str]:
     return native(frame).collect_schema().names()
 
 
-def scored(scores: Any, metrics: MetricsArgument, *kept: str | None) -> tuple[Any, tuple[Metric, ...]]:
+def scored(
+    scores: Any, metrics: MetricsArgument, *kept: str | None
+) -> tuple[Any, tuple[Metric, ...]]:
     """Return a frame under canonical names, and its selected metrics.
 
     Parameters
@@ -78,12 +90,18 @@ def scored(scores: Any, metrics: MetricsArgument, *kept: str | None) -> tuple[An
     if own and own == given and any(METRICS.get(m.name) == m for m in own):
         have = column_names(scores)
         if {m.name for m in own} <= set(have):
-            kept = (*kept, *have)  # metrics that were resolved before come with a frame that was named before
+            kept = (
+                *kept,
+                *have,
+            )  # metrics that were resolved before come with a frame that was named before
     frame = canonical(scores, *kept, metrics=own)
     columns = column_names(frame)
     if given is not None:
         tools = {item for item in given if isinstance(item, str) and item not in columns}
-        given = [rename_map([item], metrics=own).get(item, item) if item in tools else item for item in given]
+        given = [
+            rename_map([item], metrics=own).get(item, item) if item in tools else item
+            for item in given
+        ]
     chosen = resolve_metrics(given, columns)
     if given is None and not chosen:
         raise _no_metric(frame)
@@ -124,7 +142,10 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     eager = found.collect() if isinstance(found, nw.LazyFrame) else found
     floats = [name for name, kind in eager.schema.items() if kind == nw.Float64]
     return pd.DataFrame(
-        {name: eager[name].to_numpy() if name in floats else eager[name].to_list() for name in eager.columns}
+        {
+            name: eager[name].to_numpy() if name in floats else eager[name].to_list()
+            for name in eager.columns
+        }
     )
 
 
@@ -156,7 +177,9 @@ def collected(frame: Frame) -> nw.DataFrame[Any]:
     if isinstance(frame, nw.DataFrame):
         return frame
     if frame.implementation.is_polars():
-        return cast(nw.DataFrame[Any], nw.from_native(frame.to_native().collect(engine="streaming")))
+        return cast(
+            nw.DataFrame[Any], nw.from_native(frame.to_native().collect(engine="streaming"))
+        )
     return frame.collect(backend="pandas") if frame.implementation.is_duckdb() else frame.collect()
 
 
@@ -180,7 +203,11 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
         return nw.when(~key.is_nan()).then(key)
-    return key.cast(nw.String) if kind.is_integer() or kind in (nw.Date, nw.Categorical, nw.Enum) else key
+    return (
+        key.cast(nw.String)
+        if kind.is_integer() or kind in (nw.Date, nw.Categorical, nw.Enum)
+        else key
+    )
 
 
 def score_of(name: str, kind: Any) -> nw.Expr:
@@ -200,11 +227,18 @@ def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple
     values: dict[str, nw.Expr] = {}
     faults: list[tuple[nw.Expr, str]] = []
     for k, metric in enumerate(metrics):
-        name, kind, low, high = metric.name, schema[metric.name], float(metric.low), float(metric.high)
+        name, kind, low, high = (
+            metric.name,
+            schema[metric.name],
+            float(metric.low),
+            float(metric.high),
+        )
         value = score_of(name, kind)
         values[f"__v{k}"] = value.clip(low, high)
         inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()
-        faults.append((~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}"))
+        faults.append(
+            (~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}")
+        )
         if not kind.is_numeric() and kind != nw.Boolean:
             faults.append((~nw.col(name).is_null(), f"column {name!r} holds what is no score"))
         if f"{name}__status" in schema:
@@ -241,7 +275,11 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         odd = np.array([not _is_score(v) for v in column], dtype=bool)
         if odd.any():
             at = int(np.argmax(odd))
-            kind = "text" if isinstance(column.iloc[at], str) else f"of type {type(column.iloc[at]).__name__}"
+            kind = (
+                "text"
+                if isinstance(column.iloc[at], str)
+                else f"of type {type(column.iloc[at]).__name__}"
+            )
             raise RagnbError(
                 f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is {kind}, not a score; "
                 "read the file with rn.read_scores, or convert the column to numbers"
@@ -263,7 +301,9 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         beyond = least if least < metric.low else most
         warnings.warn(
             f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
-            f"{metric.low:g}..{metric.high:g} are set to that end", RagnbWarning, stacklevel=outside(),
+            f"{metric.low:g}..{metric.high:g} are set to that end",
+            RagnbWarning,
+            stacklevel=outside(),
         )
         values = np.clip(values, metric.low, metric.high)
     return values
@@ -294,7 +334,9 @@ def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDAr
     if name not in frame.columns:
         return np.zeros(len(frame), dtype=np.int8)
     label = coded(frame[name])
-    codes = np.array([_STATUSES.get(word, -1) for word in label.names] + [0], dtype=np.int8)[label.codes]
+    codes = np.array([_STATUSES.get(word, -1) for word in label.names] + [0], dtype=np.int8)[
+        label.codes
+    ]
     if (codes < 0).any():
         at = int(np.argmin(codes))
         raise RagnbError(

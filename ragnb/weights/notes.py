@@ -40,13 +40,20 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     """
     say = load(lang)
     if lacks := [name for name in _READ.split() if name not in means.columns]:
-        raise RagnbError(f"notes need the columns {listing(lacks)}; pass the whole table of rn.weighted_means")
+        raise RagnbError(
+            f"notes need the columns {listing(lacks)}; pass the whole table of rn.weighted_means"
+        )
     scored = means[means["value"].notna()]
     unit = str(means["cluster_unit"].iloc[0]) if len(means) else "row"
     rows: list[dict[str, str]] = []
 
     def add(
-        code: str, metrics: Iterable[str], *, about: str | None = None, key: str = "", **values: object
+        code: str,
+        metrics: Iterable[str],
+        *,
+        about: str | None = None,
+        key: str = "",
+        **values: object,
     ) -> None:
         if names := ", ".join(map(str, metrics)):
             text = say(f"note.{key or code}", metrics=names, **values)
@@ -61,17 +68,41 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     causes: dict[tuple[str, object], tuple[list[str], dict[str, Any]]] = {}
     for row in records(scored):
         kind, values = _cluster_note(row, bool(inside) or unit in ("row", "question"))
-        causes.setdefault((kind, values.get("name", values["n"])), ([], values))[0].append(row["metric"])
-    for (kind, _), (names, values) in causes.items():  # one note a cause, naming all metrics it holds for
-        key = f"{kind}_counted" if kind in ("few_rows", "few_clusters") and values["g_eff"] <= _VERY_FEW else ""
-        add(kind, names if kind else (), about="" if len(names) == len(scored) else None, key=key, **values)
+        causes.setdefault((kind, values.get("name", values["n"])), ([], values))[0].append(
+            row["metric"]
+        )
+    for (kind, _), (
+        names,
+        values,
+    ) in causes.items():  # one note a cause, naming all metrics it holds for
+        key = (
+            f"{kind}_counted"
+            if kind in ("few_rows", "few_clusters") and values["g_eff"] <= _VERY_FEW
+            else ""
+        )
+        add(
+            kind,
+            names if kind else (),
+            about="" if len(names) == len(scored) else None,
+            key=key,
+            **values,
+        )
     for row in records(means[means["n_failed"] > _FAILED * (means["n"] + means["n_failed"])]):
         failed = int(row["n_failed"])
-        add("many_failed", [row["metric"]], metric=row["metric"], failed=failed, n=int(row["n"]) + failed)
+        add(
+            "many_failed",
+            [row["metric"]],
+            metric=row["metric"],
+            failed=failed,
+            n=int(row["n"]) + failed,
+        )
     why = why_no_total(means, lang=lang)
     if why:
         rows.append(note_row("no_total", "weighted_score", why))
-    add("lower_is_better", means.loc[(means["better"] == "lower") & means["weight"].notna(), "metric"])
+    add(
+        "lower_is_better",
+        means.loc[(means["better"] == "lower") & means["weight"].notna(), "metric"],
+    )
     return note_frame(rows)
 
 

@@ -17,17 +17,38 @@ from ragnb.schema import DRAWN, Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Keys
 from ragnb.weights.clusters import document_column
-from ragnb.weights.columns import Codes, Frame, MetricsArgument, column_names, key_of, laid_out, scored
-from ragnb.weights.total import Array, Flags, Weighing, check_weights, document_weights, nfc, relative, total_of
+from ragnb.weights.columns import (
+    Codes,
+    Frame,
+    MetricsArgument,
+    column_names,
+    key_of,
+    laid_out,
+    scored,
+)
+from ragnb.weights.total import (
+    Array,
+    Flags,
+    Weighing,
+    check_weights,
+    document_weights,
+    nfc,
+    relative,
+    total_of,
+)
 
 # Keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
 _HAIR = 1e-9
 
 
 def gains_reduction(
-    metrics: Sequence[Metric], lifts: Sequence[tuple[int, float]], weighing: Weighing, *,
-    part: nw.Expr | None = None, parts: int = 1,
-) -> Reduction:  # fmt: skip
+    metrics: Sequence[Metric],
+    lifts: Sequence[tuple[int, float]],
+    weighing: Weighing,
+    *,
+    part: nw.Expr | None = None,
+    parts: int = 1,
+) -> Reduction:
     """Return the reduction to the gain in the total if scores that miss a threshold were raised to it.
 
     The rows are summed by the weight of their document and the pattern of gaps, on which a lift's weight depends.
@@ -70,7 +91,9 @@ def gains_reduction(
         """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
         values = [batch.values(metric) for metric in metrics]
         docs = batch.labels(weighing.doc if checked else None, compose=True)
-        each, kind = np.unique([*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True)
+        each, kind = np.unique(
+            [*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True
+        )
         kinds = kind[docs.codes]
         if (weight := batch.weights()) is not None:
             each, kinds = np.unique(each[kinds] * weight, return_inverse=True)
@@ -83,7 +106,13 @@ def gains_reduction(
             way = threshold - values[k]
             clip = np.fmax if metrics[k].better == "higher" else np.fmin
             lacking[:, i] = np.bincount(key.code, clip(way, 0.0, out=way))  # nan gives 0
-        return np.bincount(key.code), each[kinds[key.row]], present[key.row], lacking, place[key.row]
+        return (
+            np.bincount(key.code),
+            each[kinds[key.row]],
+            present[key.row],
+            lacking,
+            place[key.row],
+        )
 
     def joined(parts: list[Any]) -> list[Any]:
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -93,7 +122,11 @@ def gains_reduction(
         weight, share = relative(doc_weight), total.shares(present)
         mass = float((weight * n)[share.sum(axis=1) > 0].sum())
         gains: Array = np.zeros((parts, len(lifts)))
-        np.add.at(gains, place, weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]])
+        np.add.at(
+            gains,
+            place,
+            weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]],
+        )
         gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
         return gains[0] if part is None else gains
 
@@ -112,7 +145,9 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10) -> Reducti
     """
     endless = [metric.name for metric in metrics if not metric.bounded]
     if endless:
-        raise RagnbError(f"{endless[0]!r} has no finite range for binning; declare one, or leave it out")
+        raise RagnbError(
+            f"{endless[0]!r} has no finite range for binning; declare one, or leave it out"
+        )
 
     def count(batch: Batch) -> npt.NDArray[np.int64]:
         """Metrics × bins, then how many lie at the low end and at the high end."""
@@ -121,16 +156,23 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10) -> Reducti
             batch.status(metric)  # refuses a number whose status is failed
             x = batch.values(metric)
             x = x[~np.isnan(x)]
-            place = np.floor((x - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
+            place = np.floor((x - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(
+                np.int64
+            )
             counts[k, :bins] = np.bincount(np.clip(place, 0, bins - 1), minlength=bins)
             counts[k, bins:] = (x == metric.low).sum(), (x == metric.high).sum()
         return counts
 
     def finish(counts: npt.NDArray[np.int64]) -> pd.DataFrame:
-        low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
+        low, high = (
+            np.array([getattr(m, end) for m in metrics], dtype=float)[:, None]
+            for end in ("low", "high")
+        )
         edges = low + (high - low) * np.arange(bins + 1) / bins
         names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
-        table = pd.DataFrame({"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()})
+        table = pd.DataFrame(
+            {"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()}
+        )
         table["n"] = counts[:, :bins].ravel()
         table[["n_low", "n_high"]] = counts[:, bins:].repeat(bins, axis=0)
         return table
@@ -142,9 +184,13 @@ Rows = TypeVar("Rows")
 
 
 def weighted_score(
-    scores: Any, *, metrics: MetricsArgument = None, metric_weights: Mapping[str, float] | None = None,
-    orient: bool = True, rescale: bool = False,
-) -> Any:  # fmt: skip
+    scores: Any,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    orient: bool = True,
+    rescale: bool = False,
+) -> Any:
     """Return each sample's weighted score, Σ w·s / Σ w over the metrics that have a score.
 
     Parameters
@@ -189,10 +235,16 @@ def weighted_score(
 
 
 def weigh(
-    scores: Rows, *, metrics: MetricsArgument = None, metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None, doc: str = "doc_name", orient: bool = True,
-    rescale: bool = False, strict: bool = True,
-) -> Rows:  # fmt: skip
+    scores: Rows,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    doc: str = "doc_name",
+    orient: bool = True,
+    rescale: bool = False,
+    strict: bool = True,
+) -> Rows:
     """Return the scores with two more columns, ``weighted_score`` and ``sample_weight``.
 
     Columns of these names that are there already are replaced. A frame of another engine than pandas comes
@@ -221,7 +273,9 @@ def weigh(
     [[0.5, 1.0]]
     """
     frame, chosen = scored(scores, metrics, doc)
-    score = total_of(chosen, metric_weights, orient=orient, rescale=rescale, strict=strict).expression()
+    score = total_of(
+        chosen, metric_weights, orient=orient, rescale=rescale, strict=strict
+    ).expression()
     column = document_column(column_names(frame), doc)
     checked = check_weights(doc_weights, "doc_weights")
 
@@ -243,10 +297,15 @@ def weigh(
         text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
         floats = rows.collect_schema()[column].is_float()
         key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
-        return key.replace_strict(list(canonical), list(canonical.values()), default=1.0, return_dtype=nw.Float64)
+        return key.replace_strict(
+            list(canonical), list(canonical.values()), default=1.0, return_dtype=nw.Float64
+        )
 
     beside = {"sample_weight": (column, of_batch, of_query)}
-    return cast(Rows, as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores))
+    return cast(
+        Rows,
+        as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores),
+    )
 
 
 def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> npt.NDArray[Any]:
@@ -263,8 +322,14 @@ def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> n
         for metric in metrics:
             batch.status(metric)
         values = {f"__v{k}": pl.Series(batch.values(metric)) for k, metric in enumerate(metrics)}
-        rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(None)
-        made = nw.from_native(rows).select(made=nw.when(nw.col("__row") == 0).then(expression)).collect()
+        rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(
+            None
+        )
+        made = (
+            nw.from_native(rows)
+            .select(made=nw.when(nw.col("__row") == 0).then(expression))
+            .collect()
+        )
         return made["made"].to_numpy()
 
     return batch.once(id(expression), make)
@@ -274,9 +339,11 @@ Beside = tuple[str | None, Callable[[Batch], Any], Callable[[Frame], nw.Expr]]
 
 
 def add_columns(
-    frame: Any, metrics: Sequence[Metric], of_scores: Mapping[str, nw.Expr],
+    frame: Any,
+    metrics: Sequence[Metric],
+    of_scores: Mapping[str, nw.Expr],
     beside: Mapping[str, Beside] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the caller's kind of frame with more columns.
 
     Parameters
@@ -305,10 +372,18 @@ def add_columns(
         message = nw.lit(None, dtype=nw.String)
         for fault, words in reversed(faults):
             message = nw.when(fault).then(nw.lit(words)).otherwise(message)
-        right = message.cast(nw.Float64).is_null()  # words are no number: the query fails with them once it runs
-        new: dict[str, nw.Expr] = {name: nw.when(right).then(value) for name, value in of_scores.items()}
+        right = message.cast(
+            nw.Float64
+        ).is_null()  # words are no number: the query fails with them once it runs
+        new: dict[str, nw.Expr] = {
+            name: nw.when(right).then(value) for name, value in of_scores.items()
+        }
         new |= {name: of_query(rows) for name, (_, _, of_query) in beside.items()}
-        return laid.with_columns(**new).select(*dict.fromkeys([*rows.collect_schema().names(), *new])).to_native()
+        return (
+            laid.with_columns(**new)
+            .select(*dict.fromkeys([*rows.collect_schema().names(), *new]))
+            .to_native()
+        )
 
     def kernel(batch: Batch) -> dict[str, Any]:
         made = {name: evaluated(value, batch, metrics) for name, value in of_scores.items()}
@@ -318,5 +393,9 @@ def add_columns(
     made = reduce_batches(frame, metrics, [Reduction(kernel, columns=columns)])[0]
     if isinstance(frame, pd.DataFrame):
         return frame.assign(**made)
-    series = [nw.new_series(name, values, backend=rows.implementation) for name, values in made.items()]
-    return rows.with_columns(one.fill_nan(None) if one.dtype.is_float() else one for one in series).to_native()
+    series = [
+        nw.new_series(name, values, backend=rows.implementation) for name, values in made.items()
+    ]
+    return rows.with_columns(
+        one.fill_nan(None) if one.dtype.is_float() else one for one in series
+    ).to_native()

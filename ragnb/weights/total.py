@@ -100,10 +100,14 @@ def check_weights(
         except (OverflowError, ValueError):  # a whole number beyond floats, a signalling nan
             number = math.inf
         if not 0 <= number < math.inf:
-            raise RagnbError(f"{where}{value!r} is not a weight; it must be finite and not negative")
+            raise RagnbError(
+                f"{where}{value!r} is not a weight; it must be finite and not negative"
+            )
         key = nfc(name) if what == "doc_weights" else metric_name(str(name), names)
         if key in checked:
-            raise RagnbError(f"{where}the name appears twice (equal in Unicode form NFC); keep one of them")
+            raise RagnbError(
+                f"{where}the name appears twice (equal in Unicode form NFC); keep one of them"
+            )
         checked[key] = number
     return checked
 
@@ -134,13 +138,19 @@ def refuse_all_zero(left: bool, what: str) -> None:
         raise RagnbError(f"{what}: all weights are 0; give one a positive weight, such as 1.0")
 
 
-def document_weights(weights: Mapping[str, float], names: Sequence[str], codes: npt.NDArray[np.int64]) -> Array:
+def document_weights(
+    weights: Mapping[str, float], names: Sequence[str], codes: npt.NDArray[np.int64]
+) -> Array:
     """Return the weight of each document in order, last of rows without one; `codes` are the rows' documents.
 
     Names that do not occur warn, and weights of 0 that leave out every row are refused.
     """
     warn_unused(weights, names, "doc_weights")
-    each = np.array([*(weights.get(name, 1.0) for name in names), 1.0]) if weights else np.ones(len(names) + 1)
+    each = (
+        np.array([*(weights.get(name, 1.0) for name in names), 1.0])
+        if weights
+        else np.ones(len(names) + 1)
+    )
     refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
     return each
 
@@ -206,7 +216,9 @@ class Total:
         """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
         numerator, denominator = [], []
         for k in np.flatnonzero(self.weights):
-            weight, slope, intercept = (float(part[k]) for part in (self.weights, self.slopes, self.intercepts))
+            weight, slope, intercept = (
+                float(part[k]) for part in (self.weights, self.slopes, self.intercepts)
+            )
             value = nw.col(f"__v{k}")  # a null counts as 0 in a sum
             numerator.append((value * slope + intercept) * weight)
             denominator.append(nw.when(~value.is_null()).then(nw.lit(weight)))
@@ -217,9 +229,14 @@ class Total:
 
 
 def total_of(
-    metrics: Sequence[Metric], weights: Mapping[str, Any] | None, *, orient: bool = True, rescale: bool = False,
-    strict: bool = True, known: bool = True,
-) -> Total:  # fmt: skip
+    metrics: Sequence[Metric],
+    weights: Mapping[str, Any] | None,
+    *,
+    orient: bool = True,
+    rescale: bool = False,
+    strict: bool = True,
+    known: bool = True,
+) -> Total:
     """Return the total of metrics, or the reason why there is none.
 
     Parameters
@@ -253,7 +270,10 @@ def total_of(
             raise unknown("metric_weights", odd[0], list(dict.fromkeys([*names, *METRICS])), step)
         warn_unused(checked, names, "metric_weights")
     default = [m.weight if m.role == "quality" else 0.0 for m in metrics]
-    given = np.array([checked.get(name, weight) for name, weight in zip(names, default, strict=True)], dtype=float)
+    given = np.array(
+        [checked.get(name, weight) for name, weight in zip(names, default, strict=True)],
+        dtype=float,
+    )
     refuse_all_zero(bool(given.any()) or not any(default), "metric_weights")
     used = [m for m, weight in zip(metrics, given, strict=True) if weight > 0]
     spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
@@ -269,7 +289,11 @@ def total_of(
         raise RagnbError(why)
     low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
     least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
-    bottom, top = np.array([m.scale if m.bounded else (0.0, 1.0) for m in metrics], dtype=float).reshape(-1, 2).T
+    bottom, top = (
+        np.array([m.scale if m.bounded else (0.0, 1.0) for m in metrics], dtype=float)
+        .reshape(-1, 2)
+        .T
+    )
     turned = np.array([orient and m.better == "lower" and m.bounded for m in metrics], dtype=bool)
     moved = np.array([rescale and m.bounded for m in metrics], dtype=bool)
     width = np.where(moved, top - bottom, 1.0)
@@ -308,4 +332,7 @@ class Weighing:
     @property
     def of_total(self) -> dict[str, Any]:
         """The settings of the weighted score, as keywords of `Moments.means` and `weigh`."""
-        return {name: getattr(self, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
+        return {
+            name: getattr(self, name)
+            for name in ("metric_weights", "doc_weights", "orient", "rescale")
+        }

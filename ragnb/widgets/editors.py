@@ -45,7 +45,10 @@ from ragnb.weights.total import total_of
 
 numbers = itertools.count(1)
 # The style of a widget whose description stands in the column of names.
-_FILES = {kind: files(__package__).joinpath(f"widgets.{kind}").read_text("utf-8") for kind in ("css", "js")}
+_FILES = {
+    kind: files(__package__).joinpath(f"widgets.{kind}").read_text("utf-8")
+    for kind in ("css", "js")
+}
 NAMED = {"description_width": "170px"}
 
 
@@ -56,7 +59,9 @@ def make(kind: str, *children: Any, **look: Any) -> Any:
     return getattr(ipywidgets, kind)(*children, **look)
 
 
-def button(say: Callable[..., str], key: str, action: Callable[[], object], *, name: str = "", **more: Any) -> Any:
+def button(
+    say: Callable[..., str], key: str, action: Callable[[], object], *, name: str = "", **more: Any
+) -> Any:
     """Return a button as wide as its words, the text of a key and its hint."""
     hint = say(f"{key}_hint", name=name)
     made = make("Button", description=say(key), tooltip=hint, layout={"width": "auto"}, **more)
@@ -71,7 +76,10 @@ def hear(owner: Any, widget: Any, act: Callable[[Any], object]) -> None:
 
 def field(say: Callable[..., str], key: str, kind: str = "Text", **more: Any) -> Any:
     """Return a field for text, as wide as there is room, with the text of a key beside it."""
-    look = {"style": {"description_width": "initial"}, "layout": {"width": "auto", "flex": "1 1 auto"}}
+    look = {
+        "style": {"description_width": "initial"},
+        "layout": {"width": "auto", "flex": "1 1 auto"},
+    }
     return make(kind, description=say(key), **look | more)
 
 
@@ -87,7 +95,10 @@ class Html:
     """
 
     def __init__(self, lang: str, html: Safe | None = None, *, live: bool = False) -> None:
-        self.lang, self.widget = LANGUAGES[lang], make("HTML", layout={"display": "none", "width": "auto"})
+        self.lang, self.widget = (
+            LANGUAGES[lang],
+            make("HTML", layout={"display": "none", "width": "auto"}),
+        )
         self.widget.add_class("rg-live" if live else "rg-html")
         self.show(html or Safe(""))
 
@@ -121,7 +132,10 @@ class Twin:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
         self._name, lang = f"rg-twin-{next(numbers)}", self.model.lang
         own = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
-        style, alert = Html(lang, join([element("style", rendering.style(notebook=True)), own])), Html(lang)
+        style, alert = (
+            Html(lang, join([element("style", rendering.style(notebook=True)), own])),
+            Html(lang),
+        )
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
         return make("VBox", [style.widget, alert.widget, *children]).add_class("rg-editor")
@@ -135,7 +149,12 @@ class Twin:
 
         publish: Any = display.publish_display_data
         publish({**self.view._repr_mimebundle_(), "text/plain": repr(self)})
-        publish({"text/html": element("div", Safe(self._repr_html_()), class_=self._name), "text/plain": ""})
+        publish(
+            {
+                "text/html": element("div", Safe(self._repr_html_()), class_=self._name),
+                "text/plain": "",
+            }
+        )
         publish({"application/javascript": _FILES["js"], "text/plain": ""})
 
 
@@ -160,7 +179,12 @@ class Items:
     _save: Any
 
     def __init__(self, items: list[Any], file: str | Path, lang: str) -> None:
-        self.items, self.file, self.lang, self.say = items, Path(file).resolve(), lang, texts.load(lang)
+        self.items, self.file, self.lang, self.say = (
+            items,
+            Path(file).resolve(),
+            lang,
+            texts.load(lang),
+        )
         self.done, self.comments, self.at = dict[Any, Any](), dict[Any, str](), -1
 
     def press(self, entry: str) -> None:
@@ -180,7 +204,9 @@ class Items:
     def skip(self) -> None:
         """Turn to the next item that is not done; after the last one the skipped come again."""
         places = [*range(self.at + 1, len(self.items)), *range(len(self.items))]
-        self._turn_to(next((i for i in places if self.items[i].key not in self.done), len(self.items)))
+        self._turn_to(
+            next((i for i in places if self.items[i].key not in self.done), len(self.items))
+        )
 
     def back(self) -> None:
         """Turn to the item before, where what was entered can be changed."""
@@ -219,7 +245,9 @@ class Sheet(Twin):
         """Return the title, how much is done, and what more there is to say."""
         done, n = len(self.model.done), len(self.model.items)
         lines = [self.model.say(f"{self._kind}.progress", done=done, n=n), *more]
-        return join([element("h3", self._title), *(element("p", line, class_="rg-note") for line in lines)])
+        return join(
+            [element("h3", self._title), *(element("p", line, class_="rg-note") for line in lines)]
+        )
 
     def _static(self) -> Safe:
         return self._head(self.model.say(f"{self._kind}.static"))
@@ -230,13 +258,28 @@ class Sheet(Twin):
         model, say, lang = self.model, self.model.say, self.model.lang
         self._top, self._item, self._held = Html(lang, live=True), Html(lang), Html(lang)
         self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
-        self._keys = field(lambda _: "", "", placeholder=model.shown_keys).add_class("rg-row").add_class("rg-keys")
+        self._keys = (
+            field(lambda _: "", "", placeholder=model.shown_keys)
+            .add_class("rg-row")
+            .add_class("rg-keys")
+        )
         hear(self, self._keys, self._press)
         hint = say(f"{self._kind}.comment_hint")
-        self._comment = field(say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2)
+        self._comment = field(
+            say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2
+        )
         hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
-        tools = [button(say, f"rating.{act.__name__}", partial(self._do, act)) for act in (model.back, model.skip)]
-        entry = [self._keys, self._wrong.widget, *self._fields(), self._comment, make("HBox", tools)]
+        tools = [
+            button(say, f"rating.{act.__name__}", partial(self._do, act))
+            for act in (model.back, model.skip)
+        ]
+        entry = [
+            self._keys,
+            self._wrong.widget,
+            *self._fields(),
+            self._comment,
+            make("HBox", tools),
+        ]
         self._entry = make("VBox", entry, layout={"flex": "0 1 400px"})
         self._item.widget.add_class("rg-item")
         self._refresh()
@@ -249,7 +292,11 @@ class Sheet(Twin):
         # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
         seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
         self._seen = entry
-        self._do(lambda: list(map(self.model.press, entry[len(seen) :] if entry.startswith(seen) else "")))
+        self._do(
+            lambda: list(
+                map(self.model.press, entry[len(seen) :] if entry.startswith(seen) else "")
+            )
+        )
 
     def _do(self, act: Callable[..., object], *values: object) -> None:
         item = self.model.item
@@ -264,7 +311,9 @@ class Sheet(Twin):
         self.busy = True
         if clear:
             self._cleared, self._seen, self._keys.value = self._seen, "", ""
-            self._item.show(render("item.html", kind=self._kind, say=say, item=item) if item else Safe(""))
+            self._item.show(
+                render("item.html", kind=self._kind, say=say, item=item) if item else Safe("")
+            )
         done = say(f"{self._kind}.done", n=len(model.items), file=model.file.name)
         self._top.show(self._head(*[] if item else [done]))
         self._comment.value = model.comment
@@ -308,8 +357,15 @@ class Rating(Items):
     keys: Mapping[str, int] = {**{str(score): score for score in range(1, 10)}, "0": 10}
 
     def __init__(
-        self, items: Any, file: Any, *, rater: str, dimensions: Sequence[str], seed: int = 0, lang: str = "en"
-    ) -> None:  # fmt: skip
+        self,
+        items: Any,
+        file: Any,
+        *,
+        rater: str,
+        dimensions: Sequence[str],
+        seed: int = 0,
+        lang: str = "en",
+    ) -> None:
         self.rater = self.name = rater.strip()
         self.dimensions = tuple(dict.fromkeys(dimensions))
         if not self.rater or not self.dimensions:
@@ -321,8 +377,14 @@ class Rating(Items):
             given[key := self._mine(row)][row["dimension"]] = row["score"]
             self.comments |= {key: row["comment"]} if key and row.get("comment") else {}
         # An item whose scores were cut off by a crash is rated again.
-        whole = {key: scores for key, scores in given.items() if key and set(self.dimensions) <= set(scores)}
-        self.done = {key: {name: scores[name] for name in self.dimensions} for key, scores in whole.items()}
+        whole = {
+            key: scores
+            for key, scores in given.items()
+            if key and set(self.dimensions) <= set(scores)
+        }
+        self.done = {
+            key: {name: scores[name] for name in self.dimensions} for key, scores in whole.items()
+        }
         self.skip()
 
     @property
@@ -356,11 +418,20 @@ class Rating(Items):
 
     def _save(self, item: Any, scores: dict[str, int]) -> None:
         """Write the file anew, whole at any moment; what others wrote there stays."""
-        rest = {"system": item.key[1], "cluster": item.cluster, "comment": self.comments.get(item.key, "")}
+        rest = {
+            "system": item.key[1],
+            "cluster": item.cluster,
+            "comment": self.comments.get(item.key, ""),
+        }
         more = {name: text for name, text in rest.items() if text}
-        rows, rated = [row for row in self._read() if self._mine(row) != item.key], {"rater": self.rater}
+        rows, rated = (
+            [row for row in self._read() if self._mine(row) != item.key],
+            {"rater": self.rater},
+        )
         for name in self.dimensions:
-            rows += [{"item_id": item.key[0], "dimension": name, **rated, "score": scores[name], **more}]
+            rows += [
+                {"item_id": item.key[0], "dimension": name, **rated, "score": scores[name], **more}
+            ]
         write_whole(self.file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         self.done[item.key] = scores
 
@@ -377,7 +448,9 @@ class Rating(Items):
                 assert {"item_id", "dimension", "rater", "score"} <= set(row)
             except (ValueError, TypeError, AssertionError):
                 where = place(self.file, at)
-                raise RagnbError(f"{where}this is no rating of a sheet; choose another file") from None
+                raise RagnbError(
+                    f"{where}this is no rating of a sheet; choose another file"
+                ) from None
             yield row
 
 
@@ -386,15 +459,21 @@ def _items(source: Any) -> list[Any]:
     frame = read_cases(source)
     if lacking := [name for name in ("question", "answer", "sample_id") if name not in frame]:
         raise RagnbError(f"the items lack {listing(lacking)}")
-    shown = frame.reindex(columns=_SHOWN).map(lambda cell: "" if is_missing(cell) else str(cell).strip())
+    shown = frame.reindex(columns=_SHOWN).map(
+        lambda cell: "" if is_missing(cell) else str(cell).strip()
+    )
     shown["cluster"] = shown["cluster"].where(shown["cluster"] != "", shown["doc_name"])
     shown["key"] = [*zip(shown["sample_id"], shown["system"], strict=True)]
     found = frame.get("retrieved_contexts", [()] * len(frame))
-    shown["contexts"] = [tuple(map(str, one)) if isinstance(one, list | tuple) else () for one in found]
+    shown["contexts"] = [
+        tuple(map(str, one)) if isinstance(one, list | tuple) else () for one in found
+    ]
     if (shown := shown[shown["answer"] != ""]).empty:
         raise RagnbError("no item has an answer; there is nothing to rate")
     if len(twice := shown.loc[shown["key"].duplicated(), "key"].unique()):
-        raise RagnbError(f"two items have one id: {listing(map(' '.join, twice[:3]))}; keep one of each")
+        raise RagnbError(
+            f"two items have one id: {listing(map(' '.join, twice[:3]))}; keep one of each"
+        )
     return list(shown.itertuples(index=False, name="Item"))
 
 
@@ -446,14 +525,24 @@ class RatingSheet(Sheet):
     model: Rating
 
     def __init__(
-        self, items: Any, file: str | Path, *, rater: str, dimensions: Rubric | Sequence[str] | None = None,
-        seed: int = 0, lang: str = "en",
-    ) -> None:  # fmt: skip
+        self,
+        items: Any,
+        file: str | Path,
+        *,
+        rater: str,
+        dimensions: Rubric | Sequence[str] | None = None,
+        seed: int = 0,
+        lang: str = "en",
+    ) -> None:
         rubric = dimensions if isinstance(dimensions, Rubric) else Rubric()
         if (rubric.low, rubric.high) != (1, 10):
-            raise RagnbError(f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10")
+            raise RagnbError(
+                f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10"
+            )
         self._rubric = {one.name: one for one in rubric.dimensions}
-        names = list(self._rubric if dimensions is None or isinstance(dimensions, Rubric) else dimensions)
+        names = list(
+            self._rubric if dimensions is None or isinstance(dimensions, Rubric) else dimensions
+        )
         model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
         super().__init__(model, rater=model.rater)
 
@@ -461,7 +550,9 @@ class RatingSheet(Sheet):
         self._scores, made = dict[str, Any](), list[Any]()
         for name in self.model.dimensions:
             look = {"button_width": "34px", "description_width": "initial"}
-            scores = make("ToggleButtons", options=range(1, 11), value=None, description=name, style=look)
+            scores = make(
+                "ToggleButtons", options=range(1, 11), value=None, description=name, style=look
+            )
             self._scores[name] = scores.add_class("rg-row").add_class("rg-scores")
             hear(self, scores, partial(self._do, self.model.score, name))
             made += [scores, Html(self.model.lang, self._bands(name)).widget]
@@ -469,7 +560,10 @@ class RatingSheet(Sheet):
 
     def _bands(self, name: str) -> Safe:
         """What a dimension looks at, and what its scores mean."""
-        asked, known = self._rubric.get(name), texts.entry(self.model.lang, "judge.bands").get(name, {})
+        asked, known = (
+            self._rubric.get(name),
+            texts.entry(self.model.lang, "judge.bands").get(name, {}),
+        )
         bands = (asked.bands if asked else {}) or known
         return render("bands.html", about=asked.description if asked else "", bands=bands)
 
@@ -501,7 +595,9 @@ class Review(Items):
         super().__init__(list(questions.itertuples(index=False, name="Question")), file, lang)
         self.cases, self.name = cases, self.file.name
         if self.file.suffix.lower() != ".csv":
-            raise RagnbError(f"{place(file)}a review is a CSV file; choose a name that ends in .csv")
+            raise RagnbError(
+                f"{place(file)}a review is a CSV file; choose a name that ends in .csv"
+            )
         self._take(self._read())
         self.skip()
 
@@ -532,17 +628,25 @@ class Review(Items):
         self.decision, self.editing = known.get("decision"), known.get("decision") == "edit"
 
     def _read(self) -> pd.DataFrame:
-        return with_decisions(self.cases, self.file) if self.file.exists() else review_sheet(self.cases)
+        return (
+            with_decisions(self.cases, self.file)
+            if self.file.exists()
+            else review_sheet(self.cases)
+        )
 
     def _take(self, sheet: pd.DataFrame) -> None:
         self.done = {row["sample_id"]: row for row in records(sheet) if row["decision"]}
-        self.comments |= {row["sample_id"]: row["comment"] for row in records(sheet) if row["comment"]}
+        self.comments |= {
+            row["sample_id"]: row["comment"] for row in records(sheet) if row["comment"]
+        }
 
     def _save(self, item: Any, given: dict[str, str]) -> None:
         sheet = self._read()
         given = given | {"comment": self.comments[item.key]} if item.key in self.comments else given
         sheet.loc[sheet["sample_id"] == item.key, list(given)] = list(given.values())
-        write_whole(self.file, "\ufeff" + to_csv_text(sheet))  # without the mark a spreadsheet garbles Chinese
+        write_whole(
+            self.file, "\ufeff" + to_csv_text(sheet)
+        )  # without the mark a spreadsheet garbles Chinese
         self._take(sheet)
 
 
@@ -594,26 +698,45 @@ class ReviewSheet(Sheet):
         self._keys.description = say("review.keys")
         self._labels = {word: say(f"review.{word}") for word in DECISIONS}
         look = {"button_width": "84px", "description_width": "initial"}
-        options, name = [(label, word) for word, label in self._labels.items()], say("review.decision")
-        self._choice = make("ToggleButtons", options=options, value=None, description=name, style=look)
-        hear(self, self._choice.add_class("rg-row").add_class("rg-scores"), partial(self._do, model.enter))
+        options, name = (
+            [(label, word) for word, label in self._labels.items()],
+            say("review.decision"),
+        )
+        self._choice = make(
+            "ToggleButtons", options=options, value=None, description=name, style=look
+        )
+        hear(
+            self,
+            self._choice.add_class("rg-row").add_class("rg-scores"),
+            partial(self._do, model.enter),
+        )
         how: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
         self._wording = [field(say, f"rating.{key}", **how) for key in ("question", "reference")]
         for text in self._wording:
             hear(self, text.add_class("rg-row"), lambda _: self._refresh(clear=False))
-        save = button(say, "review.save", lambda: self._do(model.enter, "edit", [t.value for t in self._wording]))
-        self._editor = make("VBox", [*self._wording, make("HBox", [save])], layout={"display": "none"})
+        save = button(
+            say,
+            "review.save",
+            lambda: self._do(model.enter, "edit", [t.value for t in self._wording]),
+        )
+        self._editor = make(
+            "VBox", [*self._wording, make("HBox", [save])], layout={"display": "none"}
+        )
         return [self._choice, self._editor]
 
     def _refresh_fields(self, clear: bool) -> list[str]:
         model, before = self.model, self._editor.layout.display
         chosen = "edit" if model.editing else model.decision
-        self._choice.value, self._editor.layout.display = chosen, "flex" if model.editing else "none"
+        self._choice.value, self._editor.layout.display = (
+            chosen,
+            "flex" if model.editing else "none",
+        )
         for text, words in zip(self._wording, model.wording if clear else (), strict=clear):
             text.value = words
         if before == "none" and model.editing:
             self._wording[0].focus()
         return [self._labels.get(chosen or "", ""), *(text.value for text in self._wording)]
+
 
 # The weight editor
 
@@ -672,9 +795,15 @@ class WeightEditor(Twin):
         self._views, self.busy = dict[str, EditorView](), False
         self.model: Weighing = Weighing(*weighable(first, **overrides))
 
-    metric_weights = property(attrgetter("model.metric_weights"), doc="The weight of every metric that has a row.")
-    doc_weights = property(attrgetter("model.doc_weights"), doc="The weight of every document that has a row.")
-    means = property(attrgetter("model.now.means"), doc="The means, as `ragnb.weighted_means` gives them.")
+    metric_weights = property(
+        attrgetter("model.metric_weights"), doc="The weight of every metric that has a row."
+    )
+    doc_weights = property(
+        attrgetter("model.doc_weights"), doc="The weight of every document that has a row."
+    )
+    means = property(
+        attrgetter("model.now.means"), doc="The means, as `ragnb.weighted_means` gives them."
+    )
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the scenario's file, or into a new one, and return the fields that changed."""
@@ -694,19 +823,26 @@ class WeightEditor(Twin):
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        path, names = str(self.model.scenario.path), {file.name: str(file) for file in self._choices}
+        path, names = (
+            str(self.model.scenario.path),
+            {file.name: str(file) for file in self._choices},
+        )
         self._place, self._problem = make("VBox"), Html(self.model.lang, live=True)
         at = {"width": "max-content", "display": "flex" if names else "none"}
         options = {"options": names, "value": path if names else None, "layout": at}
         self._chooser = field(self.model.say, "editor.scenario", "Dropdown", **options)
         hear(self, self._chooser, self._choose)
         self._show(path, EditorView(self.model))
-        return self._box(self.model.say("editor.gone"), self._chooser, self._problem.widget, self._place)
+        return self._box(
+            self.model.say("editor.gone"), self._chooser, self._problem.widget, self._place
+        )
 
     def _choose(self, path: str) -> None:
         """Turn to another scenario; what was changed in this one waits there."""
         try:
-            view = self._views.get(path) or EditorView(Weighing(*weighable(path, **self._overrides)))
+            view = self._views.get(path) or EditorView(
+                Weighing(*weighable(path, **self._overrides))
+            )
         except RagnbError as error:
             return self._problem.warn(translated(str(error), self.model.lang))
         self._problem.warn("")
@@ -739,16 +875,26 @@ class EditorView:
     def __init__(self, model: Weighing) -> None:
         self.model, self._rows, self.busy = model, dict[tuple[str, str], WeightRow](), False
         lang, say, flow = model.lang, model.say, {"flex_flow": "row wrap"}
-        self.held, self.rest, self.diff, self.note = (Html(lang, live=live) for live in (False, False, True, True))
+        self.held, self.rest, self.diff, self.note = (
+            Html(lang, live=live) for live in (False, False, True, True)
+        )
         self.first = {part: Html(lang, live=part is _total) for part in _FIRST}
         self.boxes = {METRIC: make("VBox"), DOC: make("VBox")}
         self.pick = field(say, "editor.document", placeholder=say("editor.search"), style=NAMED)
         hear(self, self.pick, self._search)
-        self.pick.on_msg(lambda _, sent, __: self._add(self.pick.value) if sent.get("event") == "submit" else None)
-        self.hits = make("ToggleButtons", style={"button_width": "auto"}, layout={"display": "none"})
+        self.pick.on_msg(
+            lambda _, sent, __: (
+                self._add(self.pick.value) if sent.get("event") == "submit" else None
+            )
+        )
+        self.hits = make(
+            "ToggleButtons", style={"button_width": "auto"}, layout={"display": "none"}
+        )
         hear(self, self.hits.add_class("rg-hits"), self._add)
         self.save = button(say, "editor.save", self._ask, button_style="primary")
-        self.name = field(say, "editor.save_as", placeholder=say("editor.save_as_hint"), continuous_update=False)
+        self.name = field(
+            say, "editor.save_as", placeholder=say("editor.save_as_hint"), continuous_update=False
+        )
         self.again = button(say, "editor.reload", partial(self._ask, model.reload, self._compare))
         write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
         answers = make("HBox", [write, self.again, button(say, "editor.cancel", self._hide)])
@@ -758,10 +904,18 @@ class EditorView:
         for key, box in zip(("metrics", "documents"), self.boxes.values(), strict=True):
             hint = element("p", say(f"editor.{key}_hint"), class_="rg-note")
             left += [Html(lang, join([element("h4", say(f"editor.{key}")), hint])).widget, box]
-        left += [self.pick, self.hits, self.note.widget, make("HBox", [*tools, self.save], layout=flow)]
+        left += [
+            self.pick,
+            self.hits,
+            self.note.widget,
+            make("HBox", [*tools, self.save], layout=flow),
+        ]
         left += [self.diff.widget, self.question, self.held.widget]
         title, *right = (html.widget for html in (*self.first.values(), self.rest))
-        both = [make("VBox", side, layout={"flex": "1 1 400px", "min_width": "0"}) for side in (left, right)]
+        both = [
+            make("VBox", side, layout={"flex": "1 1 400px", "min_width": "0"})
+            for side in (left, right)
+        ]
         self.box = make("VBox", [title, make("HBox", both, layout={**flow, **_SPACED})])
         self.refresh(model)
         model.watchers.append(self.refresh)
@@ -770,7 +924,9 @@ class EditorView:
         """Show what the model holds now, the numbers first."""
         for part, html in self.first.items():
             html.show(part(model))
-        places = [(METRIC, name) for name in model.metrics] + [(DOC, name) for name in model.doc_weights]
+        places = [(METRIC, name) for name in model.metrics] + [
+            (DOC, name) for name in model.doc_weights
+        ]
         # Rows that stay are not made anew.
         self._rows = {place: self._rows.get(place) or WeightRow(model, *place) for place in places}
         for kind, box in self.boxes.items():
@@ -778,7 +934,9 @@ class EditorView:
         for row in self._rows.values():
             row.refresh()
         self.rest.show(join(part(model) for part in _REST))
-        self.held.show(held([one.value for row in self._rows.values() for one in (row.text, row.slider)]))
+        self.held.show(
+            held([one.value for row in self._rows.values() for one in (row.text, row.slider)])
+        )
         self.save.disabled = model.scenario.path is None or not model.is_changed()
 
     def _search(self, text: str) -> None:
@@ -788,7 +946,10 @@ class EditorView:
         with self.hits.hold_sync():
             self.hits.options, self.hits.value = hits[:_HITS], None
         self.busy, self.hits.layout.display = False, "flex" if hits else "none"
-        self.note.warn(self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else "", "rg-said")
+        self.note.warn(
+            self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else "",
+            "rg-said",
+        )
 
     def _add(self, name: str) -> None:
         self.pick.value = self.pick.value if (problem := self.model.add(name)) else ""
@@ -815,13 +976,19 @@ class EditorView:
         if not patch.changed:
             return self._hide(say("editor.same"))
         text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
-        return self.diff.show(join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)]))
+        return self.diff.show(
+            join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)])
+        )
 
     def _write(self) -> None:
         name, home = self.name.value.strip(), self.model.scenario.path
         changed = self.model.save(home.parent / Path(name) if name and home else None)
         self.name.value, file = "", self.model.scenario.path
-        self._hide(self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed)))
+        self._hide(
+            self.model.say(
+                "editor.saved", file=file.name if file else "", fields=", ".join(changed)
+            )
+        )
 
 
 class WeightRow:
@@ -838,7 +1005,9 @@ class WeightRow:
         self.model, self.place, self.busy = model, (kind, name), False
         # The right end of the slider; it moves when a greater weight is typed.
         top = 4.0 if kind == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
-        self.text = field(lambda _: name, "", tooltip=name, continuous_update=False, style=NAMED, layout=_NARROW)
+        self.text = field(
+            lambda _: name, "", tooltip=name, continuous_update=False, style=NAMED, layout=_NARROW
+        )
         look = {"tooltip": name, "layout": {"flex": "1 1 90px"}}
         self.slider = make("FloatSlider", max=top, step=GRID, readout=False, **look)
         self.last: Any = make("Label", layout={"width": "46px", "justify_content": "flex-end"})
@@ -868,7 +1037,10 @@ class WeightRow:
         if kind == METRIC:
             self.last.value = _percent(model.share(name))
             # Beyond the slider's end it is only said.
-            told |= {"flip": _flip(model, name), "at": model.now.flips.get(name, math.inf) / self.slider.max}
+            told |= {
+                "flip": _flip(model, name),
+                "at": model.now.flips.get(name, math.inf) / self.slider.max,
+            }
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
         self.said.show(render("weight.html", say=model.say, problem=problem, **told))
@@ -878,7 +1050,9 @@ class WeightRow:
 
 
 def _title(model: Weighing) -> Safe:
-    return element("h3", model.say("editor.title", name=model.scenario.title or model.scenario.name))
+    return element(
+        "h3", model.say("editor.title", name=model.scenario.title or model.scenario.name)
+    )
 
 
 def _total(model: Weighing) -> Safe:
@@ -889,16 +1063,28 @@ def _total(model: Weighing) -> Safe:
     # Systems are never pooled into a judgement.
     tone = w.tone(TOTAL, row["value"]) if model.now.systems is None else ""
     drawn = w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone)
-    numbers = {"value": w.value(TOTAL, row["value"]), "ends": w.ends(TOTAL, row), "level": w.level, "n": w.n(row)}
-    numbers |= {"before": w.value(TOTAL, model.base.rows[TOTAL]["value"]), "picture": draw(drawn, width=260)}
-    return render("score.html", say=say, mark=draw(Mark(tone, say(f"mark.{tone}"))) if tone else "", **numbers)
+    numbers = {
+        "value": w.value(TOTAL, row["value"]),
+        "ends": w.ends(TOTAL, row),
+        "level": w.level,
+        "n": w.n(row),
+    }
+    numbers |= {
+        "before": w.value(TOTAL, model.base.rows[TOTAL]["value"]),
+        "picture": draw(drawn, width=260),
+    }
+    return render(
+        "score.html", say=say, mark=draw(Mark(tone, say(f"mark.{tone}"))) if tone else "", **numbers
+    )
 
 
 def _notes(model: Weighing) -> Safe:
     """What is wrong with the weights as a whole, and what to know before believing the numbers."""
     problems = [text for (_, name), text in model.problems.items() if not name]
     lines = [element("p", text, role="alert", class_="rg-bad") for text in problems]
-    return join([*lines, draw(Text(tuple(notes(model.now.means, lang=model.lang)["text"]), "note"))])
+    return join(
+        [*lines, draw(Text(tuple(notes(model.now.means, lang=model.lang)["text"]), "note"))]
+    )
 
 
 def _radar(model: Weighing) -> Safe:
@@ -906,8 +1092,12 @@ def _radar(model: Weighing) -> Safe:
     w, own = model.now.write, model.now.rows
     axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if w.span(name)}
     # More than five systems cannot be told apart.
-    shown = {name: model.now.by_system[name] for name in model.now.ranking[:5]} or {model.say("editor.now"): own}
-    values = {name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()}
+    shown = {name: model.now.by_system[name] for name in model.now.ranking[:5]} or {
+        model.say("editor.now"): own
+    }
+    values = {
+        name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()
+    }
     return draw(w.radar(axes, values, model.say("editor.radar"))) if axes else Safe("")
 
 
@@ -921,7 +1111,9 @@ def _table(model: Weighing, rows: list[dict[str, Any]], title: str = "") -> Safe
     if not rows:
         return Safe("")
     heads = tuple(">" * (key in _NUMBERS) + model.say(f"editor.column.{key}") for key in rows[0])
-    cells = tuple(tuple(count(cell) if key == "n" else cell for key, cell in row.items()) for row in rows)
+    cells = tuple(
+        tuple(count(cell) if key == "n" else cell for key, cell in row.items()) for row in rows
+    )
     heading = element("h4", model.say(f"editor.{title}")) if title else ""
     return join([heading, draw(Table(heads, cells), model.lang)])
 
@@ -949,9 +1141,14 @@ def _systems(model: Weighing) -> Safe:
     """Systems by their weighted score, the best first, with the place that the weights of the start give."""
     base, rows = model.base.ranking, []
     for rank, name in enumerate(model.now.ranking, 1):
-        row, was = model.now.by_system[name][TOTAL], model.say("editor.was", what=base.index(name) + 1)
+        row, was = (
+            model.now.by_system[name][TOTAL],
+            model.say("editor.was", what=base.index(name) + 1),
+        )
         shown = {"place": (str(rank), *[was] * (base[rank - 1] != name))}
-        rows.append(shown | {"system": one_line(name, 60), "mean": _mean(model, row), "n": row["n"]})
+        rows.append(
+            shown | {"system": one_line(name, 60), "mean": _mean(model, row), "n": row["n"]}
+        )
     return _table(model, rows, "systems")
 
 
@@ -960,10 +1157,17 @@ def _gates(model: Weighing) -> Safe:
     rows, w = [], model.now.write
     for row, old in zip(records(model.now.gates), records(model.base.gates), strict=True):
         outcome, before = w.outcome(row), w.outcome(old).text
-        rows.append({
-            "gate": (w.requirement(row), Code(w.code(row))), "mean": _mean(model, row), "n": row["n"],
-            "outcome": (outcome, *[model.say("editor.was", what=before)] * (outcome.text != before)),
-        })  # fmt: skip
+        rows.append(
+            {
+                "gate": (w.requirement(row), Code(w.code(row))),
+                "mean": _mean(model, row),
+                "n": row["n"],
+                "outcome": (
+                    outcome,
+                    *[model.say("editor.was", what=before)] * (outcome.text != before),
+                ),
+            }
+        )
     return _table(model, sorted(rows, key=lambda row: -len(row["outcome"])), "gates")
 
 
@@ -976,11 +1180,21 @@ def _mean(model: Weighing, row: Row) -> tuple[str, Small]:
 def _weights(model: Weighing) -> Safe:
     """The weights as a table: what the editor is where nothing can be moved."""
     rows = [
-        {"metric": name, "weight": f"{weight:g}", "share": _percent(model.share(name)), "mean": _mean(model, row)}
-        | {"n": row["n"]} | ({"flip": _flip(model, name)} if model.now.flips else {})
-        for (name, weight), row in ((item, model.now.rows[item[0]]) for item in model.metric_weights.items())
-    ]  # fmt: skip
-    docs = [{"document": name, "weight": f"{weight:g}"} for name, weight in model.doc_weights.items()]
+        {
+            "metric": name,
+            "weight": f"{weight:g}",
+            "share": _percent(model.share(name)),
+            "mean": _mean(model, row),
+        }
+        | {"n": row["n"]}
+        | ({"flip": _flip(model, name)} if model.now.flips else {})
+        for (name, weight), row in (
+            (item, model.now.rows[item[0]]) for item in model.metric_weights.items()
+        )
+    ]
+    docs = [
+        {"document": name, "weight": f"{weight:g}"} for name, weight in model.doc_weights.items()
+    ]
     return join([_table(model, rows), _table(model, docs)])
 
 
@@ -1003,7 +1217,11 @@ class Numbers:
     def __init__(self, model: Weighing, metrics: dict[str, float], docs: dict[str, float]) -> None:
         self._model, self._metrics, self.scenario = model, metrics, model.scenario
         self._docs = {name: weight for name, weight in docs.items() if name in model.documents}
-        how: dict[str, Any] = {"metric_weights": metrics, "doc_weights": self._docs, "strict": False}
+        how: dict[str, Any] = {
+            "metric_weights": metrics,
+            "doc_weights": self._docs,
+            "strict": False,
+        }
         how |= {name: getattr(self.scenario, name) for name in ("level", "orient", "rescale")}
         self.means: pd.DataFrame = model._pooled.means(**how)
         self.systems: pd.DataFrame | None = model._by.means(**how) if model._by else None
@@ -1033,7 +1251,10 @@ class Numbers:
         """The weight of each metric from which on, all others kept, the other of two systems leads."""
         if self.found is None:
             return {}
-        table, total = self.found.flips, math.fsum(self._metrics[name] for name in self.found.metrics)
+        table, total = (
+            self.found.flips,
+            math.fsum(self._metrics[name] for name in self.found.metrics),
+        )
         table = table[(table["flip"] < 1) & (table["today"] < 1)]
         weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
         return dict(zip(table["metric"], weight, strict=True))
@@ -1057,7 +1278,9 @@ class Weighing:
         They are called with this after every change.
     """
 
-    def __init__(self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None) -> None:
+    def __init__(
+        self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None
+    ) -> None:
         self.scenario, self.gates, self._pairs = scenario, gates, pairs
         self._by = moments if moments.by is not None and len(moments.groups) > 1 else None
         self._pooled = moments if moments.by is None else moments.pooled()
@@ -1092,7 +1315,9 @@ class Weighing:
 
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
-        return self.start(field, name) if (value := self._entries[field].get(name)) is None else value
+        return (
+            self.start(field, name) if (value := self._entries[field].get(name)) is None else value
+        )
 
     def start(self, field: str, name: str) -> float:
         """Return what an entry counts at the start: the file's value, else the usual one."""
@@ -1115,7 +1340,9 @@ class Weighing:
         value, problem = read_entry(entry)
         self.problems.pop((field, name), None)
         if problem:
-            self.problems[field, name] = self.say(f"editor.{problem}", entry=str(entry).strip()[:40])
+            self.problems[field, name] = self.say(
+                f"editor.{problem}", entry=str(entry).strip()[:40]
+            )
         else:
             self._entries[field][name] = value
         self._changed(anew=not problem)
@@ -1125,7 +1352,9 @@ class Weighing:
         name = nfc(text.strip())
         if len(hits := [name] if name in self.documents else self.find(name)) > 1:
             return self.say("editor.several", n=len(hits), text=name[:80]) if name else ""
-        if taken := [row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))]:
+        if taken := [
+            row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))
+        ]:
             return self.say("editor.has_row", name=taken[0])
         if not hits:
             return self.say("editor.no_document", text=name[:80])
@@ -1135,11 +1364,17 @@ class Weighing:
     def remove(self, name: str) -> None:
         """Take a document's row away: it counts 1 again."""
         self.problems.pop((DOC, name), None)
-        self._put({DOC: {other: value for other, value in self._entries[DOC].items() if other != name}})
+        self._put(
+            {DOC: {other: value for other, value in self._entries[DOC].items() if other != name}}
+        )
 
     def find(self, text: str) -> list[str]:
         """Return documents without a row whose name holds every word of `text`, in any case and width."""
-        return [name for name in self.documents if name and name not in self._entries[DOC] and _holds(name, text)]
+        return [
+            name
+            for name in self.documents
+            if name and name not in self._entries[DOC] and _holds(name, text)
+        ]
 
     def normalise(self) -> None:
         """Make the metric weights add up to 1, on the slider's grid."""
@@ -1167,7 +1402,9 @@ class Weighing:
         """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
         docs, metrics = self.doc_weights, self.metric_weights
         nameless = bool((self._pooled.cells.doc < 0).any())
-        counts = nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
+        counts = (
+            nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
+        )
         for kind, some in ((METRIC, not metrics or any(metrics.values())), (DOC, counts)):
             self.problems.pop((kind, ""), None)
             if not some:
@@ -1182,11 +1419,18 @@ class Weighing:
         """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
         if self._pairs is None or self._mapped[0] == docs:
             return self._mapped[1]
-        labels, doc, weights, found = self._pairs.labels, self.scenario.doc, self._pairs.weights, None
+        labels, doc, weights, found = (
+            self._pairs.labels,
+            self.scenario.doc,
+            self._pairs.weights,
+            None,
+        )
         if doc in labels:
             weights = labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
         how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
-        equal = total_of(self._pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how)
+        equal = total_of(
+            self._pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how
+        )
         with suppress(RagnbError):  # metrics of different ranges
             found = WeightMap.of(replace(self._pairs, weights=weights), equal, self.scenario.level)
         self._mapped = docs, found
@@ -1205,7 +1449,9 @@ class Weighing:
         if path is None or problems:
             raise RagnbError(" ".join(problems))
         gone = [name for name in self._file[DOC] if name not in self._entries[DOC]]
-        return plan_patch(path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to)
+        return plan_patch(
+            path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to
+        )
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the file, or into a new one, and return the fields that changed."""
@@ -1217,10 +1463,14 @@ class Weighing:
     def reload(self, path: Path | None = None) -> None:
         """Read the file's weights again; entries stay as they are seen."""
         seen = {METRIC: self.metric_weights, DOC: self.doc_weights}
-        self.scenario = load_scenario(str(path or self.scenario.path)).replace(lang=self.scenario.lang)
+        self.scenario = load_scenario(str(path or self.scenario.path)).replace(
+            lang=self.scenario.lang
+        )
         self._start()
         for kind, own in seen.items():
-            self._entries[kind] = {name: None if self._file[kind].get(name) == w else w for name, w in own.items()}
+            self._entries[kind] = {
+                name: None if self._file[kind].get(name) == w else w for name, w in own.items()
+            }
         self._changed()
 
 
@@ -1263,5 +1513,7 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
 
 def _holds(name: str, text: str) -> bool:
     """Whether a name holds every word of a text, whatever their case and width."""
-    whole, *words = (unicodedata.normalize("NFKC", part).casefold() for part in (name, *text.split()))
+    whole, *words = (
+        unicodedata.normalize("NFKC", part).casefold() for part in (name, *text.split())
+    )
     return all(word in whole for word in words)

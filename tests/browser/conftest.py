@@ -45,7 +45,9 @@ def page(chromium: Browser, page_log: PageLog) -> Iterator[Page]:
     context = chromium.new_context()
     page = context.new_page()
     page.on("request", lambda request: page_log.requests.append(request.url))
-    page.on("console", lambda line: page_log.errors.append(line.text) if line.type == "error" else None)
+    page.on(
+        "console", lambda line: page_log.errors.append(line.text) if line.type == "error" else None
+    )
     page.on("pageerror", lambda error: page_log.errors.append(str(error)))
 
     def dismiss(dialog) -> None:

@@ -28,7 +28,11 @@ def notebook(path: Path, *cells: str) -> Path:
     made = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell, id=f"c{i}") for i, cell in enumerate(cells)]
     )
-    made.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made.metadata["kernelspec"] = {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    }
     nbformat.write(made, path)
     return path
 
@@ -48,15 +52,21 @@ class Server:
         (config / "labconfig" / "page_config.json").write_text(json.dumps(off), encoding="utf-8")
         names = {"CONFIG_DIR": config, "DATA_DIR": home / "data", "RUNTIME_DIR": home / "run"}
         folders = {f"JUPYTER_{name}": str(path) for name, path in names.items()}
-        folders |= {"IPYTHONDIR": str(home / "ipython"), "JUPYTERLAB_SETTINGS_DIR": str(home / "settings")}
+        folders |= {
+            "IPYTHONDIR": str(home / "ipython"),
+            "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        }
         folders |= {"JUPYTERLAB_WORKSPACES_DIR": str(home / "spaces"), "HOME": str(home)}
         paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self.log = (self.folder / "server.log").open("w", encoding="utf-8")
         self.process = subprocess.Popen(
             [sys.executable, "-m", *self.words],
             env={**os.environ, **folders, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"},
-            cwd=self.folder, stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            cwd=self.folder,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
             self.wait(home / "run")
         except BaseException:
@@ -90,9 +100,17 @@ class Lab(Server):
     """JupyterLab."""
 
     def __init__(self, folder: Path) -> None:
-        words = ["jupyterlab", "--no-browser", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1", "--allow-root"]
+        words = [
+            "jupyterlab",
+            "--no-browser",
+            "--ServerApp.port=0",
+            "--ServerApp.ip=127.0.0.1",
+            "--allow-root",
+        ]
         words += [f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
-        super().__init__(folder, *words, "--LabApp.expose_app_in_browser=True", "--ServerApp.log_level=WARN")
+        super().__init__(
+            folder, *words, "--LabApp.expose_app_in_browser=True", "--ServerApp.log_level=WARN"
+        )
 
     def open(self, page: Any, name: str, *, run: bool = True) -> None:
         """Open a notebook of the folder, wait for its kernel, and run it."""

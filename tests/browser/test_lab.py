@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("lab", Path(__file__).with_name("lab.py"))
 lab = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(lab)
-EDITOR = "from ragnb.widgets import WeightEditor\neditor = WeightEditor('scenarios/{}.yaml')\neditor"
+EDITOR = (
+    "from ragnb.widgets import WeightEditor\neditor = WeightEditor('scenarios/{}.yaml')\neditor"
+)
 SHEET = "import os; open('kernel', 'w').write(str(os.getpid()))\n"
 SHEET += "from ragnb.widgets import RatingSheet\nRatingSheet('items.json', 'marks.jsonl', rater='甲', lang='zh')"
 REVIEW = "import pandas as pd\nfrom ragnb.widgets import ReviewSheet\n"
@@ -56,17 +58,27 @@ def home(tmp_path_factory):
     for name in ("scenarios", "data"):
         shutil.copytree(ROOT / name, folder / name)
     items = [
-        {"sample_id": f"q{i}", "question": f"第 {i} 问？", "answer": f"第 {i} 答。<script>alert(1)</script>",
-         "retrieved_contexts": ["依据一", "依据二"], "doc_name": "甲.pdf", "system": "strong"}
+        {
+            "sample_id": f"q{i}",
+            "question": f"第 {i} 问？",
+            "answer": f"第 {i} 答。<script>alert(1)</script>",
+            "retrieved_contexts": ["依据一", "依据二"],
+            "doc_name": "甲.pdf",
+            "system": "strong",
+        }
         for i in range(5)
-    ]  # fmt: skip
+    ]
     (folder / "items.json").write_text(json.dumps(items), encoding="utf-8")
     questions = [
-        {"sample_id": f"s{i}", "question": f"第 {i} 问？<script>alert(1)</script>", "doc_name": "甲.md",
-         "ground_truth_answer": f"第 {i} 答。",
-         "generation_params": {"kind": "single", "evidence": [f"原文第 {i} 句。", "另一句。"]}}
+        {
+            "sample_id": f"s{i}",
+            "question": f"第 {i} 问？<script>alert(1)</script>",
+            "doc_name": "甲.md",
+            "ground_truth_answer": f"第 {i} 答。",
+            "generation_params": {"kind": "single", "evidence": [f"原文第 {i} 句。", "另一句。"]},
+        }
         for i in range(5)
-    ]  # fmt: skip
+    ]
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
     lab.notebook(folder / "review.ipynb", REVIEW)
     lab.notebook(folder / "en.ipynb", EDITOR.format("quickstart"))
@@ -101,7 +113,11 @@ def findings(page) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page, context=".rg-editor").response["violations"]
-    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+    return [
+        f"{one['id']}: {one['nodes'][0]['html']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 SCORE = "document.querySelector('.rg-editor .rg-big').parentNode.innerText"
@@ -254,7 +270,9 @@ def test_a_slider_marks_where_the_other_system_leads(server, page, tmp_path):
     assert slider.locator(".rg-flip").text_content() == f"weak leads above {at:.3g}"
     assert row(page, "context_recall").evaluate(MARK)[0] is None
     handle = slider.locator(".noUi-handle")
-    assert handle.get_attribute("aria-describedby") == slider.locator(".rg-flip").get_attribute("id")
+    assert handle.get_attribute("aria-describedby") == slider.locator(".rg-flip").get_attribute(
+        "id"
+    )
     assert not findings(page)
     shot(page, tmp_path, "marked")
     handle.focus()
@@ -270,7 +288,9 @@ def test_a_slider_marks_where_the_other_system_leads(server, page, tmp_path):
 GONE = ".rg-editor .rg-gone"
 
 
-def test_five_items_are_rated_by_keys_through_the_death_of_the_kernel(server, page, page_log, home, tmp_path):
+def test_five_items_are_rated_by_keys_through_the_death_of_the_kernel(
+    server, page, page_log, home, tmp_path
+):
     server.open(page, "rate.ipynb")
     keys = page.locator(".rg-keys input")
     keys.wait_for()

@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def quickstart(tmp_path_factory):
-    return report(ROOT / "scenarios" / "quickstart.yaml", out=tmp_path_factory.mktemp("reports")).html
+    return report(
+        ROOT / "scenarios" / "quickstart.yaml", out=tmp_path_factory.mktemp("reports")
+    ).html
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +32,14 @@ def hostile(tmp_path_factory):
     for place in range(24):
         text = PAYLOADS[place % len(PAYLOADS)]
         row = dict.fromkeys(
-            ("question", "answer", "doc_name", "system", "ground_truth_answer"), f"{text}{place % 3}"
+            ("question", "answer", "doc_name", "system", "ground_truth_answer"),
+            f"{text}{place % 3}",
         )
-        row |= {"sample_id": f"{text}{place}", "retrieved_contexts": [text], "faithfulness": place % 5 / 10}
+        row |= {
+            "sample_id": f"{text}{place}",
+            "retrieved_contexts": [text],
+            "faithfulness": place % 5 / 10,
+        }
         rows.append(row | {f"m {text[:40]}": 0.1, "faithfulness__reason": text, PAYLOADS[1]: 0.2})
     (folder / "scores.json").write_text(json.dumps(rows), encoding="utf-8")
     metrics = ["faithfulness", {"name": PAYLOADS[1], "low": 0, "high": 1}]
@@ -60,7 +67,9 @@ def runs(quickstart, hostile, tmp_path_factory):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_index_opens_offline_in_both_themes_and_axe_finds_nothing(lang, scheme, runs, page, page_log):
+def test_index_opens_offline_in_both_themes_and_axe_finds_nothing(
+    lang, scheme, runs, page, page_log
+):
     file = index(runs, lang=lang)
     page.emulate_media(color_scheme=scheme)
     page.goto(file.as_uri())
@@ -82,7 +91,9 @@ def test_index_draws_each_total_where_it_lies_and_leads_to_its_report(runs, page
     total, axis = json.loads(record)["overall"], row.locator("svg .axis").get_attribute("d")
     left, right = map(float, re.match(r"M(\d+) \S+H(\d+)", axis).groups())
     for mark, name, key in ((dot, "cx", "value"), (line, "x1", "low"), (line, "x2", "high")):
-        assert float(mark.get_attribute(name)) == pytest.approx(left + (right - left) * total[key], abs=0.1)
+        assert float(mark.get_attribute(name)) == pytest.approx(
+            left + (right - left) * total[key], abs=0.1
+        )
     row.get_by_role("link").click()
     page.wait_for_url("**/quickstart/*/report.html")
     assert "retriever" in page.title()

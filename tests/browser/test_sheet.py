@@ -16,7 +16,10 @@ import ragnb as rn
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
-TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
+TRACES = {
+    "gold": ROOT / "data/quickstart/gold.json",
+    "refusal": ["not in context", "资料中没有相关内容"],
+}
 ONCE = "Once in a policy and long enough to be a passage. " * 3
 PAGES = ("quickstart", "chinese", "compared", "hostile")
 
@@ -26,9 +29,18 @@ def hostile_sheet():
     rows = []
     for place in range(24):
         text = PAYLOADS[place % len(PAYLOADS)]
-        row = dict.fromkeys(("question", "answer", "doc_name", "ground_truth_answer"), f"{text}{place % 3}")
-        row |= {"sample_id": f"{text}{place}", "retrieved_contexts": [text], "faithfulness": place % 5 / 10}
-        rows.append(row | {"system": f"{PAYLOADS[place % 2]}", "faithfulness__reason": text, PAYLOADS[1]: 0.2})
+        row = dict.fromkeys(
+            ("question", "answer", "doc_name", "ground_truth_answer"), f"{text}{place % 3}"
+        )
+        row |= {
+            "sample_id": f"{text}{place}",
+            "retrieved_contexts": [text],
+            "faithfulness": place % 5 / 10,
+        }
+        rows.append(
+            row
+            | {"system": f"{PAYLOADS[place % 2]}", "faithfulness__reason": text, PAYLOADS[1]: 0.2}
+        )
     metrics = ["faithfulness", rn.Metric(PAYLOADS[1])]
     gates = [rn.Gate(PAYLOADS[2], PAYLOADS[1], ">=", 0.5)]
     return rn.assess(pd.DataFrame(rows), metrics=metrics, gates=gates, title=PAYLOADS[6])
@@ -69,8 +81,12 @@ def pages(tmp_path_factory):
     made = {
         "quickstart": lambda: rn.assess(ROOT / "scenarios/quickstart.yaml"),
         "chinese": lambda: rn.assess(ROOT / "scenarios/simulated_judge.yaml", lang="zh"),
-        "compared": lambda: rn.assess(ROOT / "data/quickstart/scores.csv", candidate="strong", baseline="weak"),
-        "traced": lambda: rn.assess(ROOT / "data/quickstart/traces.weak.jsonl", **TRACES, lang="zh"),
+        "compared": lambda: rn.assess(
+            ROOT / "data/quickstart/scores.csv", candidate="strong", baseline="weak"
+        ),
+        "traced": lambda: rn.assess(
+            ROOT / "data/quickstart/traces.weak.jsonl", **TRACES, lang="zh"
+        ),
         "hostile": hostile_sheet,
         "shared": shared_sheet,
         "long": long_sheet,
@@ -147,8 +163,12 @@ def test_axe_finds_nothing(name, scheme, width, pages, page):
     page.emulate_media(color_scheme=scheme)
     opened(page, pages(name), width=width)
     # A few questions stand for the others, which are alike.
-    page.evaluate("document.querySelectorAll('details:not(.q)').forEach(part => { part.open = true; })")
-    page.evaluate("[...document.querySelectorAll('details.q')].slice(0, 4).forEach(part => { part.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('details:not(.q)').forEach(part => { part.open = true; })"
+    )
+    page.evaluate(
+        "[...document.querySelectorAll('details.q')].slice(0, 4).forEach(part => { part.open = true; })"
+    )
     found = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"][:160], len(one["nodes"])) for one in found] == []
 
@@ -321,7 +341,10 @@ def test_the_links_of_what_to_fix_show_as_many_questions_as_they_say(pages, page
             link.click()
             n = int(re.search(r"\d+", link.text_content())[0])
             expect(shown(page)).to_have_count(n)
-            assert page.locator("#questions").evaluate("n => Math.abs(n.getBoundingClientRect().top)") < 800
+            assert (
+                page.locator("#questions").evaluate("n => Math.abs(n.getBoundingClientRect().top)")
+                < 800
+            )
 
 
 @pytest.mark.parametrize("name", ["quickstart", "shared"])
@@ -342,7 +365,9 @@ def test_a_link_to_a_question_opens_it_whatever_is_filtered(name, pages, page):
     expect(page.locator("details.q[open] .rg-open")).to_be_visible()
 
 
-@pytest.mark.parametrize("place", ["#q=100%", "#q=no such id", "#o=NOTHING", "#x=1", "#m=%zz", "#questions"])
+@pytest.mark.parametrize(
+    "place", ["#q=100%", "#q=no such id", "#o=NOTHING", "#x=1", "#m=%zz", "#questions"]
+)
 def test_a_link_that_leads_nowhere_leaves_the_page_whole(place, pages, page, page_log):
     opened(page, pages("quickstart"), place)
     assert page_log.errors == []
@@ -372,7 +397,10 @@ def test_three_thousand_questions_are_found_though_a_thousand_stand_whole(pages,
     page.get_by_role("searchbox").fill("number 2999?")
     expect(rows).to_have_count(1)
     assert "q2999" in rows.first.text_content()
-    assert page.locator(".rg-shown").text_content() == "1 of 1 questions that match are shown; 3,000 in all"
+    assert (
+        page.locator(".rg-shown").text_content()
+        == "1 of 1 questions that match are shown; 3,000 in all"
+    )
 
 
 # In a notebook

@@ -29,7 +29,11 @@ def test_northwind_scores_without_a_scenario(shared):
 
 @pytest.mark.parametrize(
     "name",
-    ["16_2023-11-15_aws-bedrock_c18.csv", "36_2024-09-23_llamaindex_c26.csv", "42_2025-12-07_ag-ui_c13.csv"],
+    [
+        "16_2023-11-15_aws-bedrock_c18.csv",
+        "36_2024-09-23_llamaindex_c26.csv",
+        "42_2025-12-07_ag-ui_c13.csv",
+    ],
 )
 def test_ragas_tables_of_three_years(shared, name):
     path = shared / "data" / "score_tables" / "ragas_history" / name
@@ -46,7 +50,9 @@ def test_ragas_tables_of_three_years(shared, name):
 
 def test_mtragun_gates_are_the_published_rates(shared):
     folder = shared / "data" / "traces" / "mtragun"
-    sheet = rn.assess(folder / "trace.gemini-3-pro.jsonl", gold=folder / "qaset.json", containment="latin")
+    sheet = rn.assess(
+        folder / "trace.gemini-3-pro.jsonl", gold=folder / "qaset.json", containment="latin"
+    )
     value = sheet.means.set_index("metric")["value"].round(4)
     assert value["answer_precision"] == 0.8856
     assert value["over_refusal"] == 0.0211

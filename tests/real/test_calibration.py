@@ -12,9 +12,23 @@ from ragnb.cli import main
 
 SETS = {
     "mtrag": ("mtrag", "judge10", "human10", (1, 10), ["faithfulness", "overall3"], "_10pt"),
-    "hanna": ("hanna", "judge_Beluga-13B", "human", (1, 5), ["coherence", "relevance"], "_beluga13b"),
-    "ragchecker": ("ragchecker_meta", "judge", "human", (-2, 2), ["completeness", "correctness", "overall"], ""),
-}  # fmt: skip
+    "hanna": (
+        "hanna",
+        "judge_Beluga-13B",
+        "human",
+        (1, 5),
+        ["coherence", "relevance"],
+        "_beluga13b",
+    ),
+    "ragchecker": (
+        "ragchecker_meta",
+        "judge",
+        "human",
+        (-2, 2),
+        ["completeness", "correctness", "overall"],
+        "",
+    ),
+}
 COLUMNS = {
     "n": "n",
     "n_clusters": "n_clusters",
@@ -49,14 +63,20 @@ def test_agreement_is_the_references(ratings, reference, source):
             want = wanted
             for part in path.split("/"):
                 want = want.get(part, {})
-            if want and not ("system" in path and source == "ragchecker"):  # its systems are pairs of systems
-                assert row[column] == pytest.approx(want["value"], abs=want["tol"] + 1e-12, nan_ok=True), column
+            if want and not (
+                "system" in path and source == "ragchecker"
+            ):  # its systems are pairs of systems
+                assert row[column] == pytest.approx(
+                    want["value"], abs=want["tol"] + 1e-12, nan_ok=True
+                ), column
 
 
 @pytest.fixture(scope="module")
 def overall(ratings):
     rows = ratings["mtrag"]
-    return calibrate(rows[rows["dimension"] == "overall3"], judge="judge10", human="human10", scale=(1, 10))
+    return calibrate(
+        rows[rows["dimension"] == "overall3"], judge="judge10", human="human10", scale=(1, 10)
+    )
 
 
 def test_the_judge_of_mtrag_is_not_trusted_and_inflates_the_reference_texts(overall):
@@ -80,7 +100,9 @@ def test_the_bands_of_mtrag_are_those_of_the_reference(overall, reference):
     for band, want in reference["mtrag_overall3_10pt"]["judge_score_bands"].items():
         row = found.loc[band]
         assert (row["n"], row["n_clusters"]) == (want["n"], want["clusters"])
-        assert [row["share"], row["bias"]] == pytest.approx([want["within"], want["bias"]], abs=1e-9)
+        assert [row["share"], row["bias"]] == pytest.approx(
+            [want["within"], want["bias"]], abs=1e-9
+        )
     assert found.loc["10", ["share", "bias"]].round(2).tolist() == [0.74, 0.86]
     assert found.loc["1", ["share", "bias"]].round(1).tolist() == [0.0, -4.1]
     assert round(found.loc["8", "share"], 2) == 0.36
@@ -115,13 +137,20 @@ def test_the_five_judges_of_hanna_stand_side_by_side(ratings):
     for (judge, dimension), row in wide(card.table).groupby(["judge", "dimension"]):
         own = rows[(rows["dimension"] == dimension) & rows[judge].between(1, 5)]
         assert row["n"].item() == len(own)
-        assert row["within"].item() == pytest.approx(np.mean(np.abs(own[judge] - own["human"]) <= 1 + 1e-9))
+        assert row["within"].item() == pytest.approx(
+            np.mean(np.abs(own[judge] - own["human"]) <= 1 + 1e-9)
+        )
         one = card.only(judge=judge, dimension=dimension)
-        assert one.verdict == card.verdicts.set_index(["judge", "dimension"]).loc[(judge, dimension), "verdict"]
+        assert (
+            one.verdict
+            == card.verdicts.set_index(["judge", "dimension"]).loc[(judge, dimension), "verdict"]
+        )
         assert len(one.reasons) > 5
 
 
-def test_the_five_judges_of_hanna_stand_side_by_side_from_the_command_line(shared, ratings, tmp_path, capsys):
+def test_the_five_judges_of_hanna_stand_side_by_side_from_the_command_line(
+    shared, ratings, tmp_path, capsys
+):
     source, card = shared / "data" / "ratings" / "hanna.csv", tmp_path / "card.json"
     said = ["--scale", "1", "5", "--dimension", "coherence", "--json", str(card)]
     assert main(["calibrate", str(source), *said]) == 2
@@ -139,7 +168,9 @@ def test_the_five_judges_of_hanna_stand_side_by_side_from_the_command_line(share
         own = rows[rows[judge].between(1, 5)]
         assert judge in out
         assert table[judge]["n"] == len(own)
-        assert table[judge]["value"] == pytest.approx(np.mean(np.abs(own[judge] - own["human"]) <= 1 + 1e-9))
+        assert table[judge]["value"] == pytest.approx(
+            np.mean(np.abs(own[judge] - own["human"]) <= 1 + 1e-9)
+        )
 
 
 def test_unparsed_runs_of_hannas_judges_are_refused_unless_declared(ratings):
@@ -147,14 +178,22 @@ def test_unparsed_runs_of_hannas_judges_are_refused_unless_declared(ratings):
         agreement(ratings["hanna"], judge="judge_Mistral-7B", scale=(1, 5))
 
 
-def test_single_raters_of_mtrag_give_the_ceiling_and_alpha_of_the_reference(shared, ratings, reference):
+def test_single_raters_of_mtrag_give_the_ceiling_and_alpha_of_the_reference(
+    shared, ratings, reference
+):
     people = pd.read_csv(shared / "data" / "ratings" / "mtrag_raters.csv")
     judged = ratings["mtrag"][["item_id", "system", "dimension", "judge10"]]
     rows = people.merge(judged, on=["item_id", "system", "dimension"])
     rows["score"] = 1 + 3 * (rows["score"] - 1)
-    table = wide(agreement(rows, judge="judge10", human="score", scale=(1, 10))).set_index("dimension")
+    table = wide(agreement(rows, judge="judge10", human="score", scale=(1, 10))).set_index(
+        "dimension"
+    )
     for dimension, want in reference["mtrag_human_ceiling"].items():
         if dimension in table.index:
-            assert table.loc[dimension, "ceiling"] == pytest.approx(want["loo_within1_on_10pt"]["value"], abs=1e-9)
+            assert table.loc[dimension, "ceiling"] == pytest.approx(
+                want["loo_within1_on_10pt"]["value"], abs=1e-9
+            )
             # On one tenfold scale in place of the raters' own: α does not change.
-            assert table.loc[dimension, "alpha"] == pytest.approx(want["kripp_interval"]["value"], abs=1e-9)
+            assert table.loc[dimension, "alpha"] == pytest.approx(
+                want["kripp_interval"]["value"], abs=1e-9
+            )

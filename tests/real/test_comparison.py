@@ -22,7 +22,9 @@ def ratings(shared):
 
 def compared(table, **options):
     metrics = [rn.Metric(name, low=1, high=10) for name in METRICS]
-    rows = table[["item_id", "system", "cluster", *METRICS]].rename(columns={"item_id": "sample_id"})
+    rows = table[["item_id", "system", "cluster", *METRICS]].rename(
+        columns={"item_id": "sample_id"}
+    )
     return rn.compare(rows, baseline=BASELINE, metrics=metrics, **options).set_index("metric")
 
 
@@ -42,7 +44,9 @@ def test_pairs_of_rows_are_those_of_the_reference(ratings, reference, metric):
 @pytest.mark.parametrize(
     ("metric", "familiar", "jackknife"), [("human10", 0.1676, 0.1684), ("judge10", 0.1479, 0.1481)]
 )
-def test_conversations_widen_it_as_the_familiar_error_does(ratings, reference, metric, familiar, jackknife):
+def test_conversations_widen_it_as_the_familiar_error_does(
+    ratings, reference, metric, familiar, jackknife
+):
     """The jackknife's standard error is a little above the familiar one where conversations differ in length."""
     want = {name: entry["value"] for name, entry in reference[KEY][metric].items()}
     ours = compared(ratings, cluster="cluster").loc[metric]

@@ -65,7 +65,9 @@ def tables(shared: Path) -> list[Path]:
         paths = sorted((shared / "data" / folder).glob("*.csv"))
         assert len(paths) == n, folder
         found += paths
-    return [p for p in found if p.stem[:2] not in TRULENS_TOTALS or p.parent.name != "trulens_records"]
+    return [
+        p for p in found if p.stem[:2] not in TRULENS_TOTALS or p.parent.name != "trulens_records"
+    ]
 
 
 def rows_of(path: Path, bare: tuple[str, ...] = ("", "...")) -> tuple[list[str], list[list[str]]]:
@@ -87,7 +89,9 @@ def test_every_row_level_table_loads_with_canonical_names_and_the_same_numbers(s
         frame = read_scores(path)
         header, rows = rows_of(path)
         expected = [NAMES.get(name, name) for name in header if name not in ("", "...")]
-        assert [name for name in frame.columns if name != "sample_id" or name in expected] == expected, path
+        assert [
+            name for name in frame.columns if name != "sample_id" or name in expected
+        ] == expected, path
         assert len(frame) == len(rows)
         for i, name in enumerate(header):
             name = NAMES.get(name, name)
@@ -95,12 +99,23 @@ def test_every_row_level_table_loads_with_canonical_names_and_the_same_numbers(s
             if name in METRICS:
                 seen[name] += 1
                 values = [math.nan if cell in MISSING else float(cell) for cell in cells]
-                assert frame[name].to_numpy() == pytest.approx(values, nan_ok=True, abs=0), (path, name)
+                assert frame[name].to_numpy() == pytest.approx(values, nan_ok=True, abs=0), (
+                    path,
+                    name,
+                )
             elif name in ("question", "answer"):
                 texts = [json.loads(c) if c[:1] == c[-1:] == '"' else c for c in cells]
                 assert frame[name].fillna("").tolist() == texts, (path, name)
-    assert {"faithfulness", "answer_relevancy", "context_relevance", "context_recall", "context_precision",
-            "semantic_similarity", "answer_correctness", "factual_correctness"} <= set(seen)  # fmt: skip
+    assert {
+        "faithfulness",
+        "answer_relevancy",
+        "context_relevance",
+        "context_recall",
+        "context_precision",
+        "semantic_similarity",
+        "answer_correctness",
+        "factual_correctness",
+    } <= set(seen)
 
 
 def test_contexts_of_every_table_are_lists_and_cut_ones_are_counted(shared):
@@ -113,14 +128,22 @@ def test_contexts_of_every_table_are_lists_and_cut_ones_are_counted(shared):
         cut = sum(not (c.startswith(("['", '["')) and c.endswith("]")) and c != "[]" for c in cells)
         factor = len(frame) // len(rows)
         told = [
-            r["n"] for r in frame.attrs["lossy"] if (r["what"], r["column"]) == ("unparsed", "retrieved_contexts")
+            r["n"]
+            for r in frame.attrs["lossy"]
+            if (r["what"], r["column"]) == ("unparsed", "retrieved_contexts")
         ]
         assert sum(told) == cut * factor, path
         assert frame["retrieved_contexts"].map(type).eq(list).all()
-        assert frame["retrieved_contexts"].str.len().tolist() == [
-            len(ast.literal_eval(c)) if c.startswith(("['", '["', "[]")) and c.endswith("]") else 1
-            for c in cells
-        ] * factor  # fmt: skip
+        assert (
+            frame["retrieved_contexts"].str.len().tolist()
+            == [
+                len(ast.literal_eval(c))
+                if c.startswith(("['", '["', "[]")) and c.endswith("]")
+                else 1
+                for c in cells
+            ]
+            * factor
+        )
 
 
 def follow(name: str, mapped: list[tuple[str, str]]) -> set[str]:
@@ -141,7 +164,9 @@ def test_every_column_and_row_of_a_table_is_kept_mapped_or_left_out(shared):
         assert {row["what"] for row in told} <= words
         assert all(row["n"] > 0 and row["detail"] for row in told)
         mapped = [(row["column"], row["detail"]) for row in told if row["what"] == "mapped"]
-        left = [row["column"] for row in told if row["what"] == "left_out" and row["column"] is not None]
+        left = [
+            row["column"] for row in told if row["what"] == "left_out" and row["column"] is not None
+        ]
         header, rows = rows_of(path, bare=())
         assert sorted(left) == sorted(name for name in header if name in ("", "...")), path
         arrived = set().union(*(follow(name, mapped) for name in header)) & set(frame.columns)
@@ -149,16 +174,21 @@ def test_every_column_and_row_of_a_table_is_kept_mapped_or_left_out(shared):
         made = {row["column"] for row in told if row["what"] == "made"}
         systems = {"system"} if frame.attrs["source"]["layout"] == "haystack" else set()
         assert set(frame.columns) == arrived | made | systems, path
-        read = len(rows) - sum(row["n"] for row in told if row["what"] == "left_out" and row["column"] is None)
+        read = len(rows) - sum(
+            row["n"] for row in told if row["what"] == "left_out" and row["column"] is None
+        )
         folded = [row["n"] for row in told if "folded to one row a sample" in row["detail"]]
-        assert folded == [read] if path == passages else read * (2 if systems else 1) == len(frame), path
+        assert (
+            folded == [read] if path == passages else read * (2 if systems else 1) == len(frame)
+        ), path
 
 
 @pytest.mark.parametrize("number", TRULENS_TOTALS)
 def test_totals_are_refused_in_words(shared, number):
     (path,) = (shared / "data/score_tables/trulens_records").glob(f"{number}_*.csv")
     with pytest.raises(
-        RagnbError, match=r"is a table of totals, one row per system .* no question and no sample id"
+        RagnbError,
+        match=r"is a table of totals, one row per system .* no question and no sample id",
     ):
         read_scores(path)
 
@@ -169,8 +199,11 @@ def test_systems_side_by_side_become_rows(shared):
     header, rows = rows_of(path)
     for system in ("baseline_rag", "hyde_rag"):
         part = frame[frame["system"] == system]
-        for theirs, ours in [("metric_sas", "semantic_similarity"), ("metric_answer_faithfulness", "faithfulness"),
-                             ("metric_context_relevance", "context_relevance")]:  # fmt: skip
+        for theirs, ours in [
+            ("metric_sas", "semantic_similarity"),
+            ("metric_answer_faithfulness", "faithfulness"),
+            ("metric_context_relevance", "context_relevance"),
+        ]:
             at = header.index(f"{system}_{theirs}")
             assert part[ours].tolist() == [float(row[at]) for row in rows]
         assert part["answer"].tolist() == [row[header.index(f"{system}_responses")] for row in rows]
@@ -204,7 +237,9 @@ def test_passages_of_ragchecker_keep_their_documents(shared):
     rows = json.loads(path.read_text(encoding="utf-8"))["results"]
     frame = read_cases(path)
     for column, key in (("retrieved_contexts", "text"), ("retrieved_doc_names", "doc_id")):
-        assert frame[column].tolist() == [[passage[key] for passage in row["retrieved_context"]] for row in rows]
+        assert frame[column].tolist() == [
+            [passage[key] for passage in row["retrieved_context"]] for row in rows
+        ]
 
 
 def test_rows_of_passages_load_as_cases(shared):
@@ -232,8 +267,13 @@ def test_declared_metrics_of_the_northwind_runs_load_as_the_csv_module_reads_the
     for name in ("gpt_groundedness", "gpt_relevance"):
         assert frame[name].tolist() == [float(row[header.index(name)]) for row in rows]
     words = Counter(row[header.index("has_citation")] for row in rows)
-    assert (frame["has_citation"].sum(), frame["has_citation"].isna().sum()) == (words["True"], words[""])
-    assert frame["system"].value_counts().to_dict() == Counter(row[header.index("run")] for row in rows)
+    assert (frame["has_citation"].sum(), frame["has_citation"].isna().sum()) == (
+        words["True"],
+        words[""],
+    )
+    assert frame["system"].value_counts().to_dict() == Counter(
+        row[header.index("run")] for row in rows
+    )
 
 
 def test_cases_have_the_patterns_that_were_counted(shared):
@@ -244,7 +284,8 @@ def test_cases_have_the_patterns_that_were_counted(shared):
     assert frame["doc_name"].value_counts().to_dict() == expected["by_source"]
     fields = list(expected["field_nonempty"])
     nonempty = {
-        name: int(frame[name].map(lambda v: hasattr(v, "__len__") and len(v) > 0).sum()) for name in fields
+        name: int(frame[name].map(lambda v: hasattr(v, "__len__") and len(v) > 0).sum())
+        for name in fields
     }
     assert nonempty == expected["field_nonempty"]
     lists = [name for name in fields if name.endswith("contexts")]
@@ -285,6 +326,10 @@ def test_traces_and_gold_hold_what_the_json_module_reads(shared):
         assert frame["question"].tolist() == [r["q"] for r in records]
         if "qid" in records[0]:
             assert frame["sample_id"].tolist() == [r["qid"] for r in records]
-        assert not [row for row in frame.attrs["lossy"] if row["what"] in ("bad_line", "unparsed", "left_out")]
+        assert not [
+            row
+            for row in frame.attrs["lossy"]
+            if row["what"] in ("bad_line", "unparsed", "left_out")
+        ]
         assert frame.attrs["source"]["rows"] == len(records)
     assert n == 11

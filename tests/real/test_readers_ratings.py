@@ -10,7 +10,13 @@ from ragnb import read_ratings
 
 SETS = {
     "hanna": (
-        ["judge_Beluga-13B", "judge_Mistral-7B", "judge_Llama-13B", "judge_ChatGPT", "judge_OrcaPlatypus"],
+        [
+            "judge_Beluga-13B",
+            "judge_Mistral-7B",
+            "judge_Llama-13B",
+            "judge_ChatGPT",
+            "judge_OrcaPlatypus",
+        ],
         3,
     ),
     "mtrag": (["judge"], 0),
@@ -29,7 +35,13 @@ def test_wide_sets_are_a_row_a_rating(shared, name):
     path = shared / "data" / "ratings" / f"{name}.csv"
     people = [f"human{i + 1}" for i in range(raters)] or ["human"]
     expected = [
-        (row["item_id"], row["dimension"], row["system"], float(row[person]), *(float(row[j]) for j in judges))
+        (
+            row["item_id"],
+            row["dimension"],
+            row["system"],
+            float(row[person]),
+            *(float(row[j]) for j in judges),
+        )
         for row in records(path)
         for person in people
         if row[person]

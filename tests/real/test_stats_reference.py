@@ -30,12 +30,20 @@ UNREACHED = {
     "judge10/sign_flip_p": TEST,
     "mtrag_turn_weighted/se_freq_weight_TRAP": "what weights must not be taken for",
     "qwk_rounded_no_labels_TRAP": "what levels must not be left out of",
-    **dict.fromkeys(("/cluster_se", "/cluster_t95", "/deff", "/wilson95_neff", "/se_paired_cluster"), FAMILIAR),
-    **dict.fromkeys(("ppi++_ci95", "ppi_lam1_ci95", "corr/pearson_fisher95", "icc11_ci95"), OTHER_INTERVAL),
+    **dict.fromkeys(
+        ("/cluster_se", "/cluster_t95", "/deff", "/wilson95_neff", "/se_paired_cluster"), FAMILIAR
+    ),
+    **dict.fromkeys(
+        ("ppi++_ci95", "ppi_lam1_ci95", "corr/pearson_fisher95", "icc11_ci95"), OTHER_INTERVAL
+    ),
     **dict.fromkeys(("slope_judge_on_human", "lin_ccc_n_minus_1", "/theta", "/ci95"), OTHER_NUMBER),
     **dict.fromkeys(("pair_exact", "pair_within1_on_4pt", "pair_mae_10pt"), OTHER_NUMBER),
-    **dict.fromkeys(("/pearson", "/spearman", "/nominal", "/ordinal", "kripp_nominal"), OTHER_NUMBER),
-    **dict.fromkeys(("kripp_ordinal", "/rmse", "kappa_within1", "cohen_kappa_unweighted"), OTHER_NUMBER),
+    **dict.fromkeys(
+        ("/pearson", "/spearman", "/nominal", "/ordinal", "kripp_nominal"), OTHER_NUMBER
+    ),
+    **dict.fromkeys(
+        ("kripp_ordinal", "/rmse", "kappa_within1", "cohen_kappa_unweighted"), OTHER_NUMBER
+    ),
     "bland_altman/pct_outside_loa": OTHER_NUMBER,
     **dict.fromkeys(("icc21", "icc31", "icc21_ci95", "icc31_ci95", "corr_systems"), OTHER_NUMBER),
     **dict.fromkeys(("lin_ccc", "lin_Cb", "lin_ccc_ci95_fisher"), OTHER_NUMBER),
@@ -119,7 +127,9 @@ TABLE = {
     "exact_agreement_rounded": lambda r: stats.within_share(*rounded(r), tolerance=0).value,
     "within1_rounded": lambda r: stats.within_share(*rounded(r)).value,
     "within1_chance_floor": lambda r: stats.chance_floor(*rounded(r)),
-    "within1_best_constant": lambda r: stats.best_constant(rounded(r)[1], levels=levels(r))[1].value,
+    "within1_best_constant": lambda r: (
+        stats.best_constant(rounded(r)[1], levels=levels(r))[1].value
+    ),
     "mae": lambda r: stats.mae(r.judge, r.human, r.cluster).value,
     "bias/mean": lambda r: stats.bias(r.judge, r.human, r.cluster).value,
     "bias/t95": lambda r: ends(stats.bias(r.judge, r.human)),
@@ -127,17 +137,27 @@ TABLE = {
     "bland_altman/loa": lambda r: [end.value for end in limits(r)],
     "bland_altman/loa_lower_ci": lambda r: ends(limits(r)[0]),
     "bland_altman/loa_upper_ci": lambda r: ends(limits(r)[1]),
-    "bland_altman/slope_diff_on_mean": lambda r: stats.slope_on_mean(r.judge, r.human, r.cluster).value,
+    "bland_altman/slope_diff_on_mean": lambda r: (
+        stats.slope_on_mean(r.judge, r.human, r.cluster).value
+    ),
     # The reference rounds its columns to ten decimals for the pooled values alone.
     "corr/kendall_b": lambda r: stats.kendall(r.judge, r.human, r.cluster, digits=10).value,
-    "corr/mean_within_cluster/kendall_b": lambda r: stats.kendall_within(r.judge, r.human, r.cluster).value,
-    "corr/mean_within_system/kendall_b": lambda r: stats.kendall_within(r.judge, r.human, r.system).value,
-    "corr/system_level/kendall_b": lambda r: stats.kendall_of_means(r.judge, r.human, r.system).value,
+    "corr/mean_within_cluster/kendall_b": lambda r: (
+        stats.kendall_within(r.judge, r.human, r.cluster).value
+    ),
+    "corr/mean_within_system/kendall_b": lambda r: (
+        stats.kendall_within(r.judge, r.human, r.system).value
+    ),
+    "corr/system_level/kendall_b": lambda r: (
+        stats.kendall_of_means(r.judge, r.human, r.system).value
+    ),
     "qwk_rounded": lambda r: stats.quadratic_kappa(r.judge, r.human, r.scale, r.cluster).value,
     "qwk_rounded_statsmodels": lambda r: stats.quadratic_kappa(r.judge, r.human, r.scale).value,
     "kripp_alpha_rounded/interval": lambda r: alpha(rounded(r)),
     "kripp_alpha_raw/interval": lambda r: alpha((r.judge, r.human)),
-    "icc11": lambda r: stats.anova_icc(np.r_[r.judge, r.human], np.tile(np.arange(len(r.judge)), 2)),
+    "icc11": lambda r: stats.anova_icc(
+        np.r_[r.judge, r.human], np.tile(np.arange(len(r.judge)), 2)
+    ),
     "recal/mae_raw": lambda r: stats.mae(recal(r, "raw"), r.human).value,
     "recal/mae_isotonic": lambda r: stats.mae(recal(r, "isotonic"), r.human).value,
     "recal/mae_linear": lambda r: stats.mae(recal(r, "linear"), r.human).value,
@@ -145,7 +165,9 @@ TABLE = {
     "recal/within_raw": lambda r: stats.within_share(recal(r, "raw"), r.human).value,
     "recal/within_isotonic": lambda r: stats.within_share(recal(r, "isotonic"), r.human).value,
     "recal/within_linear": lambda r: stats.within_share(recal(r, "linear"), r.human).value,
-    "recal/within_constant_median": lambda r: stats.within_share(recal(r, "constant"), r.human).value,
+    "recal/within_constant_median": lambda r: (
+        stats.within_share(recal(r, "constant"), r.human).value
+    ),
     "recal/bias_isotonic": lambda r: stats.bias(recal(r, "isotonic"), r.human).value,
 }
 
@@ -159,7 +181,9 @@ def test_agreement_is_the_references(ratings, reference, name, key):
     if not want:
         assert (name[:10], "system" in key) == ("ragchecker", True)  # its rows are pairs of systems
         return
-    assert TABLE[key](ratings[name]) == pytest.approx(want["value"], abs=want["tol"] + 1e-12, nan_ok=True)
+    assert TABLE[key](ratings[name]) == pytest.approx(
+        want["value"], abs=want["tol"] + 1e-12, nan_ok=True
+    )
 
 
 BAND = {
@@ -207,7 +231,9 @@ def test_the_corrected_mean_is_the_references(ratings, reference, name, n, key):
     want = reference[name]["ppi"][f"n{n}"][key]
     assert PPI[key](ratings[name], n) == pytest.approx(want["value"], abs=want["tol"])
     truth = reference[name]["ppi"]["truth_full_human_mean"]
-    assert stats.clustered_mean(ratings[name].human).value == pytest.approx(truth["value"], abs=truth["tol"])
+    assert stats.clustered_mean(ratings[name].human).value == pytest.approx(
+        truth["value"], abs=truth["tol"]
+    )
 
 
 @pytest.mark.parametrize("n", [50, 100, 200])
@@ -263,7 +289,9 @@ def test_ragcheckers_human_ceiling_is_the_references(ratings, reference, name):
 PAIRED = {
     "mean_diff": lambda d: stats.clustered_mean(d.a - d.b).value,
     "paired_t95": lambda d: ends(stats.clustered_mean(d.a - d.b)),
-    "paired_p": lambda d: 2 * scipy_stats.t.sf(abs((d.a - d.b).mean()) / iid_se(d.a - d.b), len(d.a) - 1),
+    "paired_p": lambda d: (
+        2 * scipy_stats.t.sf(abs((d.a - d.b).mean()) / iid_se(d.a - d.b), len(d.a) - 1)
+    ),
     "se_paired": lambda d: iid_se(d.a - d.b),
     "se_unpaired": lambda d: np.hypot(iid_se(d.a), iid_se(d.b)),
 }
@@ -302,7 +330,9 @@ def test_weights_are_not_frequencies(ratings, reference):
     v = r.rows["turn"].to_numpy(dtype=float)
     found = stats.clustered_mean(r.human, r.cluster, weights=v)
     assert found.value == pytest.approx(want["mean"]["value"], abs=1e-9)
-    assert float(stats.kish(v.sum(), (v**2).sum())) == pytest.approx(want["kish_neff"]["value"], abs=1e-9)
+    assert float(stats.kish(v.sum(), (v**2).sum())) == pytest.approx(
+        want["kish_neff"]["value"], abs=1e-9
+    )
     assert found.se == pytest.approx(want["se_cluster"]["value"], rel=0.1)
     assert found.se > 5 * want["se_freq_weight_TRAP"]["value"]
 
@@ -332,8 +362,15 @@ def test_no_value_of_the_reference_is_passed_over(reference):
     tested |= {f"mtrag_human_ceiling/{name}/{key}" for name in DIMENSIONS for key in CEILING}
     pair = "mtrag_paired_gpt4o_minus_llama405b"
     tested |= {f"{pair}/{column}/{key}" for column in ("human10", "judge10") for key in PAIRED}
-    whole = ("ragchecker_table2", "ragchecker_human_ceiling", "mtrag_weighted_mean", "mtrag_turn_weighted")
+    whole = (
+        "ragchecker_table2",
+        "ragchecker_human_ceiling",
+        "mtrag_weighted_mean",
+        "mtrag_turn_weighted",
+    )
     whole += ("sample_size_within1", "sample_size_zero_failures")  # no formula needs the second
-    rest = [path for path in leaves(reference) if path not in tested and path.split("/")[0] not in whole]
+    rest = [
+        path for path in leaves(reference) if path not in tested and path.split("/")[0] not in whole
+    ]
     rest = [path for path in rest if "judge_score_bands" not in path and "/coverage" not in path]
     assert {path for path in rest if not path.endswith(tuple(UNREACHED))} == set()

@@ -13,7 +13,9 @@ from ragnb.stats import t_interval
 
 @pytest.fixture(scope="module")
 def examples(shared):
-    return json.loads((shared / "reference" / "textbook.json").read_text(encoding="utf-8"))["examples"]
+    return json.loads((shared / "reference" / "textbook.json").read_text(encoding="utf-8"))[
+        "examples"
+    ]
 
 
 def same(example, key, got):
@@ -37,7 +39,10 @@ def test_alpha_is_krippendorffs(examples, name):
 def test_limits_of_agreement_are_bland_and_altmans(examples):
     example = examples["bland_altman_1986_pefr"]
     wright, mini = (np.array(example["data"][key]) for key in ("wright_first", "mini_first"))
-    two, usual = stats.limits_of_agreement(wright, mini, factor=2), stats.limits_of_agreement(wright, mini)
+    two, usual = (
+        stats.limits_of_agreement(wright, mini, factor=2),
+        stats.limits_of_agreement(wright, mini),
+    )
     bias, n = stats.bias(wright, mini), len(wright)
     sd = (two[1].value - two[0].value) / 4
     se = np.sqrt(3 * sd**2 / n)  # their approximation of 1986; ours is that of 1999
@@ -59,7 +64,11 @@ def test_limits_of_agreement_are_bland_and_altmans(examples):
 def test_the_analysis_of_variance_is_shrout_and_fleiss(examples):
     example = examples["shrout_fleiss_1979"]
     items, raters = np.shape(example["data"])
-    same(example, "icc11", stats.anova_icc(np.ravel(example["data"]), np.repeat(np.arange(items), raters)))
+    same(
+        example,
+        "icc11",
+        stats.anova_icc(np.ravel(example["data"]), np.repeat(np.arange(items), raters)),
+    )
 
 
 def test_wilson_is_newcombes(examples):
@@ -81,7 +90,9 @@ def test_clustered_standard_errors_are_millers(examples):
     paired, single = np.repeat(np.arange(n), 2), np.arange(2 * n)
     ratio = stats.clustered_mean(twice, paired).se / stats.clustered_mean(twice, single).se
     small = np.sqrt((2 * n - 1) / (2 * n - 2))  # G/(G−1) of n pairs against that of 2n rows
-    assert ratio / small == pytest.approx(example["published"]["perfectly_correlated_pairs_ratio"], rel=1e-9)
+    assert ratio / small == pytest.approx(
+        example["published"]["perfectly_correlated_pairs_ratio"], rel=1e-9
+    )
 
 
 def test_a_paired_variance_is_that_of_both_less_twice_the_covariance(examples):

@@ -86,11 +86,15 @@ def test_rates_counts_and_labels_are_the_scorers(shared, folder, gold, trace):
     labelled = label_by_text(traces, gold_set, containment="latin")
     assert_equal(labelled, expected)
     report = labelled.attrs["join"]
-    assert {ours: report[ours] for ours in JOIN} == {ours: expected[theirs] for ours, theirs in JOIN.items()}
+    assert {ours: report[ours] for ours in JOIN} == {
+        ours: expected[theirs] for ours, theirs in JOIN.items()
+    }
     for kind, by_kind in expected.get("by_kind", {}).items():
         assert_equal(labelled[labelled["kind"] == kind], by_kind)
     if "without_UNDERSPECIFIED" in expected:
-        assert_equal(labelled[labelled["kind"] != "UNDERSPECIFIED"], expected["without_UNDERSPECIFIED"])
+        assert_equal(
+            labelled[labelled["kind"] != "UNDERSPECIFIED"], expected["without_UNDERSPECIFIED"]
+        )
 
 
 def test_rates_by_kind_are_the_scorers(shared):
@@ -127,14 +131,21 @@ def test_list_field_and_text_of_one_trace_give_one_result(shared):
 
 
 def test_join_by_id_and_by_text_agree_where_questions_are_unique(shared):
-    traces, gold = load(shared / "data" / "traces" / "mtragun", "qaset.json", "trace.gemini-3-pro.jsonl")
-    by_id, by_text = label_traces(traces, gold=gold), label_traces(traces, gold=gold, join="question")
+    traces, gold = load(
+        shared / "data" / "traces" / "mtragun", "qaset.json", "trace.gemini-3-pro.jsonl"
+    )
+    by_id, by_text = (
+        label_traces(traces, gold=gold),
+        label_traces(traces, gold=gold, join="question"),
+    )
     assert (by_id.attrs["join"]["by"], by_text.attrs["join"]["by"]) == ("sample_id", "question")
     pd.testing.assert_frame_equal(by_id, by_text, check_like=False)
 
 
 def test_gates_of_a_real_system_block_on_under_refusal_alone(shared):
-    traces, gold = load(shared / "data" / "traces" / "mtragun", "qaset.json", "trace.gemini-3-pro.jsonl")
+    traces, gold = load(
+        shared / "data" / "traces" / "mtragun", "qaset.json", "trace.gemini-3-pro.jsonl"
+    )
     gates = check_gates(refusal_metrics(label_traces(traces, gold=gold))).set_index("gate")
     assert gates.index[gates["blocks"]].tolist() == ["G2"]
     assert gates.loc["G2", "outcome"] == "fail"
@@ -146,6 +157,9 @@ def test_polars_frames_give_the_same_rates(shared, folder, gold, trace):
     place = shared / "data" / "traces" / folder
     ours, theirs = (
         refusal_metrics(label_by_text(frame, read_gold(place / gold)))
-        for frame in (pl.read_ndjson(place / trace, infer_schema_length=None), read_traces(place / trace))
+        for frame in (
+            pl.read_ndjson(place / trace, infer_schema_length=None),
+            read_traces(place / trace),
+        )
     )
     pd.testing.assert_frame_equal(ours, theirs)

@@ -14,7 +14,9 @@ from environments import PYTHONS, ROOT, Environment, build_wheel, interpreter, m
 from small_tables import write_tables
 
 BUILD = ROOT / "build" / "release"
-collect_ignore = ["spark_job.py"]  # a script; --doctest-modules would import it, and it needs PySpark
+collect_ignore = [
+    "spark_job.py"
+]  # a script; --doctest-modules would import it, and it needs PySpark
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -20,7 +20,10 @@ build = build.config("spark.executor.memory", "512m").config("spark.executor.cor
 spark = build.config("spark.sql.files.maxPartitionBytes", "40000").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 deadline = time.monotonic() + 120
-while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3 and time.monotonic() < deadline:
+while (
+    spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3
+    and time.monotonic() < deadline
+):
     time.sleep(0.2)  # the driver and two executors
 
 

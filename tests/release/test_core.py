@@ -15,7 +15,17 @@ import ragnb
 
 LOCK = ROOT / "requirements-core.lock"
 MOST_PACKAGES = 35
-ABSENT = {"matplotlib", "seaborn", "pyarrow", "ipython", "ipykernel", "jupyterlab", "papermill", "openai", "ragas"}
+ABSENT = {
+    "matplotlib",
+    "seaborn",
+    "pyarrow",
+    "ipython",
+    "ipykernel",
+    "jupyterlab",
+    "papermill",
+    "openai",
+    "ragas",
+}
 EVERY_ENGINE = """
 import pandas as pd, polars as pl, ragnb as rn, sys
 frame = pd.read_csv("scores.csv")
@@ -69,16 +79,28 @@ def test_the_lock_brings_few_packages_and_all_that_the_core_needs(core):
 def test_a_package_with_another_hash_is_refused(core, tmp_path):
     text = LOCK.read_text(encoding="utf-8")
     start = text.index("\ntqdm==")
-    wrong = re.sub(r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", text[start:].partition("    # via")[0])
+    wrong = re.sub(
+        r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", text[start:].partition("    # via")[0]
+    )
     (tmp_path / "wrong.lock").write_text(wrong, encoding="utf-8")
     with pytest.raises(RuntimeError, match="(?i)hash"):
-        core.pip("download", "--no-deps", "--require-hashes", "-d", tmp_path, "-r", tmp_path / "wrong.lock")
+        core.pip(
+            "download",
+            "--no-deps",
+            "--require-hashes",
+            "-d",
+            tmp_path,
+            "-r",
+            tmp_path / "wrong.lock",
+        )
 
 
 def test_the_commands_start(core, folder):
     for words in (["ragnb", "--version"], ["python", "-m", "ragnb", "--version"]):
         done = core.run(*words, cwd=folder)
-        assert (done.returncode, done.stdout) == (0, f"ragnb, version {ragnb.__version__}\n"), done.stderr
+        assert (done.returncode, done.stdout) == (0, f"ragnb, version {ragnb.__version__}\n"), (
+            done.stderr
+        )
     place = core.run("python", "-c", "import ragnb; print(ragnb.__file__)", cwd=folder).stdout
     assert place.startswith(str(core.folder))
 
@@ -104,7 +126,9 @@ def test_gates_are_checked(core, folder, name):
 @pytest.mark.parametrize(("baseline", "code"), COMPARED.items())
 def test_runs_are_compared(core, folder, baseline, code):
     files = ["--markdown", "a.md", "--junit", "a.xml", "--json", "a.json", "--html", "a.html"]
-    done = core.run("ragnb", "compare", "scores.csv", f"{baseline}.csv", "--gate", *files, cwd=folder)
+    done = core.run(
+        "ragnb", "compare", "scores.csv", f"{baseline}.csv", "--gate", *files, cwd=folder
+    )
     assert done.returncode == code, done.stderr
     assert all((folder / name).stat().st_size for name in files[1::2])
 

@@ -22,9 +22,12 @@ import ragnb
 SAID = re.compile(r'pip install "(ragnb\[\w+\])"')
 LANGUAGES = {"en": "it comes with: ", "zh": "请安装"}
 CASE = {
-    "sample_id": "a", "question": "How long is the warranty?", "answer": "The warranty is 730 days.",
-    "ground_truth_answer": "730 days.", "retrieved_contexts": ["The pump has a warranty of 730 days."],
-}  # fmt: skip
+    "sample_id": "a",
+    "question": "How long is the warranty?",
+    "answer": "The warranty is 730 days.",
+    "ground_truth_answer": "730 days.",
+    "retrieved_contexts": ["The pump has a warranty of 730 days."],
+}
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,14 @@ class Need:
     def is_python(self) -> bool:
         return not self.words.startswith("ragnb ")
 
-    def run(self, environment: Environment, folder: Path, lang: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, environment: Environment, folder: Path, lang: str
+    ) -> subprocess.CompletedProcess[str]:
         if self.is_python:
             return environment.run("python", "-c", self.words, cwd=folder)
-        return environment.run(*shlex.split(self.words), *(["--lang", "zh"] if lang == "zh" else []), cwd=folder)
+        return environment.run(
+            *shlex.split(self.words), *(["--lang", "zh"] if lang == "zh" else []), cwd=folder
+        )
 
 
 NEEDS = [
@@ -65,7 +72,10 @@ NEEDS = [
     Need("judge", "ragnb answer answer.yaml"),
     Need("judge", "ragnb generate generate.yaml"),
     Need("judge", "ragnb run answer.yaml --stage answer"),
-    Need("judge", "import ragnb; ragnb.Client(ragnb.Profile(base_url='http://127.0.0.1:1/v1', model='a'))"),
+    Need(
+        "judge",
+        "import ragnb; ragnb.Client(ragnb.Profile(base_url='http://127.0.0.1:1/v1', model='a'))",
+    ),
     Need("ragas", "from ragnb.scoring.ragas import imported; imported()"),
 ]
 
@@ -84,8 +94,12 @@ def inputs(folder, endpoint) -> Path:
     pd.read_csv(folder / "ratings.csv").to_excel(folder / "ratings.xlsx", index=False)
     (folder / "cases.jsonl").write_text(json.dumps(CASE), encoding="utf-8")
     (folder / "docs").mkdir()
-    (folder / "docs" / "pump.md").write_text("# Warranty\n\n" + CASE["retrieved_contexts"][0], encoding="utf-8")
-    (folder / "rag.py").write_text("def search(question):\n    return ['The pump has a warranty of 730 days.']\n")
+    (folder / "docs" / "pump.md").write_text(
+        "# Warranty\n\n" + CASE["retrieved_contexts"][0], encoding="utf-8"
+    )
+    (folder / "rag.py").write_text(
+        "def search(question):\n    return ['The pump has a warranty of 730 days.']\n"
+    )
     profile = f"{{base_url: '{endpoint}', model: small}}"
     scenarios = {
         "judge": f"cases: cases.jsonl\nllm_profiles: {{judge: {profile}}}\n",
@@ -126,7 +140,9 @@ def said(need: Need, environment: Environment, folder: Path, lang: str) -> str:
 def test_what_is_missing_is_named_in_one_line(core, inputs, need, lang):
     line = said(need, core, inputs, lang)
     assert SAID.findall(line) == [f"ragnb[{need.extra}]"]
-    assert need.is_python or LANGUAGES["zh" if "拦截" in need.words else lang] in line  # lang: zh in the file
+    assert (
+        need.is_python or LANGUAGES["zh" if "拦截" in need.words else lang] in line
+    )  # lang: zh in the file
 
 
 @pytest.fixture(scope="module", params=["notebook", "readers", "judge", "ragas"])
@@ -216,4 +232,8 @@ def test_spark_and_everything_together(environment, index, inputs, record, extra
 
 def test_every_extra_is_tried():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["optional-dependencies"].keys() == {need.extra for need in NEEDS} | {"duckdb", "spark", "all"}
+    assert project["optional-dependencies"].keys() == {need.extra for need in NEEDS} | {
+        "duckdb",
+        "spark",
+        "all",
+    }

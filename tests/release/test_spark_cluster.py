@@ -23,21 +23,31 @@ N = 4000
 def write(folder):
     """Write made scores, traces and gold; return the frames."""
     rng = np.random.default_rng(8)
-    scores = pd.DataFrame({
-        "sample_id": [f"q{i}" for i in range(N)], "doc_name": [f"d{i % 40}" for i in range(N)],
-        "system": ["新", "old"] * (N // 2), "faithfulness": rng.random(N),
-        "context_recall": np.where(rng.random(N) < 0.1, np.nan, rng.random(N)),
-    })  # fmt: skip
+    scores = pd.DataFrame(
+        {
+            "sample_id": [f"q{i}" for i in range(N)],
+            "doc_name": [f"d{i % 40}" for i in range(N)],
+            "system": ["新", "old"] * (N // 2),
+            "faithfulness": rng.random(N),
+            "context_recall": np.where(rng.random(N) < 0.1, np.nan, rng.random(N)),
+        }
+    )
     k = rng.integers(0, 50, N)
     said = ["Not in context", "Yes. citations: [d{}#1]", "Yes. citations: [x]"]
-    traces = pd.DataFrame({
-        "question": [f"问题{i}?" for i in k], "system": ["新", "old"] * (N // 2),
-        "answer": [said[j].format(i) for i, j in zip(k, rng.integers(0, 3, N), strict=True)],
-    })  # fmt: skip
-    gold = pd.DataFrame({
-        "question": [f"问题{i}?" for i in range(50)], "answerable": [i % 3 > 0 for i in range(50)],
-        "gold_ids": [[f"d{i}#1"] if i % 3 else [] for i in range(50)],
-    })  # fmt: skip
+    traces = pd.DataFrame(
+        {
+            "question": [f"问题{i}?" for i in k],
+            "system": ["新", "old"] * (N // 2),
+            "answer": [said[j].format(i) for i, j in zip(k, rng.integers(0, 3, N), strict=True)],
+        }
+    )
+    gold = pd.DataFrame(
+        {
+            "question": [f"问题{i}?" for i in range(50)],
+            "answerable": [i % 3 > 0 for i in range(50)],
+            "gold_ids": [[f"d{i}#1"] if i % 3 else [] for i in range(50)],
+        }
+    )
     for name, frame in (("scores", scores), ("traces", traces)):
         (folder / name).mkdir()
         for part in range(8):
@@ -61,16 +71,34 @@ class Cluster:
         with log.open("wb") as file:
             place = f"org.apache.spark.deploy.{role.lower()}.{role}"
             command = [self.home / "bin" / "spark-class", place, "--host", "127.0.0.1", *words]
-            self.started.append(subprocess.Popen(
-                command, stdout=file, stderr=file, env=self.env, cwd=self.folder, start_new_session=True
-            ))  # fmt: skip
+            self.started.append(
+                subprocess.Popen(
+                    command,
+                    stdout=file,
+                    stderr=file,
+                    env=self.env,
+                    cwd=self.folder,
+                    start_new_session=True,
+                )
+            )
         return log
 
     def __enter__(self):
         log = self.start("Master", "--port", "0", "--webui-port", "0")
         self.master = said(log, r"Starting Spark master at (spark://\S+)")
         for i in range(2):
-            log = self.start("Worker", "--webui-port", "0", "-c", "1", "-m", "600m", "-d", f"work{i}", self.master)
+            log = self.start(
+                "Worker",
+                "--webui-port",
+                "0",
+                "-c",
+                "1",
+                "-m",
+                "600m",
+                "-d",
+                f"work{i}",
+                self.master,
+            )
             said(log, "Successfully registered with master")
         return self
 
@@ -92,14 +120,21 @@ def said(log, pattern, seconds=90):
         if found := re.search(pattern, log.read_text(encoding="utf-8", errors="replace")):
             return found[found.re.groups]
         time.sleep(0.2)
-    raise AssertionError(f"{log.name} does not say {pattern!r}: {log.read_text(errors='replace')[-2000:]}")
+    raise AssertionError(
+        f"{log.name} does not say {pattern!r}: {log.read_text(errors='replace')[-2000:]}"
+    )
 
 
 def run(cluster, kill):
     """Run the job; kill a worker, with its executor and their Python, in the middle."""
     words = [cluster.env["PYSPARK_PYTHON"], str(JOB), cluster.master, str(cluster.folder)]
     job = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=cluster.env, cwd=cluster.folder
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=cluster.env,
+        cwd=cluster.folder,
     )
     with job:
         for line in job.stdout:
@@ -131,4 +166,6 @@ def test_a_worker_that_dies_in_the_middle_changes_no_number(environment, wheel, 
             got = pd.read_json(io.StringIO(one[name]))
             numbers = ["value", "low", "high", "se", "n", "n_missing", "n_clusters"]
             assert got[["system", "metric"]].equals(want[["system", "metric"]])
-            np.testing.assert_allclose(got[numbers].astype(float), want[numbers].astype(float), rtol=1e-10)
+            np.testing.assert_allclose(
+                got[numbers].astype(float), want[numbers].astype(float), rtol=1e-10
+            )

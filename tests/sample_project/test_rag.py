@@ -19,7 +19,9 @@ def test_answers_that_were_made_now_pass_the_gates_of_the_scenario():
 
 
 def test_a_system_that_invents_is_stopped():
-    made = pd.DataFrame({"faithfulness": [0.1, 0.2] * 20, "context_recall": 0.97, "doc_name": range(40)})
+    made = pd.DataFrame(
+        {"faithfulness": [0.1, 0.2] * 20, "context_recall": 0.97, "doc_name": range(40)}
+    )
     with pytest.raises(AssertionError, match=r"grounded: faithfulness >= 0\.6.*fail"):
         assert_gates(made, "rag.yaml")
 

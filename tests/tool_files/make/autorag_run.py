@@ -1,6 +1,6 @@
 """Run a trial of AutoRAG: two ways of BM25, a prompt and a mock generator. It writes the files autorag_*.
 
-    python make/autorag_run.py
+python make/autorag_run.py
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ node_lines:
 """
 
 
-
 class Characters:
     """A tokenizer in the place of GPT-2's, which would be downloaded: a character is a token."""
 
@@ -55,7 +54,9 @@ class Characters:
 
 
 data = [row for row in rows() if row["ground_truth_contexts"]]
-texts = sorted({text for row in data for text in row["retrieved_contexts"] + row["ground_truth_contexts"]})
+texts = sorted(
+    {text for row in data for text in row["retrieved_contexts"] + row["ground_truth_contexts"]}
+)
 ids = {text: f"p{number:02}" for number, text in enumerate(texts)}
 qa = pd.DataFrame(
     {
@@ -65,7 +66,10 @@ qa = pd.DataFrame(
         "generation_gt": [[row["reference"]] for row in data],
     }
 )
-metadata = [{"last_modified_datetime": datetime(2026, 1, 1), "prev_id": None, "next_id": None} for _ in texts]
+metadata = [
+    {"last_modified_datetime": datetime(2026, 1, 1), "prev_id": None, "next_id": None}
+    for _ in texts
+]
 corpus = pd.DataFrame({"doc_id": list(ids.values()), "contents": texts, "metadata": metadata})
 
 stem = f"autorag_{version('AutoRAG')}"

@@ -1,6 +1,6 @@
 """Evaluate a JSON Lines file with the Azure AI Evaluation SDK, locally. It writes the files azure_ai_evaluation_*.
 
-    python make/azure_run.py
+python make/azure_run.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ class Overlap:
         """Score the words of the reference."""
         score = overlap(response, ground_truth)
         passes = "pass" if score >= THRESHOLD else "fail"
-        return {"token_overlap": score, "token_overlap_result": passes, "token_overlap_threshold": THRESHOLD}
+        return {
+            "token_overlap": score,
+            "token_overlap_result": passes,
+            "token_overlap_threshold": THRESHOLD,
+        }
 
 
 class Exact:
@@ -53,9 +57,12 @@ class Broken:
 
 
 names = {
-    "sample_id": "sample_id", "question": "query", "answer": "response", "reference": "ground_truth",
+    "sample_id": "sample_id",
+    "question": "query",
+    "answer": "response",
+    "reference": "ground_truth",
     "retrieved_contexts": "context",
-}  # fmt: skip
+}
 stem = FOLDER / f"azure_ai_evaluation_{version('azure-ai-evaluation')}"
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:

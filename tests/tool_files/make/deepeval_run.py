@@ -1,6 +1,6 @@
 """Evaluate with DeepEval: one metric of its own, three of ours. It writes the files deepeval_*.
 
-    DEEPEVAL_TELEMETRY_OPT_OUT=YES python make/deepeval_run.py
+DEEPEVAL_TELEMETRY_OPT_OUT=YES python make/deepeval_run.py
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ from deepeval.test_run import global_test_run_manager  # noqa: E402
 from questions import FOLDER, rows  # noqa: E402
 from scores import THRESHOLD, overlap, support  # noqa: E402
 
-CHOSEN = ["zh-01", "zh-03", "zh-20", "zh-34", "en-01", "en-11", "en-13", "en-35"]  # the texts are escaped, so long
+CHOSEN = [
+    "zh-01",
+    "zh-03",
+    "zh-20",
+    "zh-34",
+    "en-01",
+    "en-11",
+    "en-13",
+    "en-35",
+]  # the texts are escaped, so long
 
 
 class Ours(BaseMetric):
@@ -99,7 +108,9 @@ evaluate(
     identifier="quickstart strong",
     hyperparameters={"system": "strong", "top_k": 2},
     async_config=AsyncConfig(run_async=False),
-    display_config=DisplayConfig(show_indicator=False, print_results=False, results_folder="results"),
+    display_config=DisplayConfig(
+        show_indicator=False, print_results=False, results_folder="results"
+    ),
     cache_config=CacheConfig(write_cache=True),
     error_config=ErrorConfig(ignore_errors=True),
 )
@@ -114,5 +125,9 @@ for name, path in made.items():
     shutil.copy(path, FOLDER / f"deepeval_{deepeval.__version__}_{name}.json")
 
 # After an upload the same file contains a link alone.
-global_test_run_manager.save_final_test_run_link("https://app.confident-ai.com/project/example/test-runs/example")
-shutil.copy(made["latest_test_run"], FOLDER / f"deepeval_{deepeval.__version__}_latest_test_run_link.json")
+global_test_run_manager.save_final_test_run_link(
+    "https://app.confident-ai.com/project/example/test-runs/example"
+)
+shutil.copy(
+    made["latest_test_run"], FOLDER / f"deepeval_{deepeval.__version__}_latest_test_run_link.json"
+)

@@ -19,7 +19,9 @@ from typing import Any
 import pandas as pd
 from questions import FOLDER
 
-Read = tuple[int, Iterable[tuple[str, Any, float | None]]]  # rows, and of each score its metric, value, threshold
+Read = tuple[
+    int, Iterable[tuple[str, Any, float | None]]
+]  # rows, and of each score its metric, value, threshold
 ZSTANDARD = 93
 FAILED = "failed"
 TOTALS, NOT_RESULTS = {"totals": True}, {"not_results": True}
@@ -33,7 +35,9 @@ def summary(count: int, scores: Iterable[tuple[str, Any, float | None]]) -> dict
         thresholds[name] = threshold
     metrics = {}
     for name, given in values.items():
-        numbers = pd.Series([float(x) for x in given if x is not None and x != FAILED], dtype=float).dropna()
+        numbers = pd.Series(
+            [float(x) for x in given if x is not None and x != FAILED], dtype=float
+        ).dropna()
         metrics[name] = {
             "mean": None if numbers.empty else round(float(numbers.mean()), 12),
             "n": len(numbers),
@@ -53,7 +57,9 @@ def deepeval(path: Path) -> Read:
     run = load(path)
     cases = run.get("testRunData", run)["testCases"]
     data = [metric for case in cases for metric in case["metricsData"]]
-    return len(cases), [(m["name"], FAILED if "error" in m else m["score"], m.get("threshold")) for m in data]
+    return len(cases), [
+        (m["name"], FAILED if "error" in m else m["score"], m.get("threshold")) for m in data
+    ]
 
 
 def promptfoo(path: Path) -> Read:
@@ -69,7 +75,10 @@ def promptfoo(path: Path) -> Read:
             scores += [(name, FAILED, threshold) for name, threshold in thresholds.items()]
             continue
         for part in result["gradingResult"]["componentResults"]:
-            name, error = part["assertion"]["metric"], part["reason"].startswith("Error running Python script")
+            name, error = (
+                part["assertion"]["metric"],
+                part["reason"].startswith("Error running Python script"),
+            )
             scores.append((name, FAILED if error else part["score"], thresholds[name]))
     return len(results), scores
 
@@ -100,7 +109,9 @@ def inspect(path: Path) -> Read:
     if archive:
         with archive:
             header = json.loads(archive.read("header.json"))
-            samples = [json.loads(archive.read(n)) for n in archive.namelist() if n.startswith("samples/")]
+            samples = [
+                json.loads(archive.read(n)) for n in archive.namelist() if n.startswith("samples/")
+            ]
     else:
         header = load(path)
         samples = header["samples"]
@@ -131,7 +142,9 @@ def letter(value: Any) -> Any:
 
 def mlflow(path: Path) -> Read:
     """Read a table of mlflow.genai.evaluate: an empty value beside an error message is failed."""
-    table = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[path.suffix[1:]](path)
+    table = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[path.suffix[1:]](
+        path
+    )
     scores: list[tuple[str, Any, float | None]] = []
     for column in table.filter(regex="/value$").columns.drop("expected_response/value"):
         name = column.removesuffix("/value")
@@ -145,7 +158,9 @@ def mlflow(path: Path) -> Read:
 def mlflow_legacy(path: Path) -> Read:
     """Read eval_results_table.json: columns and data."""
     table = pd.DataFrame(**load(path))
-    return len(table), [(c, value, None) for c in table.filter(regex="/score$") for value in table[c]]
+    return len(table), [
+        (c, value, None) for c in table.filter(regex="/score$") for value in table[c]
+    ]
 
 
 def langsmith(path: Path) -> Read:
@@ -162,7 +177,9 @@ def trulens(path: Path) -> Read:
     """Read records with feedback; an empty score is one whose metric raised an error."""
     table = pd.read_csv(path)
     names = [column.removesuffix("_calls") for column in table.filter(regex="_calls$")]
-    return len(table), [(name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]]
+    return len(table), [
+        (name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]
+    ]
 
 
 def ragas(path: Path) -> Read:
@@ -195,7 +212,9 @@ def phoenix_annotations(path: Path) -> Read:
     """Read a row per score; an empty score is one whose evaluator raised an error."""
     table = pd.read_csv(path)
     pairs = zip(table["annotation_name"], table["score"], strict=True)
-    return table["span_id"].nunique(), [(name, FAILED if pd.isna(x) else x, None) for name, x in pairs]
+    return table["span_id"].nunique(), [
+        (name, FAILED if pd.isna(x) else x, None) for name, x in pairs
+    ]
 
 
 def azure(path: Path) -> Read:
@@ -218,7 +237,9 @@ def haystack(path: Path) -> Read:
     table = pd.read_csv(path)
     ends = ("context_support", "document_mrr", "document_recall", "exact_match", "token_overlap")
     names = [column for column in table if column.endswith(ends)]
-    return len(table), [(name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]]
+    return len(table), [
+        (name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]
+    ]
 
 
 def llama_index(path: Path) -> Read:
@@ -226,7 +247,9 @@ def llama_index(path: Path) -> Read:
     if path.suffix == ".csv":
         table = pd.read_csv(path)
         pairs = zip(table["score"], table["invalid_result"], strict=True)
-        return len(table), [("token_overlap", FAILED if invalid else x, None) for x, invalid in pairs]
+        return len(table), [
+            ("token_overlap", FAILED if invalid else x, None) for x, invalid in pairs
+        ]
     found = load(path)
     pairs = [(name, result) for name, given in found.items() for result in given]
     scores = [(name, FAILED if r["invalid_result"] else r["score"], None) for name, r in pairs]
@@ -236,7 +259,9 @@ def llama_index(path: Path) -> Read:
 def ragchecker(path: Path) -> Read:
     """Read the results; the totals beside them are percentages."""
     results = load(path)["results"]
-    return len(results), [(name, x, None) for result in results for name, x in result["metrics"].items()]
+    return len(results), [
+        (name, x, None) for result in results for name, x in result["metrics"].items()
+    ]
 
 
 def ir_measures(path: Path) -> Read:
@@ -258,7 +283,9 @@ def autorag(path: Path) -> Read:
 def lm_eval(path: Path) -> Read:
     """Read the samples of a task, whose metrics are named in each."""
     samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return len(samples), [(name, sample[name], None) for sample in samples for name in sample["metrics"]]
+    return len(samples), [
+        (name, sample[name], None) for sample in samples for name in sample["metrics"]
+    ]
 
 
 READERS: list[tuple[str, Callable[[Path], Read] | dict[str, bool]]] = [
@@ -300,7 +327,10 @@ if __name__ == "__main__":
         for path in sorted(FOLDER.glob(pattern)):
             if path.name not in found:
                 found[path.name] = reader if isinstance(reader, dict) else summary(*reader(path))
-    others = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md", "expected.json"}
+    others = {path.name for path in FOLDER.iterdir() if path.is_file()} - {
+        "README.md",
+        "expected.json",
+    }
     if unread := others - set(found):
         raise SystemExit(f"no reader for {sorted(unread)}")
     text = json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False)

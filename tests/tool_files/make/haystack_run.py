@@ -1,6 +1,6 @@
 """Evaluate two systems with Haystack, and write its reports. It writes the files haystack_*.
 
-    HAYSTACK_TELEMETRY_ENABLED=False python make/haystack_run.py
+HAYSTACK_TELEMETRY_ENABLED=False python make/haystack_run.py
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from typing import Any
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 from haystack import Document, Pipeline, __version__, component
-from haystack.components.evaluators import AnswerExactMatchEvaluator, DocumentMRREvaluator, DocumentRecallEvaluator
+from haystack.components.evaluators import (
+    AnswerExactMatchEvaluator,
+    DocumentMRREvaluator,
+    DocumentRecallEvaluator,
+)
 from haystack.evaluation import EvaluationRunResult
 from questions import FOLDER, rows
 from scores import overlap, support
@@ -30,7 +34,9 @@ class TokenOverlapEvaluator:
     @component.output_types(score=float, individual_scores=list[float])
     def run(self, ground_truth_answers: list[str], predicted_answers: list[str]) -> dict[str, Any]:
         """Return a score for each answer, and their mean."""
-        scores = [overlap(*pair) for pair in zip(predicted_answers, ground_truth_answers, strict=True)]
+        scores = [
+            overlap(*pair) for pair in zip(predicted_answers, ground_truth_answers, strict=True)
+        ]
         return {"score": sum(scores) / len(scores), "individual_scores": scores}
 
 
@@ -70,9 +76,10 @@ def evaluated(system: str) -> EvaluationRunResult:
         "document_recall": (DocumentRecallEvaluator(), found),
         "document_mrr": (DocumentMRREvaluator(), found),
         "context_support": (
-            ContextSupportEvaluator(), {"predicted_answers": answers["predicted_answers"], "contexts": contexts},
+            ContextSupportEvaluator(),
+            {"predicted_answers": answers["predicted_answers"], "contexts": contexts},
         ),
-    }  # fmt: skip
+    }
     for name, (evaluator, _) in inputs.items():
         pipeline.add_component(name, evaluator)
     results = pipeline.run({name: given for name, (_, given) in inputs.items()})

@@ -1,6 +1,6 @@
 """Evaluate with Inspect in two epochs: the log in both formats, and tables. It writes the files inspect_*.
 
-    python make/inspect_run.py
+python make/inspect_run.py
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def token_overlap() -> Scorer:
     """Score the share of the reference's words in the answer."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=overlap(state.output.completion, target.text), answer=state.output.completion)
+        return Score(
+            value=overlap(state.output.completion, target.text), answer=state.output.completion
+        )
 
     return score
 
@@ -57,7 +59,10 @@ def context_support() -> Scorer:
             raise ValueError("no contexts were retrieved")
         if answer in ABSTENTION.values():
             return Score(value=math.nan, answer=answer, explanation="the system abstained")
-        return Score(value=support(answer, state.metadata["retrieved_contexts"]), explanation="words were counted")
+        return Score(
+            value=support(answer, state.metadata["retrieved_contexts"]),
+            explanation="words were counted",
+        )
 
     return score
 
@@ -67,7 +72,9 @@ samples = [
         id=row["sample_id"],
         input=row["question"],
         target=row["reference"],
-        metadata={key: row[key] for key in ("answer", "retrieved_contexts", "doc_name", "language")},
+        metadata={
+            key: row[key] for key in ("answer", "retrieved_contexts", "doc_name", "language")
+        },
     )
     for row in rows()
     if row["sample_id"] in CHOSEN
@@ -88,7 +95,10 @@ with tempfile.TemporaryDirectory() as work:
     if not OLD:
         from inspect_ai.analysis import evals_df, samples_df
 
-        for name, table in {"samples_df": samples_df([location]), "evals_df": evals_df([location])}.items():
+        for name, table in {
+            "samples_df": samples_df([location]),
+            "evals_df": evals_df([location]),
+        }.items():
             table.assign(log=Path(location).name).to_csv(f"{stem}_{name}.csv", index=False)
 
 log.location = ""

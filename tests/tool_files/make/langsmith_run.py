@@ -1,6 +1,6 @@
 """Evaluate with LangSmith, without an upload. It writes the files langsmith_*.
 
-    LANGSMITH_TRACING=false python make/langsmith_run.py
+LANGSMITH_TRACING=false python make/langsmith_run.py
 """
 
 from __future__ import annotations
@@ -40,12 +40,20 @@ def exact_match(outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> b
 def token_overlap(outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> dict[str, Any]:
     """Return a score with a comment."""
     score = overlap(outputs.get("answer", ""), reference_outputs["answer"])
-    return {"key": "token_overlap", "score": score, "comment": "passes" if score >= THRESHOLD else "fails"}
+    return {
+        "key": "token_overlap",
+        "score": score,
+        "comment": "passes" if score >= THRESHOLD else "fails",
+    }
 
 
 def verdict(outputs: dict[str, Any], reference_outputs: dict[str, Any]) -> str:
     """Return a word."""
-    return "contained" if contains(outputs.get("answer", ""), reference_outputs["answer"]) else "not contained"
+    return (
+        "contained"
+        if contains(outputs.get("answer", ""), reference_outputs["answer"])
+        else "not contained"
+    )
 
 
 def context_support(outputs: dict[str, Any]) -> float:

@@ -1,6 +1,6 @@
 """Evaluate with the batch runner of LlamaIndex. It writes the files llama_index_*.
 
-    python make/llama_index_run.py
+python make/llama_index_run.py
 """
 
 from __future__ import annotations
@@ -32,25 +32,36 @@ class TokenOverlap(Ours):
     """Compare the answers with the references."""
 
     async def aevaluate(
-        self, query: str | None = None, response: str | None = None, contexts: Sequence[str] | None = None,
-        reference: str = "", **kwargs: Any,
-    ) -> EvaluationResult:  # fmt: skip
+        self,
+        query: str | None = None,
+        response: str | None = None,
+        contexts: Sequence[str] | None = None,
+        reference: str = "",
+        **kwargs: Any,
+    ) -> EvaluationResult:
         """Return a score, and whether it reaches the threshold."""
         score = overlap(response or "", reference)
         feedback = f"{score:.0%} of the reference's words"
         return EvaluationResult(
-            query=query, response=response, contexts=contexts, score=score, passing=score >= THRESHOLD,
+            query=query,
+            response=response,
+            contexts=contexts,
+            score=score,
+            passing=score >= THRESHOLD,
             feedback=feedback,
-        )  # fmt: skip
+        )
 
 
 class ContextSupport(Ours):
     """Compare the answers with the contexts."""
 
     async def aevaluate(
-        self, query: str | None = None, response: str | None = None, contexts: Sequence[str] | None = None,
+        self,
+        query: str | None = None,
+        response: str | None = None,
+        contexts: Sequence[str] | None = None,
         **kwargs: Any,
-    ) -> EvaluationResult:  # fmt: skip
+    ) -> EvaluationResult:
         """Return a score; without contexts an invalid result, as the evaluators with a language model do."""
         given: dict[str, Any] = {"query": query, "response": response, "contexts": contexts}
         try:
@@ -60,7 +71,9 @@ class ContextSupport(Ours):
 
 
 data = rows()[3:9]  # the texts are repeated for each metric
-runner = BatchEvalRunner({"token_overlap": TokenOverlap(), "context_support": ContextSupport()}, workers=1)
+runner = BatchEvalRunner(
+    {"token_overlap": TokenOverlap(), "context_support": ContextSupport()}, workers=1
+)
 results = asyncio.run(
     runner.aevaluate_response_strs(
         queries=[row["question"] for row in data],
@@ -73,5 +86,7 @@ stem = FOLDER / f"llama_index_{version('llama-index-core')}"
 dumped = {name: [result.model_dump() for result in given] for name, given in results.items()}
 with open(f"{stem}_batch_results.json", "w", encoding="utf-8") as file:
     json.dump(dumped, file, ensure_ascii=False)
-get_results_df([results], ["strong"], ["token_overlap", "context_support"]).to_csv(f"{stem}_results_df.csv")
+get_results_df([results], ["strong"], ["token_overlap", "context_support"]).to_csv(
+    f"{stem}_results_df.csv"
+)
 pd.DataFrame(dumped["token_overlap"]).to_csv(f"{stem}_token_overlap.csv", index=False)

@@ -1,6 +1,6 @@
 """Evaluate with the LM Evaluation Harness: a task of our own and recorded answers. It writes the files lm_eval_*.
 
-    HF_HUB_OFFLINE=1 python make/lm_eval_run.py
+HF_HUB_OFFLINE=1 python make/lm_eval_run.py
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Recorded(LM):
         """Return the answer to each question."""
         return [answers[request.args[0]] for request in requests]
 
-    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+    def loglikelihood(
+        self, requests: list[Any], disable_tqdm: bool = False
+    ) -> list[tuple[float, bool]]:
         """Not asked for."""
         raise NotImplementedError
 
@@ -52,7 +54,9 @@ def scored(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
 folder = Path(work.name)
 os.chdir(folder)  # no repository, so that no commit is written
 with open(folder / "data.json", "w", encoding="utf-8") as file:
-    json.dump([{key: row[key] for key in ("sample_id", "question", "reference")} for row in data], file)
+    json.dump(
+        [{key: row[key] for key in ("sample_id", "question", "reference")} for row in data], file
+    )
 config = {
     "task": "quickstart",
     "dataset_path": "json",
@@ -70,16 +74,24 @@ config = {
 }
 tracker = EvaluationTracker(output_path=str(folder / "out"))
 results = lm_eval.simple_evaluate(
-    Recorded(), tasks=[ConfigurableTask(config=config)], evaluation_tracker=tracker, log_samples=True,
+    Recorded(),
+    tasks=[ConfigurableTask(config=config)],
+    evaluation_tracker=tracker,
+    log_samples=True,
     bootstrap_iters=0,
-)  # fmt: skip
+)
 samples = results.pop("samples")
 tracker.save_results_aggregated(results=results, samples=samples)
 for name, given in samples.items():
     tracker.save_results_samples(task_name=name, samples=given)
 stem = FOLDER / f"lm_eval_{lm_eval.__version__}"
-for kind, pattern in {"results.json": "results_*.json", "samples_quickstart.jsonl": "samples_*.jsonl"}.items():
+for kind, pattern in {
+    "results.json": "results_*.json",
+    "samples_quickstart.jsonl": "samples_*.jsonl",
+}.items():
     made = next((folder / "out").rglob(pattern))
     shutil.copy(made, f"{stem}_{kind}")
     path = Path(f"{stem}_{kind}")
-    path.write_text(relative(path.read_text(encoding="utf-8").replace(work.name, ".")), encoding="utf-8")
+    path.write_text(
+        relative(path.read_text(encoding="utf-8").replace(work.name, ".")), encoding="utf-8"
+    )

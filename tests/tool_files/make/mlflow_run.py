@@ -1,6 +1,6 @@
 """Evaluate with MLflow: mlflow.genai.evaluate from 3 on, mlflow.evaluate before. It writes the files mlflow_*.
 
-    MLFLOW_DISABLE_TELEMETRY=true python make/mlflow_run.py
+MLFLOW_DISABLE_TELEMETRY=true python make/mlflow_run.py
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "USER": "user", "LOGNAME": "user"}
+os.environ |= {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "USER": "user",
+    "LOGNAME": "user",
+}
 
 import mlflow
 import pandas as pd
@@ -41,7 +46,9 @@ def genai(folder: Path) -> None:
         """Return a number and whether it reaches the threshold."""
         score = overlap(outputs, expectations["expected_response"])
         return [
-            Feedback(name="token_overlap", value=score, rationale=f"{score:.0%} of the reference's words"),
+            Feedback(
+                name="token_overlap", value=score, rationale=f"{score:.0%} of the reference's words"
+            ),
             Feedback(name="token_overlap_passes", value=score >= THRESHOLD),
         ]
 
@@ -59,11 +66,15 @@ def genai(folder: Path) -> None:
         }
         for row in rows()
     ]
-    result = mlflow.genai.evaluate(data, scorers=[exact_match, answer_contains, token_overlap, context_support])
+    result = mlflow.genai.evaluate(
+        data, scorers=[exact_match, answer_contains, token_overlap, context_support]
+    )
     table: pd.DataFrame = result.result_df
     # The nested columns repeat every text several times: all of them for two rows, the other columns for all rows.
     whole = table[table["trace_id"].isin(table["trace_id"].iloc[[5, 8]])].to_csv(index=False)
-    Path(f"{stem}_result_df.csv").write_text(relative(whole.replace(str(folder), ".")), encoding="utf-8")
+    Path(f"{stem}_result_df.csv").write_text(
+        relative(whole.replace(str(folder), ".")), encoding="utf-8"
+    )
     flat = table.drop(columns=["trace", "spans", "assessments", "trace_metadata", "tags"])
     flat.to_json(f"{stem}_result_df.json", orient="records", force_ascii=False)
     flat.to_parquet(f"{stem}_result_df.parquet")
@@ -75,30 +86,41 @@ def legacy(folder: Path) -> None:
 
     def token_overlap(predictions: pd.Series, targets: pd.Series, metrics: Any) -> MetricValue:
         """Compare the answers with the references."""
-        return MetricValue(scores=[overlap(*pair) for pair in zip(predictions, targets, strict=True)])
+        return MetricValue(
+            scores=[overlap(*pair) for pair in zip(predictions, targets, strict=True)]
+        )
 
     def context_support(predictions: pd.Series, metrics: Any, contexts: pd.Series) -> MetricValue:
         """Compare the answers with the contexts; None without contexts."""
         pairs = zip(predictions, contexts, strict=True)
         return MetricValue(scores=[support(*pair) if pair[1] else None for pair in pairs])
 
-    data = pd.DataFrame(rows())[["sample_id", "question", "answer", "reference", "retrieved_contexts"]]
+    data = pd.DataFrame(rows())[
+        ["sample_id", "question", "answer", "reference", "retrieved_contexts"]
+    ]
     ours = [
         make_metric(eval_fn=function, greater_is_better=True, name=function.__name__)
         for function in (token_overlap, context_support)
     ]
     with mlflow.start_run():
         mlflow.evaluate(
-            data=data, targets="reference", predictions="answer", extra_metrics=[exact_match(), *ours],
+            data=data,
+            targets="reference",
+            predictions="answer",
+            extra_metrics=[exact_match(), *ours],
             evaluator_config={"col_mapping": {"contexts": "retrieved_contexts"}},
-        )  # fmt: skip
+        )
     made = next(folder.rglob("eval_results_table.json"))
-    Path(f"{stem}_eval_results_table.json").write_text(made.read_text(encoding="utf-8"), encoding="utf-8")
+    Path(f"{stem}_eval_results_table.json").write_text(
+        made.read_text(encoding="utf-8"), encoding="utf-8"
+    )
 
 
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
-    mlflow.set_tracking_uri("sqlite:///mlflow.db" if mlflow.__version__ >= "3" else (Path(work) / "runs").as_uri())
+    mlflow.set_tracking_uri(
+        "sqlite:///mlflow.db" if mlflow.__version__ >= "3" else (Path(work) / "runs").as_uri()
+    )
     mlflow.set_experiment("quickstart")
     if mlflow.__version__ >= "3":
         genai(Path(work))

@@ -1,6 +1,6 @@
 """Evaluate a table with the evaluators of Arize Phoenix. It writes the files phoenix_evals_*.
 
-    python make/phoenix_run.py
+python make/phoenix_run.py
 """
 
 from __future__ import annotations
@@ -35,13 +35,20 @@ def missing_share(output: str, reference: str) -> float:
     return 1 - overlap(output, reference)
 
 
-names = {"question": "input", "answer": "output", "reference": "reference", "retrieved_contexts": "context"}
+names = {
+    "question": "input",
+    "answer": "output",
+    "reference": "reference",
+    "retrieved_contexts": "context",
+}
 data = pd.DataFrame(rows()[2:10]).set_index("sample_id")[list(names)].rename(columns=names)
 exact_match.bind({"expected": "reference"})
 evaluators = [exact_match, token_overlap, context_support, missing_share]
 stem = FOLDER / f"phoenix_evals_{version('arize-phoenix-evals')}"
 
-result = evaluate_dataframe(dataframe=data, evaluators=evaluators, exit_on_error=False, max_retries=0)
+result = evaluate_dataframe(
+    dataframe=data, evaluators=evaluators, exit_on_error=False, max_retries=0
+)
 result.to_csv(f"{stem}_evaluate_dataframe.csv")
 to_annotation_dataframe(result.rename_axis("span_id")).to_csv(f"{stem}_annotations.csv")
 

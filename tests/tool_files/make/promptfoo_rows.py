@@ -40,7 +40,11 @@ def all_tests(config: dict[str, Any] | None = None) -> list[dict[str, Any]]:
 def overlap_with_reference(output: str, context: dict[str, Any]) -> dict[str, Any]:
     """Score the words of the reference, and pass from the threshold on."""
     score = overlap(output, context["vars"]["reference"])
-    return {"pass": score >= THRESHOLD, "score": score, "reason": f"{score:.0%} of the reference's words"}
+    return {
+        "pass": score >= THRESHOLD,
+        "score": score,
+        "reason": f"{score:.0%} of the reference's words",
+    }
 
 
 def support_by_contexts(output: str, context: dict[str, Any]) -> float:

@@ -9,9 +9,19 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parents[1]
 CASES = FOLDER.parents[1] / "data" / "quickstart" / "cases.jsonl"
 CHOSEN = [
-    "zh-01", "zh-02", "zh-03", "zh-06", "zh-20", "zh-34",
-    "en-01", "en-04", "en-11", "en-13", "en-28", "en-35",
-]  # fmt: skip
+    "zh-01",
+    "zh-02",
+    "zh-03",
+    "zh-06",
+    "zh-20",
+    "zh-34",
+    "en-01",
+    "en-04",
+    "en-11",
+    "en-13",
+    "en-28",
+    "en-35",
+]
 ABSTENTION = {"zh": "资料中没有相关内容", "en": "not in context"}
 
 
@@ -22,7 +32,14 @@ def rows(system: str = "strong") -> list[dict[str, Any]]:
     """
     cases = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
     found = {case["sample_id"]: case for case in cases if case["system"] == system}
-    kept = ["sample_id", "question", "answer", "retrieved_contexts", "ground_truth_contexts", "doc_name"]
+    kept = [
+        "sample_id",
+        "question",
+        "answer",
+        "retrieved_contexts",
+        "ground_truth_contexts",
+        "doc_name",
+    ]
     chosen = []
     for name in CHOSEN:
         row = {key: found[name][key] for key in kept}

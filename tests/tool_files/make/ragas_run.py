@@ -1,6 +1,6 @@
 """Evaluate with ragas, by evaluate() and as an experiment. It writes the files ragas_*.
 
-    RAGAS_DO_NOT_TRACK=true python make/ragas_run.py
+RAGAS_DO_NOT_TRACK=true python make/ragas_run.py
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ stem = FOLDER / f"ragas_{ragas.__version__}"
 def passes(response: str, reference: str) -> MetricResult:
     """Compare the overlap with the threshold."""
     score = overlap(response, reference)
-    return MetricResult(value="pass" if score >= THRESHOLD else "fail", reason=f"{score:.0%} of the words")
+    return MetricResult(
+        value="pass" if score >= THRESHOLD else "fail", reason=f"{score:.0%} of the words"
+    )
 
 
 @numeric_metric(name="token_overlap", allowed_values=(0.0, 1.0))
@@ -81,7 +83,10 @@ async def run(row: dict[str, Any]) -> dict[str, Any]:
     pair = {"response": row["answer"], "reference": row["reference"]}
     found = await context_support.ascore(response=row["answer"], contexts=row["retrieved_contexts"])
     return {
-        **{key: row[key] for key in ("sample_id", "question", "answer", "reference", "retrieved_contexts")},
+        **{
+            key: row[key]
+            for key in ("sample_id", "question", "answer", "reference", "retrieved_contexts")
+        },
         "passes": (await passes.ascore(**pair)).value,
         "token_overlap": (await token_overlap.ascore(**pair)).value,
         "context_support": found.value,
@@ -98,7 +103,13 @@ with tempfile.TemporaryDirectory() as work:
     shutil.copy(Path(work) / "experiments" / "strong.csv", f"{stem}_experiment.csv")
 
 # evaluate() changes how event loops are run, so it comes last.
-metrics = [ExactMatch(), NonLLMStringSimilarity(), RougeScore(), NonLLMContextRecall(), ContextSupport()]
+metrics = [
+    ExactMatch(),
+    NonLLMStringSimilarity(),
+    RougeScore(),
+    NonLLMContextRecall(),
+    ContextSupport(),
+]
 result = evaluate(EvaluationDataset(samples), metrics, raise_exceptions=False, show_progress=False)
 result.to_pandas().to_csv(f"{stem}_evaluate.csv", index=False)
 result.to_pandas().to_json(f"{stem}_evaluate.json", orient="records", force_ascii=False)

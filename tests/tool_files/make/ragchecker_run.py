@@ -1,6 +1,6 @@
 """Evaluate with RAGChecker: claims are sentences, a rule says what entails them. It writes the files ragchecker_*.
 
-    python make/ragchecker_run.py
+python make/ragchecker_run.py
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ def judged(prompts: list[str]) -> list[str]:
     for prompt in prompts:
         reference, rest = prompt.split("### Reference:\n")[1].split("\n\n### Claims:\n")
         stated = re.findall(r'^\("the answer", "states", "(.*)"\)$', rest, re.MULTILINE)
-        replies.append("\n".join("Entailment" if overlap(reference, x) >= ENTAILED else "Neutral" for x in stated))
+        replies.append(
+            "\n".join(
+                "Entailment" if overlap(reference, x) >= ENTAILED else "Neutral" for x in stated
+            )
+        )
     return replies
 
 
@@ -56,5 +60,7 @@ data = [
 ]
 checker = RAGChecker(extractor_name="rule", checker_name="rule", custom_llm_api_func=judged)
 results = RAGResults.from_json(json.dumps({"results": data}))
-checker.evaluate(results, all_metrics, save_path=str(FOLDER / f"ragchecker_{version('ragchecker')}_results.json"))
+checker.evaluate(
+    results, all_metrics, save_path=str(FOLDER / f"ragchecker_{version('ragchecker')}_results.json")
+)
 print(results)

@@ -11,7 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-START = re.compile(r"(?:file://)?/[^\s\"'\\:]*?/(?=(?:node_modules|site-packages|tests/tool_files)/)")
+START = re.compile(
+    r"(?:file://)?/[^\s\"'\\:]*?/(?=(?:node_modules|site-packages|tests/tool_files)/)"
+)
 
 
 def relative(text: str) -> str:

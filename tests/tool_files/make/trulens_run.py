@@ -1,6 +1,6 @@
 """Evaluate with TruLens in a local database. It writes the files trulens_*.
 
-    python make/trulens_run.py
+python make/trulens_run.py
 """
 
 from __future__ import annotations
@@ -62,16 +62,20 @@ selectors = {"question": Selector.select_record_input(), "answer": Selector.sele
 metrics = [
     Metric(name=name, implementation=function, selectors=selectors)
     for name, function in {
-        "Answer Contains": answer_contains, "Token Overlap": token_overlap, "Context Support": context_support,
+        "Answer Contains": answer_contains,
+        "Token Overlap": token_overlap,
+        "Context Support": context_support,
     }.items()
-]  # fmt: skip
+]
 stem = FOLDER / f"trulens_{version('trulens')}"
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     session = TruSession(database_url="sqlite:///trulens.sqlite")
     session.reset_database()
     app = Recorded()
-    recorder = TruApp(app, app_name="quickstart", app_version="strong", main_method=app.query, feedbacks=metrics)
+    recorder = TruApp(
+        app, app_name="quickstart", app_version="strong", main_method=app.query, feedbacks=metrics
+    )
     for question in data:
         with recorder:
             app.query(question)
@@ -79,6 +83,8 @@ with tempfile.TemporaryDirectory() as work:
     recorder.compute_feedbacks()
     session.force_flush()
     records, _ = session.get_records_and_feedback()
-    table = records.sort_values("ts").map(lambda cell: relative(cell) if isinstance(cell, str) else cell)
+    table = records.sort_values("ts").map(
+        lambda cell: relative(cell) if isinstance(cell, str) else cell
+    )
     table.to_csv(f"{stem}_records.csv", index=False)
     session.get_leaderboard().to_csv(f"{stem}_leaderboard.csv")
