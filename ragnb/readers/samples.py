@@ -85,7 +85,9 @@ def read_scores(
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
         ``attrs["metrics"]``, where a tool's layout knows them, lists range, direction, threshold and number of
-        failures of its metrics. ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:
+        failures of its metrics. ``attrs["facts"]`` lists what was found out about metrics, rows and owners (dicts
+        of ``metric, fact, value, evidence, open``).
+        ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:
         the records that the file should hold, and how many of them do not parse, had bytes replaced or are lost;
         of several files, those of the one with the largest share.
 
@@ -253,6 +255,7 @@ def _read(
         frame.attrs.setdefault("metrics", []).append(
             {"metric": metric, **scale, "n_failed": int(failed.sum())}
         )
+    frame.attrs["facts"] = raw.facts
     return frame
 
 
