@@ -240,7 +240,15 @@ CLIP = 1e-6
 COSINES = frozenset({"semantic_similarity"})
 """Metrics whose values from -1 to 1 enter a total as they are, beside scores from 0 to 1."""
 
-_SCALES = ((-1, 1, 0), (-2, 2, 1.01), (1, 5, 1.01), (1, 10, 5), (0, 100, 10))
+_SCALES = (
+    (-1, 1, 0),
+    (-2, 2, 1.01),
+    (1, 5, 1.01),
+    (0, 5, 1.01),
+    (1, 10, 5),
+    (0, 10, 5),
+    (0, 100, 10),
+)
 """Low and high of a scale, and what some value must lie beyond: else all of them are on a narrower one."""
 
 
@@ -304,6 +312,26 @@ def metric_name(name: str) -> str:
     return name
 
 
+def _known_direction(better: Any) -> Any:
+    """Refuse the open choice that a card prints, with what to put in its place."""
+    if better == "?":
+        raise ValueError(
+            "'?' is an open choice: write better: lower if less is better, as for a rate of errors, or "
+            "better: higher if more is better; in Python better='lower' or better='higher'"
+        )
+    return better
+
+
+def _known_end(end: Any) -> Any:
+    """Refuse an open end of a scale, with what to put in its place."""
+    if end == "?":
+        raise ValueError(
+            "'?' is an open choice: write the lowest and the highest score that the scale allows, such as "
+            "low: 1 and high: 5; in Python rn.Metric(name, 1, 5)"
+        )
+    return end
+
+
 @dataclass(frozen=True, config=_CONFIG)
 class Metric:
     """A metric: its name, its range, and which end is better.
@@ -341,9 +369,9 @@ class Metric:
     """
 
     name: Annotated[str, AfterValidator(metric_name)]
-    low: Number = 0.0
-    high: Number = 1.0
-    better: Literal["higher", "lower"] = "higher"
+    low: Annotated[Number, BeforeValidator(_known_end)] = 0.0
+    high: Annotated[Number, BeforeValidator(_known_end)] = 1.0
+    better: Annotated[Literal["higher", "lower"], BeforeValidator(_known_direction)] = "higher"
     kind: Literal["continuous", "ordinal", "binary"] = "continuous"
     role: Literal["quality", "rate"] = "quality"
     family: str = ""
