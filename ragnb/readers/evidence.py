@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ragnb.readers.cells import NO_NUMBER, is_number_text
+from ragnb.readers.cells import NO_NUMBER, NUMBER, is_number_text
 from ragnb.readers.facts import (
+    SILENT,
     WORDS,
     Direction,
     count_verdicts,
@@ -172,9 +173,15 @@ def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = Tr
     if not failed:
         return
     set_failed(raw, name, failed)
+    if raw.typed and all(NUMBER.fullmatch(word.strip()) for word in _numbers_in(kinds)):
+        raw.columns[name] = [as_number(cell) for cell in raw.columns[name]]
     shown = shown_words(words)
     report.add("mapped", name, f"failed: {shown}", len(failed))
     raw.fact(name, "blank", "failed", f"{len(failed)} cells hold words among numbers: {shown}")
+
+
+def _numbers_in(kinds: Mapping[str, str]) -> list[str]:
+    return [word for word, kind in kinds.items() if kind == "number"]
 
 
 def shown_words(words: Iterable[str]) -> str:
@@ -394,7 +401,7 @@ def direction_of(
         return named
     if convention:
         return Direction(convention, f"its tool takes {convention} for better in all metrics")
-    return Direction("?", "nothing in the file says which end is better")
+    return SILENT
 
 
 # Scale: the rubric's dimensions, and metrics of a judge who rates on another scale

@@ -22,14 +22,13 @@ from ragnb.readers.evidence import (
     spans_of,
     verdict_columns,
 )
-from ragnb.readers.facts import Direction, direction_of_name
+from ragnb.readers.facts import SILENT, Direction, direction_of_name
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, Metric, range_of
 
 _CANONICAL = "a metric that ragnb knows"
-_SAYS_NOTHING = Direction("?", "nothing in the file says which end is better")
 _NO_CANDIDATES = {*CASE_COLUMNS, *NOT_METRICS, *IDS, *LISTS, "label", "answerable"}
 
 
@@ -73,10 +72,11 @@ def settle_directions(raw: Raw, layout: str, own: Iterable[Metric]) -> None:
 
     A metric whose direction is open is declared no longer: its column is a candidate.
     """
-    declared = {metric.name for metric in own}
+    declared = {metric.name: metric for metric in own}
     convention = TOOLS.get(layout, {}).get("better")
     for column, row in list(raw.scales.items()):
         if column in declared:
+            raw.scales[column] = {**row, "better": declared[column].better}
             continue
         metric = known_metric(column)
         found = direction_of(raw, column, metric, row, convention)
@@ -293,5 +293,5 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
             evidence = f"values from {low:g} to {high:g}"
             raw.fact(name, "scale", ends, evidence, open=not by_values)
         if (name, "direction") not in told:
-            found = raw.verdicts.get(name) or direction_of_name(name) or _SAYS_NOTHING
+            found = raw.verdicts.get(name) or direction_of_name(name) or SILENT
             raw.fact(name, "direction", found.better, found.evidence, open=found.open)
