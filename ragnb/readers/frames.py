@@ -13,7 +13,8 @@ import pandas as pd
 from ragnb.errors import RagnbError, not_a_frame
 from ragnb.polars import pl
 from ragnb.readers.cells import as_text
-from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
+from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.readers.owner import is_repeat_name, named_systems
 from ragnb.readers.raw import (
     Lossy,
     Values,
@@ -143,10 +144,8 @@ def _names(
         meant = {name: name for name in columns if name in stay} | dict(picks)
         names = rename_map(columns, picks=meant, metrics=own)
         if "system" in kept and "system" not in {*columns, *names.values()}:
-            told = [n for n in columns if n.casefold() in SYSTEM_NAMES and n not in (*kept, *names)]
-            told = [
-                n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)
-            ]  # it counts runs
+            free = [n for n in columns if n not in kept and n not in names]
+            told = [n for n in named_systems(free) if not (is_repeat_name(n) and number(n))]
             names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
     except RagnbError as error:
         raise RagnbError(

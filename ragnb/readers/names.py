@@ -18,12 +18,6 @@ CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
     name: tuple(others) for name, others in WORDS["columns"].items()
 }
 
-# Columns that say which system answered, where there is no ``system`` and exactly one of them.
-SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
-
-# Columns that count the runs of one system over the same samples, where they hold whole numbers.
-REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run", "query_run")
-
 # Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10.
 _WITH_SCORE = {
     metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1
@@ -189,11 +183,11 @@ def name_columns(
         aliases=aliases,
         clash=table.clash,
     )
-    _rename(table, names, report)
+    rename_columns(table, names, report)
     return names
 
 
-def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
+def rename_columns(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
     """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out.
 
     Columns of one name become one; where several are filled, the cell of the first in `names` counts.
@@ -216,50 +210,3 @@ def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
             table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
         )
     table.columns = merged
-
-
-def name_system(table: Raw, report: Lossy) -> None:
-    """Rename the column that distinguishes systems to ``system``, and the one that counts runs to ``repeat``.
-
-    Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
-    samples repeat; a count of runs is one only where it tells repeated samples apart.
-    """
-    columns, size = table.columns, len(table)
-    if not any(name.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES) for name in columns):
-        return
-    sample = next((name for name in ("sample_id", "question") if name in columns), None)
-    again = sample is not None and table.distinct(sample) < size
-    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and table.is_count(n)]
-    systems = [
-        name
-        for name in columns
-        if "system" not in columns
-        and name.casefold() in SYSTEM_NAMES
-        and name not in counts
-        and (again or name.casefold() != "store")
-    ]
-    for name in systems if len(systems) > 1 else ():
-        report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
-    names = dict.fromkeys(systems if len(systems) == 1 else (), "system")
-    keys = [name for name in ["sample_id", "system", *names, *counts] if name in columns]
-    if "repeat" not in columns and len(counts) == 1:
-        names |= (
-            {counts[0]: "repeat"}
-            if "sample_id" not in columns or table.distinct(*keys) == size
-            else {}
-        )
-    if names:
-        _rename(table, names, report)
-
-
-def tell_repeats(table: Raw, report: Lossy) -> None:
-    """Return how to name the column that distinguishes rows of one sample, if none is known."""
-    if "sample_id" in table.columns:
-        keys = [name for name in ("sample_id", "system", "repeat") if name in table.columns]
-        step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
-        report.add(
-            "kept",
-            "sample_id",
-            f"several rows of one sample; {step}",
-            len(table) - table.distinct(*keys),
-        )

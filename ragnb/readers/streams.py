@@ -36,8 +36,10 @@ from ragnb.readers.executors import on_spark
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.layouts import sniff, spread_results
-from ragnb.readers.names import name_columns, name_system, tell_repeats
+from ragnb.readers.names import name_columns
+from ragnb.readers.owner import name_owner, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
+from ragnb.readers.rows import identify
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
@@ -91,6 +93,25 @@ class Query(Raw):
         """Whether all cells of a column are whole numbers."""
         odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
         return not _item(self.frame, odd.fill_null(True).any())
+
+    def is_plain(self, name: str) -> bool:
+        """Whether no cell of a column is a list or an object."""
+        return not (self._kind(name).is_nested() or self._kind(name) == pl.Object)
+
+    def holds_words(self, name: str) -> bool:
+        """Whether all cells of a column are texts, and not all of them numbers."""
+        if self._kind(name) != pl.String:
+            return False
+        number = self.columns[name].str.contains(r"^[-+.,\d\s%]*$")
+        return not _item(self.frame, (self.columns[name].is_null().any() | number.all()))
+
+    def joined(self, names: Sequence[str]) -> pl.Expr:
+        """Return the cells of some columns as one text a row."""
+        texts = (self.columns[name].cast(pl.String).fill_null("—") for name in names)
+        return pl.concat_str(texts, separator=" / ")
+
+    def _kind(self, name: str) -> Any:
+        return self.frame.select(self.columns[name]).collect_schema().dtypes()[0]
 
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
         """Return the first cell of some columns that holds something."""
@@ -200,7 +221,8 @@ def stream_scores(
         metrics=[one for one in chosen or () if isinstance(one, Metric)],
     )
     _check_kinds(table, declared(chosen, list(table.columns)))
-    name_system(table, report)
+    identify(table, report)
+    name_owner(table, report)
     _check_kinds(table, {})
     tell_repeats(table, report)
     if "sample_id" not in table.columns:
