@@ -21,7 +21,7 @@ from ragnb.files import digest, json_text, matched, short_hash, slug, write_whol
 from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
-from ragnb.readers import read_scores
+from ragnb.readers import open_role, read_scores
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import (
     CASE_COLUMNS,
@@ -367,8 +367,12 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
             )
         except (RagnbError, ValueError, OSError):
             raise error from None
+        said = getattr(frame, "attrs", {}).get("role") == "traces"
+        if card.kind == "cases" and "answer" in card.columns.values() and not said:
+            asked = open_role(str(path) if path else None, [*card.columns])
+            raise RagnbError(f"{asked}\n\n{card}" if path else str(asked)) from None
         if (
-            card.kind == "traces"
+            (card.kind == "traces" or said)
             and scenario.metrics is None
             and {*card.told} <= {*scenario.columns}
         ):

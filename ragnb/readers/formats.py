@@ -30,8 +30,8 @@ from ragnb.polars import pl
 from ragnb.readers.cells import GUARD_COLUMN, as_id
 from ragnb.readers.encodings import likely_encoding
 from ragnb.readers.frames import from_engine, in_memory
-from ragnb.readers.names import meanings
-from ragnb.readers.owner import plain, stacked_lists
+from ragnb.readers.names import meanings, plain
+from ragnb.readers.owner import stacked_lists
 from ragnb.readers.raw import (
     Lossy,
     Raw,

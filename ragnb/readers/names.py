@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +18,9 @@ WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding=
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
     name: tuple(others) for name, others in WORDS["columns"].items()
 }
+
+# Names that count where no column has one of those, without accents and case, the surest first.
+_ALSO: Mapping[str, list[str]] = WORDS["also"]
 
 # Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10.
 _WITH_SCORE = {
@@ -46,6 +50,20 @@ def spaced(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip()).casefold()
 
 
+def plain(name: object) -> str:
+    """Return a name or a cell in lower case without accents, ``_`` between its words.
+
+    Examples
+    --------
+    >>> plain("chunkSize"), plain(" Moyenne Générale: "), plain("Top-K")
+    ('chunk_size', 'moyenne_generale', 'top_k')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))
+    letters = unicodedata.normalize("NFKD", parted)
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return re.sub(r"[\W_]+", "_", unicodedata.normalize("NFC", bare).casefold()).strip("_")
+
+
 def words_in(name: str) -> set[str]:
     """Return the words of a column's name, in lower case.
 
@@ -55,6 +73,19 @@ def words_in(name: str) -> set[str]:
     (True, True)
     """
     return {*re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())}
+
+
+def is_reference_name(name: str) -> bool:
+    """Return whether a column holds what should have been answered, by its name.
+
+    Examples
+    --------
+    >>> is_reference_name("expected_output"), is_reference_name("标准回复"), is_reference_name("output")
+    (True, True, False)
+    """
+    known = WORDS["reference"]
+    signs = any(sign in name.casefold() for sign in known["signs"])
+    return signs or bool({*plain(name).split("_"), *words_in(name)} & {*known["words"]})
 
 
 def rename_map(
@@ -107,6 +138,8 @@ def rename_map(
         bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
         if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
             found[name] = bare
+    if aliases is CASE_ALIASES:
+        found |= _also(columns, found)
     chosen = set(picks.values())
     for target in dict.fromkeys(found.values()):
         pool = picks if target in chosen else found
@@ -114,9 +147,10 @@ def rename_map(
         at = clash(*names) if len(names) > 1 and clash and target not in chosen else ""
         if len(names) > 1 and at is not None:
             both = "records fill both with different values; " if at else ""
+            best = target if target in names else names[0]
             raise RagnbError(
                 f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
-                f"{both}pick one, such as columns={{{names[0]!r}: {target!r}}}"
+                f"{both}pick one, such as columns={{{best!r}: {target!r}}}"
             )
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
     meant = {
@@ -135,8 +169,43 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     >>> meanings(["user_input", "style"])
     {'question': 'user_input'}
     """
+    given = list(names)
     look, _ = _lookup((), CASE_ALIASES)
-    return {meant: name for name in names if (meant := look(name))}
+    found = {name: meant for name in given if (meant := look(name))}
+    found |= _also(given, found)
+    return {meant: name for name, meant in found.items()}
+
+
+def _also(columns: Sequence[str], found: Mapping[str, str]) -> dict[str, str]:
+    """Return for each meaning that no column has yet the surest column that may also mean it."""
+    bare: dict[str, str] = {}
+    for name in columns:
+        if name not in found:
+            bare.setdefault(plain(name), name)
+    meant = {}
+    for target, others in _ALSO.items():
+        there = [bare[other] for other in map(plain, others) if other in bare]
+        if there and target not in found.values():
+            meant[there[0]] = target
+    return meant
+
+
+def second_names(columns: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that may mean what another column was read as, with that meaning.
+
+    Examples
+    --------
+    >>> second_names(["context", "documents"], {"context": "retrieved_contexts"})
+    {'documents': 'retrieved_contexts'}
+    """
+    taken = {*names.values(), *columns}
+    free = {plain(name): name for name in columns if name not in names and name not in CASE_ALIASES}
+    return {
+        free[other]: target
+        for target, others in _ALSO.items()
+        for other in map(plain, others)
+        if target in taken and other in free
+    }
 
 
 def _lookup(
@@ -183,6 +252,9 @@ def name_columns(
         aliases=aliases,
         clash=table.clash,
     )
+    if aliases is CASE_ALIASES:
+        for name, target in second_names(table.columns, names).items():
+            report.add("kept", name, f"another column is read as {target}", len(table))
     rename_columns(table, names, report)
     return names
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from ragnb.readers.names import meanings, rename_columns
+from ragnb.readers.names import meanings, plain, rename_columns
 from ragnb.readers.raw import Lossy, Raw, absent
 from ragnb.schema import CASE_COLUMNS, METRICS
 
@@ -29,21 +28,6 @@ FEWEST_PAIRS = 0.5
 MOST_SYSTEMS, FEWEST_QUESTIONS = 20, 4
 # How many columns of settings may make up the name of a system.
 _MOST_JOINED = 4
-
-
-def plain(name: object) -> str:
-    """Return a name or a cell in lower case without accents, ``_`` between its words.
-
-    Examples
-    --------
-    >>> plain("chunkSize"), plain(" Moyenne Générale: "), plain("Top-K")
-    ('chunk_size', 'moyenne_generale', 'top_k')
-    """
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))
-    letters = unicodedata.normalize("NFKD", parted)
-    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return re.sub(r"[\W_]+", "_", unicodedata.normalize("NFC", bare).casefold()).strip("_")
-
 
 _NEVER = {plain(word) for word in _OWNERS["never"]}
 _SURE = [plain(word) for word in _OWNERS["sure"]]

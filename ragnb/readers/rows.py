@@ -17,8 +17,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
-from ragnb.readers.names import WORDS, meanings, rename_columns, words_in
-from ragnb.readers.owner import ROW_WORDS, owner_rank, plain
+from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
+from ragnb.readers.owner import ROW_WORDS, owner_rank
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS
 
@@ -477,7 +477,7 @@ def _agrees(summary: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
     compared = 0
     for name, told in summary.items() if isinstance(summary, dict) else ():
         cells = [row.get(name) for row in rows]
-        numbers = [float(cell) for cell in cells if _is_score(cell)]
+        numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
         if not _is_score(told) or len(numbers) != len(rows):
             continue
         compared += 1

@@ -86,7 +86,9 @@ def read_traces(
     if "citations" in raw.columns:
         each(raw, "citations", _ids, "a list of ids, or null")
     case_cells(raw, report)
-    return to_frame(raw, report, origin)
+    frame = to_frame(raw, report, origin)
+    frame.attrs["role"] = "traces"
+    return frame
 
 
 def read_gold(
