@@ -206,14 +206,14 @@ def _labels(column: pd.Series) -> Any:
 
 
 def brought_ratings(ratings: Any, judge: Names, human: Names) -> tuple[Any, Names, Names]:
-    """Return a frame as it is, a path or records as `read_ratings` reads them; and the columns of the scores there."""
+    """Return a frame as it is, else what `read_ratings` reads; and what the columns of scores are called there."""
     if ratings is None or is_frame(ratings):
         return ratings, judge, human
     # The readers of ratings stand on this module.
     from ragnb.calibration.labels import read_ratings
 
-    asked = {"judge": judge, "human": human}
-    given = {role: names for role, names in asked.items() if names != role}
+    asked: dict[str, Any] = {"judge": judge, "human": human}
+    given: dict[str, Any] = {role: names for role, names in asked.items() if names != role}
     frame = read_ratings(ratings, **given)
     called = {
         role: role if isinstance(names, str) and names not in frame.columns else names
@@ -950,7 +950,8 @@ def corrected_mean(
     0   3.46  1.47   4.8     0.7  0.75
     """
     judged = brought_ratings(judged, judge, human)[0]
-    ratings, judge, human = brought_ratings(ratings, judge, human)
+    ratings, named, human = brought_ratings(ratings, judge, human)
+    judge = str(named)
     asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
     if not 0 < level < 1:
         raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")

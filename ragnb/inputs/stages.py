@@ -347,10 +347,15 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
 
     A file or frame alone with answers and no score is read as a log. The refusal of a file has its card behind it.
     """
-    scenario, frame = _opened(source, overrides)
+    given = overrides.get("gold")
+    gold_rows = None if isinstance(given, str | os.PathLike) else given
+    if gold_rows is not None:
+        overrides = {name: value for name, value in overrides.items() if name != "gold"}
+    scenario, frame = _opened(source, overrides, of_traces=gold_rows is not None)
     alone = not isinstance(source, Scenario) and scenario.path is None and scenario.gold is None
+    alone = alone and gold_rows is None
     try:
-        return read_scenario(scenario, frame)
+        return read_scenario(scenario, frame, gold_rows=gold_rows)
     except RagnbError as error:
         path = scenario.scores if alone else None
         query = isinstance(
@@ -383,21 +388,23 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
 
 
 def read_scenario(
-    scenario: Scenario, frame: Any = None, *, log: bool = False
+    scenario: Scenario, frame: Any = None, *, log: bool = False, gold_rows: Any = None
 ) -> tuple[Scenario, Inputs, list[Metric]]:
     """Read the files of a scenario, or a frame in their place, and the tables of its stages."""
     scenario = with_cases(scenario) if frame is None else scenario
-    inputs = gather(scenario, frame, log=log)
+    inputs = gather(scenario, frame, log=log, gold_rows=gold_rows)
     if frame is None:
         join_stages(scenario, inputs)
     return scenario, inputs, prepared(scenario, inputs)
 
 
-def _opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
+def _opened(
+    source: Any, overrides: Mapping[str, Any], *, of_traces: bool = False
+) -> tuple[Scenario, Any]:
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):
-        return scenario_of(Path(source), overrides), None
+        return scenario_of(Path(source), overrides, "traces" if of_traces else ""), None
     return Scenario.without_files().replace(**overrides), source
 
 

@@ -247,7 +247,8 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
     told = f"{size} rows of {questions} questions; nothing says what tells them apart"
     report.add("kept", key, f"{told}; {step}", again)
-    table.fact(None, "owner", None, told, open=True)
+    counts = {"rows": size, "questions": questions}
+    table.fact(None, "owner", counts, told, open=True)
 
 
 # Columns and lists that carry the system in their name

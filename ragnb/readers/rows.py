@@ -436,8 +436,8 @@ def totals_error(file: object, value: Mapping[str, Any]) -> RagnbError | None:
     found = listing(dict.fromkeys([*summaries, *by_system, *scored, *counted]), most=6)
     return RagnbError(
         f"{place(file)}holds totals ({found}), one number for all answers or for a system, and no answers; read "
-        "the file that they were computed from, with one record per question (most tools write it beside this one, "
-        "as a list of results, test cases or samples)"
+        "the file that they were computed from, with one record per question (most tools write it beside this "
+        "one, as a list of results, test cases or samples)"
     )
 
 

@@ -136,6 +136,7 @@ class Stream:
     origin : dict
         ``path, sha256, format, rows, lines, damaged``.
     lossy : list of dict
+    facts : list of Fact
     close : function
         Remove the folder where the rows lie, if not in the caller's own files, as the end of the stream does; the
         query cannot run any more.
@@ -146,6 +147,7 @@ class Stream:
     origin: dict[str, Any]
     lossy: list[dict[str, Any]]
     close: Callable[[], Any] = bool
+    facts: Sequence[Any] = ()
 
 
 def stream_scores(
@@ -225,6 +227,7 @@ def stream_scores(
     name_owner(table, report)
     _check_kinds(table, {})
     tell_repeats(table, report)
+    stream.facts = table.facts
     if "sample_id" not in table.columns:
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
         table.columns = {"sample_id": made, **table.columns}
