@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ragnb as rn
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.readers import read_cases, read_scores
 
 LONG = (
@@ -103,9 +103,10 @@ def test_answers_keep_the_texts_of_what_a_retriever_returns(kind):
 def test_an_object_without_a_text_is_refused_with_its_type(made):
     with pytest.raises(RagnbError, match=type(made).__name__):
         read_cases([{"question": "Who?", "answer": "Ann.", "contexts": [made]}])
-    failed = rn.answer_cases(
-        [{"question": "Who?"}], retrieve=lambda asked: [made], generate=lambda *given: "Ann."
-    )
+    with pytest.warns(RagnbWarning, match="has no text"):
+        failed = rn.answer_cases(
+            [{"question": "Who?"}], retrieve=lambda asked: [made], generate=lambda *given: "Ann."
+        )
     assert failed["answer__status"].tolist() == ["failed"]
     assert type(made).__name__ in failed["answer__reason"][0]
 

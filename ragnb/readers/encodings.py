@@ -19,6 +19,7 @@ _LOOKED_AT = 1 << 20
 _SIGNS = set("‘’‚“”„«»‹›–—…•€£°§©®™´¨·¿¡ªº№½¼¾²³±×\xa0\xad")
 # Of the characters of a script, the share that are common ones in text of that encoding.
 _MOSTLY = 0.85
+_FEWEST_SYLLABLES = 8
 
 
 def likely_encoding(data: bytes) -> str:
@@ -110,8 +111,9 @@ def _reads_japanese(text: str) -> bool:
 
 
 def _reads_korean(text: str) -> bool:
-    # Two thirds of Chinese text would be syllables too.
-    return _share(text, _HANGUL, _is_no_sign) >= 0.97
+    # Two thirds of Chinese characters would be syllables too, so that a few prove nothing.
+    syllables = sum("가" <= letter <= "힣" for letter in text)
+    return syllables >= _FEWEST_SYLLABLES and _share(text, _HANGUL, _is_no_sign) >= 0.97
 
 
 def _reads_cyrillic(text: str) -> bool:

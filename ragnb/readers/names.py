@@ -6,6 +6,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from ragnb.errors import RagnbError, place, unknown
@@ -18,9 +19,6 @@ WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding=
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
     name: tuple(others) for name, others in WORDS["columns"].items()
 }
-
-# Names that count where no column has one of those, without accents and case, the surest first.
-_ALSO: Mapping[str, list[str]] = WORDS["also"]
 
 # Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10.
 _WITH_SCORE = {
@@ -62,6 +60,10 @@ def plain(name: object) -> str:
     letters = unicodedata.normalize("NFKD", parted)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return re.sub(r"[\W_]+", "_", unicodedata.normalize("NFC", bare).casefold()).strip("_")
+
+
+# Names that count where no column has one of `CASE_ALIASES`, the surest first.
+_ALSO = {target: [*dict.fromkeys(map(plain, names))] for target, names in WORDS["also"].items()}
 
 
 def words_in(name: str) -> set[str]:
@@ -170,10 +172,15 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     {'question': 'user_input'}
     """
     given = list(names)
-    look, _ = _lookup((), CASE_ALIASES)
+    look = _usual_lookup()
     found = {name: meant for name in given if (meant := look(name))}
     found |= _also(given, found)
     return {meant: name for name, meant in found.items()}
+
+
+@cache
+def _usual_lookup() -> Callable[[str], str | None]:
+    return _lookup((), CASE_ALIASES)[0]
 
 
 def _also(columns: Sequence[str], found: Mapping[str, str]) -> dict[str, str]:
@@ -184,7 +191,7 @@ def _also(columns: Sequence[str], found: Mapping[str, str]) -> dict[str, str]:
             bare.setdefault(plain(name), name)
     meant = {}
     for target, others in _ALSO.items():
-        there = [bare[other] for other in map(plain, others) if other in bare]
+        there = [bare[other] for other in others if other in bare]
         if there and target not in found.values():
             meant[there[0]] = target
     return meant
@@ -203,7 +210,7 @@ def second_names(columns: Iterable[str], names: Mapping[str, str]) -> dict[str, 
     return {
         free[other]: target
         for target, others in _ALSO.items()
-        for other in map(plain, others)
+        for other in others
         if target in taken and other in free
     }
 

@@ -28,6 +28,8 @@ FEWEST_PAIRS = 0.5
 MOST_SYSTEMS, FEWEST_QUESTIONS = 20, 4
 # How many columns of settings may make up the name of a system.
 _MOST_JOINED = 4
+# Of a wider table the names are not taken apart.
+_MOST_PAIRED = 300
 
 _NEVER = {plain(word) for word in _OWNERS["never"]}
 _SURE = [plain(word) for word in _OWNERS["sure"]]
@@ -152,7 +154,7 @@ def _telling(table: Raw, key: str, named: Sequence[str], counts: Sequence[str]) 
             runs = table.distinct(counts[0]) if counts else 1
             complete = apart >= FEWEST_PAIRS * questions * systems * runs
             if apart == len(table) and complete and systems > 1:
-                return some
+                return sorted(some, key=list(table.columns).index)
     return ()
 
 
@@ -191,7 +193,7 @@ def _by_name_alone(
 
 def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Lossy) -> None:
     """Make the columns that were found the system, and row numbers that call themselves ids something else."""
-    if found == ("system",):
+    if [*found] == ["system"]:
         return
     before = table.columns.get("system")
     if before is not None and "system" not in found:
@@ -244,9 +246,12 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     apart = key == "question" and "sample_id" in table.columns
     if not again or (apart and again < size / 5):
         return
-    step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
     told = f"{size} rows of {questions} questions; nothing says what tells them apart"
-    report.add("kept", key, f"{told}; {step}", again)
+    step = (
+        f"{size} rows of {questions} questions, and nothing says what tells them apart; "
+        "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that does"
+    )
+    report.add("kept", key, step, again)
     counts = {"rows": size, "questions": questions}
     table.fact(None, "owner", counts, told, open=True)
 
@@ -256,6 +261,8 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
 
 def stack_pairs(raw: Raw, report: Lossy) -> None:
     """Turn columns that hold the system in their name, such as ``baseline_f1`` and ``guarded_f1``, into rows."""
+    if len(raw.columns) > _MOST_PAIRED:
+        return
     for split in (_before, _after):
         placed = _placed(list(raw.columns), split)
         if placed:

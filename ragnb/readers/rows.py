@@ -27,6 +27,7 @@ _BESIDE = {plain(word) for word in ROW_WORDS["means"]["beside"]}
 _STATISTICS = {plain(word) for word in ROW_WORDS["means"]["statistics"]}
 _COUNTS = ROW_WORDS["counts"]
 _COUNT_NAMES = {plain(word) for word in _COUNTS["names"]}
+_COUNTING = [plain(word) for word in _COUNTS["of"]]
 _WEAK_COUNTS = {plain(word) for word in _COUNTS["weak"]}
 _KEYS = {name: {plain(word) for word in words} for name, words in ROW_WORDS["keys"].items()}
 _IDS = ROW_WORDS["ids"]
@@ -295,7 +296,7 @@ def is_count_name(name: str) -> bool:
     told = plain(name)
     if told in _COUNT_NAMES:
         return True
-    for of in map(plain, _COUNTS["of"]):
+    for of in _COUNTING:
         if told.startswith(f"{of}_"):
             rest = told.removeprefix(f"{of}_").removeprefix("of_")
         elif told.endswith(f"_{of}"):
