@@ -102,7 +102,10 @@ COMMANDS = [
         ["check", "gbk.csv", "--lang", "zh"],
         "可能是 GBK：请用 -p encoding=gb18030 (YAML: encoding: gb18030)",
     ),
-    (["check", "latin.csv", "--lang", "zh"], "例如 -p encoding=cp1252"),
+    (
+        ["check", "latin.csv", "--lang", "zh"],
+        "可能是 Windows-1252：请用 -p encoding=cp1252 (YAML: encoding: cp1252)",
+    ),
     (
         ["check", "cut.json", "--lang", "zh"],
         "如果文件不完整，请重新写出；如果每行一条记录，请以 .jsonl 命名\n",
@@ -136,7 +139,7 @@ def test_the_next_command_speaks_its_own_language(run):
 def test_a_note_says_in_chinese_what_readers_leave_unclear(run, tmp_path):
     (tmp_path / "s.csv").write_text("sample_id,faithfulness\na,0.5\na,0.6\nb,0.7\n")
     _, out, _ = run("check", tmp_path / "s.csv", "--lang", "zh")
-    assert "同一样本有多行" in out
+    assert "3 行对应 2 个问题" in out
     assert not re.search(r"[A-Za-z]+ [a-z]+ [a-z]+ [a-z]+", out), out
 
 

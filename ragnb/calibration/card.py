@@ -31,6 +31,7 @@ from ragnb.errors import (
 from ragnb.markup import number, percent
 from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
+from ragnb.readers.frames import is_frame
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, SLACK, Array, Estimate, LabelsNeeded
 from ragnb.texts import entry, load
@@ -205,6 +206,23 @@ def _labels(column: pd.Series) -> Any:
     return pd.Categorical.from_codes(
         np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names)
     )
+
+
+def brought_ratings(ratings: Any, judge: Names, human: Names) -> tuple[Any, Names, Names]:
+    """Return a frame as it is, else what `read_ratings` reads; and what the columns of scores are called there."""
+    if ratings is None or is_frame(ratings):
+        return ratings, judge, human
+    # The readers of ratings stand on this module.
+    from ragnb.calibration.labels import read_ratings
+
+    asked: dict[str, Any] = {"judge": judge, "human": human}
+    given: dict[str, Any] = {role: names for role, names in asked.items() if names != role}
+    frame = read_ratings(ratings, **given)
+    called = {
+        role: role if isinstance(names, str) and names not in frame.columns else names
+        for role, names in asked.items()
+    }
+    return frame, called["judge"], called["human"]
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -627,6 +645,7 @@ def agreement(
     >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
+    ratings, judge, human = brought_ratings(ratings, judge, human)
     asked = Asked(
         human,
         by,
@@ -949,6 +968,9 @@ def corrected_mean(
        value   low  high  weight  bias
     0   3.46  1.47   4.8     0.7  0.75
     """
+    judged = brought_ratings(judged, judge, human)[0]
+    ratings, named, human = brought_ratings(ratings, judge, human)
+    judge = str(named)
     asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
     if not 0 < level < 1:
         raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
@@ -1458,6 +1480,8 @@ def calibrate(
     if labels_planned is not None:
         need_whole("labels_planned", labels_planned)
     load(lang)
+    judged = brought_ratings(judged, judge, human)[0]
+    ratings, judge, human = brought_ratings(ratings, judge, human)
     columns = columns_of(ratings)
     need_columns(columns, groups or ())
     groups = tuple(filter(_USUAL_GROUPS.fullmatch, columns) if groups is None else groups)

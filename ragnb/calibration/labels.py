@@ -47,7 +47,8 @@ from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
-from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
+from ragnb.readers.names import CASE_ALIASES, name_columns
+from ragnb.readers.owner import name_by_name
 from ragnb.readers.raw import Lossy, Raw, absent, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
 from ragnb.stats import within
@@ -357,7 +358,7 @@ def _open(
         if len(names) == 1 and names[0] in raw.columns
     }
     name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
-    name_system(raw, report)
+    name_by_name(raw, report)
     raw.check_even()
     case_cells(raw, report)
     for name in [name for name in ("dimension", "rater") if name in raw.columns]:

@@ -18,8 +18,8 @@ from ragnb import texts
 from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import count, one_line
-from ragnb.readers import is_measure, qrels_columns, read_table
-from ragnb.readers.names import WORDS, words_in
+from ragnb.readers import is_measure, is_open_role, qrels_columns, read_table
+from ragnb.readers.names import WORDS, is_reference_name, words_in
 from ragnb.scenario.model import block, flow
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, range_of
 from ragnb.texts.errors import translated
@@ -273,6 +273,9 @@ def card_of(
         kind = "scores"
     elif "answer" in have:
         kind = "traces"
+        # Nobody knows who gave these answers: read_inputs asks.
+        names = {mapped.get(name, name): name for name in named}
+        kind = "cases" if is_open_role(frame, names) else kind
     elif "question" in have:
         kind = "cases"
     settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
@@ -356,6 +359,7 @@ def _guessed(frame: pd.DataFrame) -> dict[str, str]:
     for target, words in WORDS["hints"].items():
         signs = [word for word in words if not word.isascii()]
         names = (name for name in map(str, frame.columns) if name not in found)
+        names = (name for name in names if not is_reference_name(name))
         named = (
             name
             for name in names

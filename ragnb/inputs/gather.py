@@ -113,6 +113,7 @@ class Inputs:
         """Take rows that stay where they are, and return their query."""
         self.note(role, stream.origin, stream.lossy, stream.rows)
         self.stream, self.rows = stream, stream.rows
+        self.facts += [{"role": role, **fact} for fact in stream.facts]
         return stream.frame
 
     def note(
@@ -134,14 +135,20 @@ class Inputs:
         self.steps.append((f"read_{role}", rows))
 
 
-def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inputs:
-    """Read the files of a scenario, or use the frame `source` in place of one: traces with gold, or as a `log`."""
+def gather(
+    scenario: Scenario, source: Any = None, *, log: bool = False, gold_rows: Any = None
+) -> Inputs:
+    """Read the files of a scenario, or use the frame `source` in place of one: traces with gold, or as a `log`.
+
+    `gold_rows` is gold in memory, in place of the file that the scenario names.
+    """
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
     encoding = None if scenario.encoding == "utf-8" else scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
     named = (scenario.traces, scenario.scores)
-    of_traces = log or scenario.gold is not None
+    gold_source = scenario.gold if gold_rows is None else gold_rows
+    of_traces = log or gold_source is not None
     traces, scores = named if source is None else (source, None) if of_traces else (None, source)
     frames: list[Any] = []
     if scores is not None:
@@ -155,8 +162,8 @@ def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inpu
         )
     if traces is not None:
         gold = None
-        if scenario.gold is not None:
-            gold = inputs.read("gold", read_gold, scenario.gold, **options)
+        if gold_source is not None:
+            gold = inputs.read("gold", read_gold, gold_source, **options)
             inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
         if on_spark(traces):
             frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))

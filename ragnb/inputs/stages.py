@@ -21,7 +21,7 @@ from ragnb.files import digest, json_text, matched, short_hash, slug, write_whol
 from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
-from ragnb.readers import read_scores
+from ragnb.readers import open_role, read_scores
 from ragnb.readers.facts import SILENT, direction_of_name
 from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
@@ -349,10 +349,15 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
 
     A file or frame alone with answers and no score is read as a log. The refusal of a file has its card behind it.
     """
-    scenario, frame = _opened(source, overrides)
+    given = overrides.get("gold")
+    gold_rows = None if isinstance(given, str | os.PathLike) else given
+    if gold_rows is not None:
+        overrides = {name: value for name, value in overrides.items() if name != "gold"}
+    scenario, frame = _opened(source, overrides, of_traces=gold_rows is not None)
     alone = not isinstance(source, Scenario) and scenario.path is None and scenario.gold is None
+    alone = alone and gold_rows is None
     try:
-        return read_scenario(scenario, frame)
+        return read_scenario(scenario, frame, gold_rows=gold_rows)
     except RagnbError as error:
         path = scenario.scores if alone else None
         query = isinstance(
@@ -369,8 +374,12 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
             )
         except (RagnbError, ValueError, OSError):
             raise error from None
+        said = getattr(frame, "attrs", {}).get("role") == "traces"
+        if card.kind == "cases" and "answer" in card.columns.values() and not said:
+            asked = open_role(str(path) if path else None, [*card.columns])
+            raise RagnbError(f"{asked}\n\n{card}" if path else str(asked)) from None
         if (
-            card.kind == "traces"
+            (card.kind == "traces" or said)
             and scenario.metrics is None
             and {*card.told} <= {*scenario.columns}
         ):
@@ -381,21 +390,23 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
 
 
 def read_scenario(
-    scenario: Scenario, frame: Any = None, *, log: bool = False
+    scenario: Scenario, frame: Any = None, *, log: bool = False, gold_rows: Any = None
 ) -> tuple[Scenario, Inputs, list[Metric]]:
     """Read the files of a scenario, or a frame in their place, and the tables of its stages."""
     scenario = with_cases(scenario) if frame is None else scenario
-    inputs = gather(scenario, frame, log=log)
+    inputs = gather(scenario, frame, log=log, gold_rows=gold_rows)
     if frame is None:
         join_stages(scenario, inputs)
     return scenario, inputs, prepared(scenario, inputs)
 
 
-def _opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
+def _opened(
+    source: Any, overrides: Mapping[str, Any], *, of_traces: bool = False
+) -> tuple[Scenario, Any]:
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):
-        return scenario_of(Path(source), overrides), None
+        return scenario_of(Path(source), overrides, "traces" if of_traces else ""), None
     return Scenario.without_files().replace(**overrides), source
 
 

@@ -25,6 +25,7 @@ from ragnb.errors import RagnbError, listing
 from ragnb.polars import pl
 from ragnb.readers.facts import verdict_value
 from ragnb.readers.names import WORDS, loose
+from ragnb.readers.objects import is_object, is_print, no_text, passage_fields, printed_passages
 from ragnb.readers.raw import (
     Lossy,
     Raw,
@@ -171,7 +172,11 @@ def _passages(value: Any) -> tuple[Any, bool]:
         text = value.strip()
         if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
             return None, True
-        items = parse_list(text) if text.startswith("[") else _object(text)
+        items = printed_passages(text) if is_print(text) else None
+        if items is None and is_print(text):
+            return None, False  # what objects print is no passage
+        if items is None:
+            items = parse_list(text) if text.startswith("[") else _object(text)
         if items is None or None in map(_passage, items):
             printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
             return [(value, None)], not text.startswith("[") and not printed
@@ -213,7 +218,12 @@ def _passage(item: Any) -> Any:
     """Return the text of a passage and the object that contains it; None if there is none."""
     if isinstance(item, str):
         return item, None
-    fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", None)
+    if is_object(item):
+        fields = passage_fields(item)
+        if fields is None:
+            raise no_text(item)
+        return fields["text"], fields
+    fields = item
     if not isinstance(fields, Mapping):
         return None
     text = _text_in(fields)
@@ -227,11 +237,10 @@ def _text_in(fields: Mapping[str, Any]) -> str | None:
     if any(map(str.strip, named)):
         return next(filter(str.strip, named))
     for cell in fields.values():
-        inner = (
-            _text_in(cell)
-            if isinstance(cell, Mapping) and {*map(loose, cell)} & {*_TEXT_KEYS}
-            else None
-        )
+        held = passage_fields(cell) if is_object(cell) else None
+        inner = None if held is None else str(held["text"])
+        if isinstance(cell, Mapping) and {*map(loose, cell)} & {*_TEXT_KEYS}:
+            inner = _text_in(cell)
         if inner is not None:
             return inner
     others = (
@@ -264,13 +273,15 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
     for i, (passages, _) in others.items():
         lists[i] = passages and [text for text, _ in passages]
+    prints = {i: _unprinted(texts) for i, texts in enumerate(lists) if texts and is_print(texts[0])}
+    for i, passages in prints.items():
+        others[i] = passages, passages is not None
+        lists[i] = passages and [text for text, _ in passages]
     raw.columns[name] = lists
-    report.add(
-        "unparsed",
-        name,
-        "kept as one text",
-        sum(not understood for _, understood in others.values()),
-    )
+    odd = [passages for passages, understood in others.values() if not understood]
+    why = "prints of objects that do not hold their texts: not used as passages"
+    report.add("unparsed", name, why, sum(passages is None for passages in odd))
+    report.add("unparsed", name, "kept as one text", sum(passages is not None for passages in odd))
     side = name.removesuffix("_contexts")
     for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
         rows = {
@@ -282,6 +293,17 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
                 rows[i] if any(rows.get(i, ())) else None for i in range(len(lists))
             ]
             report.add("made", other, f"what objects in {name} hold beside their text", len(lists))
+
+
+def _unprinted(texts: Sequence[str]) -> Any:
+    """Return the passages of printed objects as pairs of `_passage`; None where one cannot be read."""
+    passages: list[Any] = []
+    for text in texts:
+        found = printed_passages(text) if is_print(text) else [text]
+        if found is None:
+            return None
+        passages += map(_passage, found)
+    return passages
 
 
 def _split(cells: pd.Series[str]) -> list[list[str] | None]:

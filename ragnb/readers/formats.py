@@ -27,9 +27,11 @@ import narwhals as nw
 from ragnb.errors import RagnbError, did_you_mean, listing, place, require, unknown
 from ragnb.files import digest, matched
 from ragnb.polars import pl
-from ragnb.readers.cells import GUARD_COLUMN, NUMBER, as_id
+from ragnb.readers.cells import GUARD_COLUMN, as_id
+from ragnb.readers.encodings import likely_encoding
 from ragnb.readers.frames import from_engine, in_memory
-from ragnb.readers.names import meanings
+from ragnb.readers.names import meanings, plain
+from ragnb.readers.owner import stacked_lists
 from ragnb.readers.raw import (
     Lossy,
     Raw,
@@ -40,6 +42,8 @@ from ragnb.readers.raw import (
     stacked,
     text_series,
 )
+from ragnb.readers.rows import check_list, is_mean_row, is_selection, totals_error
+from ragnb.schema import METRICS
 
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
@@ -78,19 +82,6 @@ _ZSTD = 93  # of the methods of zip archives
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
 _SEPARATOR_LINE = re.compile(r"sep=([,;|\t])(?=[\r\n])")
 _SAMPLE = {"question", "answer"}
-_MEANS = {
-    "average",
-    "mean",
-    "avg",
-    "overall",
-    "total",
-    "平均",
-    "平均值",
-    "均值",
-    "总计",
-    "合计",
-    "合計",
-}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
 # Files of tools without results, by a key of theirs: what they are, and where the results are.
@@ -218,26 +209,6 @@ class _Unpacked(gzip.GzipFile):
                 f"{self._path.stat().st_size / 2**20:.1f}; unpack it yourself if you trust it"
             )
         return data
-
-
-def likely_encoding(data: bytes) -> str:
-    """Return a hint on the encoding of the bytes.
-
-    Examples
-    --------
-    >>> likely_encoding("退款流程".encode("big5"))
-    "it may be GBK: pass encoding='gb18030'; or, in Traditional Chinese, Big5: pass encoding='big5'"
-    """
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "it looks like UTF-16: pass encoding='utf-16'"
-    found = []
-    for encoding, words in (("gb18030", "GBK"), ("big5", "in Traditional Chinese, Big5")):
-        with suppress(UnicodeError):
-            data.decode(encoding)
-            found.append(f"{words}: pass encoding={encoding!r}")
-    if not found:
-        return "save it as UTF-8, or pass the encoding it was written in, such as encoding='cp1252'"
-    return f"it may be {'; or, '.join(found)}"
 
 
 def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list[Document]:
@@ -526,7 +497,7 @@ def _quick(
     names, body = [name.strip() for name in frame.row(0)], frame[1:]
     blank = ~pl.any_horizontal(pl.all().str.contains(r"[^\s.…]"))
     first, last = [*body.row(0)], [*body.row(-1)]
-    if body.select(blank.any()).item() or _is_mean(last) or _index_names(names, first):
+    if body.select(blank.any()).item() or is_mean_row(last) or _index_names(names, first):
         return None
     before = (
         pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True))
@@ -603,7 +574,7 @@ def _laid(
     )
     filled = [(line, row) for line, row in kept if any(cell.strip() for cell in row)]
     report.add("left_out", None, "blank rows", len(kept) - len(filled))
-    while len(filled) > 1 and _is_mean(filled[-1][1]):
+    while len(filled) > 1 and is_mean_row(filled[-1][1]):
         report.add(
             "left_out", None, f"line {filled.pop()[0]}, which names no sample but a mean or total"
         )
@@ -650,15 +621,6 @@ def _named(
             made[f"column_{i}"] = cells
             report.add("kept", f"column_{i}", NAMELESS, len(cells))
     return made
-
-
-def _is_mean(row: list[str]) -> bool:
-    """Whether all that a row has beside numbers is a word for a mean or a total."""
-    words = [cell.strip().casefold() for cell in row if cell.strip()]
-    named = [word for word in words if word in _MEANS]
-    return len(named) == 1 < len(words) and all(
-        NUMBER.fullmatch(w.rstrip("%")) for w in words if w not in named
-    )
 
 
 def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
@@ -750,6 +712,9 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list
         return {
             str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()
         }
+    totals = totals_error(document.path, value) if isinstance(value, dict) else None
+    if totals is not None:
+        raise totals
     found = (
         f"an object with the keys {listing(value)}"
         if isinstance(value, dict)
@@ -773,31 +738,55 @@ def _records_in(
         for k, v in value.items()
         if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)
     }
-    keys = [
-        key for key, rows in lists.items() if len(lists) == 1 or _SAMPLE & meanings(rows[0]).keys()
-    ]
+    keys = [key for key, rows in lists.items() if len(lists) == 1 or _is_sample(rows[0])]
     if len(keys) > 1 and all(
         "score" in row for key in keys for row in lists[key]
     ):  # a list a metric
         return [{**row, "metric": key} for key in keys for row in lists[key]]
+    whole = [key for key in keys if not is_selection(key)]
+    keys = whole if len(whole) == 1 else keys  # failures beside all results are among them
     if len(keys) > 1:
-        raise RagnbError(
-            f"{place(document.path)}contains records under {listing(keys)}; keep one of these lists"
-        )
+        return _of_systems(document, {key: lists[key] for key in keys}, report)
     if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
+        check_list(document.path, value, keys[0], report)
         rest = [key for key in value if key != keys[0]]
         report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(rest)}", len(rest))
         return lists[keys[0]]
-    inner = [] if nested or told else [v for v in value.values() if isinstance(v, dict)]
+    inner = {} if nested or told else {k: v for k, v in value.items() if isinstance(v, dict)}
     if (
         inner
         and len(inner) == len(value)
-        and all(_SAMPLE & meanings(record).keys() for record in inner)
+        and all(_SAMPLE & meanings(record).keys() for record in inner.values())
     ):
         return [{"sample_id": name, **record} for name, record in value.items()]
-    return next(
-        (records for one in inner if (records := _records_in(document, one, report, True))), None
-    )
+    found = {name: _records_in(document, one, report, True) for name, one in inner.items()}
+    held = {name: records for name, records in found.items() if records}
+    if len(held) > 1:
+        return _of_systems(document, held, report)
+    return next(iter(held.values()), None)
+
+
+def _is_sample(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has a question or an answer, or an id and a score."""
+    found = meanings(record).keys()
+    ids = "sample_id" in found or any(plain(name).endswith("id") for name in record)
+    return bool(_SAMPLE & found or (ids and METRICS.keys() & found))
+
+
+def _of_systems(
+    document: Document, lists: Mapping[str, list[Any]], report: Lossy
+) -> list[dict[str, Any]]:
+    """Return lists of records under the names of systems as one; lists of different questions are refused."""
+    for name in lists:
+        check_list(document.path, lists, name, report)
+    records = stacked_lists(lists)
+    if records is None:
+        raise RagnbError(
+            f"{place(document.path)}contains records under {listing(lists)}; keep one of these lists"
+        )
+    for name, rows in lists.items():
+        report.add("mapped", name, "the system of the records under this key", len(rows))
+    return records
 
 
 def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:

@@ -13,7 +13,9 @@ import pandas as pd
 from ragnb.errors import RagnbError, not_a_frame
 from ragnb.polars import pl
 from ragnb.readers.cells import as_text
-from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
+from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.readers.objects import as_record, columns_of_results, dict_of_lists
+from ragnb.readers.owner import is_repeat_name, named_systems
 from ragnb.readers.raw import (
     Lossy,
     Values,
@@ -66,7 +68,8 @@ def canonical(
 
     Parameters
     ----------
-    frame : DataFrame of any engine
+    frame : DataFrame of any engine, path, records or results
+        What is no frame is read by `reader`.
     *kept : str or None
         Columns that the caller names; they stay what they are. Where ``system`` is one and not there, the one
         column that distinguishes systems is it.
@@ -87,6 +90,7 @@ def canonical(
     >>> canonical(pd.DataFrame({"user_input": ["Who?"], "Faithfulness": [1.0]})).columns.tolist()
     ['question', 'faithfulness']
     """
+    frame = brought(frame, reader)
     if not isinstance(frame, pd.DataFrame):
         found = native(frame, reader)
         kinds = found.collect_schema()
@@ -120,7 +124,7 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
     >>> as_called(named.assign(label="OK"), named, mine).columns.tolist()
     ['user_input', 'label']
     """
-    if frame is called:
+    if frame is called or not is_frame(called):
         return made
     ours, theirs = (list(nw.from_native(one).collect_schema().names()) for one in (frame, called))
     back = {new: old for new, old in zip(ours, theirs, strict=False) if new != old}
@@ -143,10 +147,8 @@ def _names(
         meant = {name: name for name in columns if name in stay} | dict(picks)
         names = rename_map(columns, picks=meant, metrics=own)
         if "system" in kept and "system" not in {*columns, *names.values()}:
-            told = [n for n in columns if n.casefold() in SYSTEM_NAMES and n not in (*kept, *names)]
-            told = [
-                n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)
-            ]  # it counts runs
+            free = [n for n in columns if n not in kept and n not in names]
+            told = [n for n in named_systems(free) if not (is_repeat_name(n) and number(n))]
             names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
     except RagnbError as error:
         raise RagnbError(
@@ -175,18 +177,53 @@ def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
     frame = nw.from_native(source, pass_through=True)
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return from_engine(frame.lazy().collect())
+    results = columns_of_results(source)
+    if results is not None:
+        return results
     if callable(getattr(source, "to_pandas", None)):
         return in_memory(source.to_pandas(), report)
-    if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
+    lists = dict_of_lists(source)
+    if lists is not None:
+        return lists
+    if isinstance(source, EvalCase | Mapping):
+        source = [source]
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes):
         rows = list(source)
-        if all(isinstance(row, EvalCase | Mapping) for row in rows):
-            return from_records(
-                [r.model_dump(exclude_none=True) if isinstance(r, EvalCase) else r for r in rows]
-            )
+        cases = [r.model_dump(exclude_none=True) if isinstance(r, EvalCase) else r for r in rows]
+        records = [as_record(row) for row in cases]
+        if all(record is not None for record in records):
+            return from_records([record for record in records if record is not None])
     raise RagnbError(
-        f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
-        "list of dicts or EvalCase"
+        f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), a "
+        "list of dicts or EvalCase, a dict of lists, or the results of an evaluator (ragas, Haystack, LlamaIndex)"
     )
+
+
+def is_frame(source: Any) -> bool:
+    """Return whether a value is a data frame or query of some engine.
+
+    Examples
+    --------
+    >>> is_frame(pd.DataFrame()), is_frame([{"question": "Who?"}])
+    (True, False)
+    """
+    return isinstance(nw.from_native(source, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def brought(source: Any, reader: str) -> Any:
+    """Return a frame as it is, and a path, records or results as the named reader reads them."""
+    if is_frame(source):
+        return source
+    # These readers stand on this module.
+    from ragnb.readers import samples, traces
+
+    readers = {
+        "read_scores": samples.read_scores,
+        "read_cases": samples.read_cases,
+        "read_traces": traces.read_traces,
+        "read_gold": traces.read_gold,
+    }
+    return readers[reader](source)
 
 
 def from_engine(frame: nw.DataFrame[Any]) -> dict[str, Values]:

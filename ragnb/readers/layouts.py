@@ -16,9 +16,10 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
-from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
+from ragnb.readers.cells import as_id, parse_list
 from ragnb.readers.evidence import note_verdicts
-from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings, words_in
+from ragnb.readers.names import WORDS, meanings, words_in
+from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
 from ragnb.readers.raw import (
     Lossy,
     Raw,
@@ -26,15 +27,13 @@ from ragnb.readers.raw import (
     absent,
     clean_text,
     from_records,
-    is_text,
     unpacked,
 )
-from ragnb.schema import CASE_COLUMNS, METRICS
+from ragnb.schema import METRICS
 
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
-_WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
 # What holds where a layout does not say it; which end is better is looked for in other evidence.
 _UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": None, "threshold": None}
 _OF_A_SCORE = {
@@ -49,7 +48,6 @@ _OF_A_SCORE = {
     "direction",
 }
 _HIGHER_IS_BETTER = {"true": "higher", "false": "lower"}
-_RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
 _BROKEN = re.compile(
     r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE
 )
@@ -93,58 +91,6 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
         raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
         _READ[layout](raw, report)
     return layout
-
-
-def check_samples(raw: Raw) -> None:
-    """Refuse totals, one row per system or setting, and rows that do not fit the header.
-
-    A sample is told by a column of cases, by lists in cells, and by texts as long as sentences; the names of
-    result files are no documents.
-    """
-    known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
-    if known == {"doc_name"} and all(
-        _RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]
-    ):
-        known = set()
-    texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
-    alone = texts and (raw.uneven or raw.distinct(*texts) == len(raw))
-    spread = any(name.endswith(("_stderr", "_std")) for name in raw.columns)
-    if alone and (spread or not any(_has_sentences(raw.columns[name]) for name in texts)):
-        raise RagnbError(
-            f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
-            f"{listing(raw.columns)}): its rows differ in {listing(texts, most=3)}, with no question and no "
-            "sample id, no lists and no sentences; read the table they were computed from, one row per sample; "
-            "or, if these are samples, name the column with the question: columns={'…': 'question'}"
-        )
-    raw.check_even()
-
-
-def _has_sentences(cells: Values) -> bool:
-    """Whether half of the cells are lists, questions or texts of nine words; a Chinese character is a word."""
-    given = [cell for cell in cells if not absent(cell) and cell != ""]
-    lists = [
-        cell
-        for cell in given
-        if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))
-    ]
-    texts = [
-        cell.strip()
-        for cell in given
-        if isinstance(cell, str) and not cell.lstrip().startswith("{")
-    ]
-    long = [
-        text
-        for text in texts
-        if len(_WORD.findall(text)) >= (2 if text.endswith(("?", "？")) else 9)
-    ]
-    return len(given) <= 2 * max(len(lists), len(long)) > 0
-
-
-def _is_text(cells: Values) -> bool:
-    if isinstance(cells, pd.Series) and not is_text(cells):
-        return False
-    words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
-    return not all(NUMBER.fullmatch(word) for word in words - NO_NUMBER)
 
 
 def scored(
@@ -254,27 +200,14 @@ def _systems_beside(columns: Iterable[str]) -> list[str]:
 
 def _read_haystack(raw: Raw, report: Lossy) -> None:
     """Stack the systems of ``comparative_scores``; columns that name no system are repeated for each."""
-    wide, rows = raw.columns, len(raw)
-    systems = sorted(_systems_beside(wide), key=len, reverse=True)
-    owner = {name: next((s for s in systems if name.startswith(f"{s}_")), None) for name in wide}
-    order = [system for system in dict.fromkeys(owner.values()) if system is not None]
-    short = {n: n.removeprefix(f"{owner[n]}_").removeprefix("metric_") for n in wide if owner[n]}
-    shared = [name for name in wide if owner[name] is None]
-    long = {name: wide[name] * len(order) for name in shared}
-    long["system"] = [system for system in order for _ in range(rows)]
-    named = {
-        (short[name], owner[name]): cells for name, cells in reversed(wide.items()) if name in short
-    }
-    for column in dict.fromkeys(short.values()):
-        long[column] = [
-            cell for system in order for cell in named.get((column, system), [None] * rows)
-        ]
-    for name in short:
-        report.add("mapped", name, f"{short[name]} of system {owner[name]}", rows)
-    for name in shared:
-        report.add("kept", name, "one column for every system", rows)
-    raw.keep([*range(rows)] * len(order))
-    raw.columns = long
+    systems = sorted(_systems_beside(raw.columns), key=len, reverse=True)
+    placed: dict[str, tuple[str, str]] = {}
+    for name in raw.columns:
+        system = next((system for system in systems if name.startswith(f"{system}_")), None)
+        if system is not None:
+            short = name.removeprefix(f"{system}_").removeprefix("metric_")
+            placed[name] = (system, short)
+    stack_systems(raw, placed, report)
 
 
 def _read_trulens(raw: Raw, report: Lossy) -> None:
@@ -650,11 +583,13 @@ def _read_long(raw: Raw, report: Lossy) -> None:
     unnamed = [absent(metric) or not str(metric).strip() for metric in raw.columns[name]]
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns
-    keys = [
-        n
-        for n in columns
-        if {*meanings([n])} & _LONG_KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)
-    ]
+    keys = [n for n in columns if {*meanings([n])} & _LONG_KEYS or is_repeat_name(n)]
+    for other in columns:
+        named = other not in (*keys, name, score, reason) and owner_rank(other) is not None
+        # Of a column that may name the system, where without it two rows are of one sample.
+        if named and raw.distinct(*keys, name) < raw.distinct(*keys, name, other):
+            keys.append(other)
+    keys.sort(key=list(columns).index)
     rows: dict[tuple[str, ...], dict[str, int]] = {}
     for i, (metric, *key) in enumerate(
         zip(*(map(str, columns[n]) for n in (name, *keys)), strict=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from ragnb.errors import RagnbError, place, unknown
@@ -17,12 +19,6 @@ WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding=
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
     name: tuple(others) for name, others in WORDS["columns"].items()
 }
-
-# Columns that say which system answered, where there is no ``system`` and exactly one of them.
-SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
-
-# Columns that count the runs of one system over the same samples, where they hold whole numbers.
-REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run", "query_run")
 
 # Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10.
 _WITH_SCORE = {
@@ -52,6 +48,24 @@ def spaced(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip()).casefold()
 
 
+def plain(name: object) -> str:
+    """Return a name or a cell in lower case without accents, ``_`` between its words.
+
+    Examples
+    --------
+    >>> plain("chunkSize"), plain(" Moyenne Générale: "), plain("Top-K")
+    ('chunk_size', 'moyenne_generale', 'top_k')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))
+    letters = unicodedata.normalize("NFKD", parted)
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return re.sub(r"[\W_]+", "_", unicodedata.normalize("NFC", bare).casefold()).strip("_")
+
+
+# Names that count where no column has one of `CASE_ALIASES`, the surest first.
+_ALSO = {target: [*dict.fromkeys(map(plain, names))] for target, names in WORDS["also"].items()}
+
+
 def words_in(name: str) -> set[str]:
     """Return the words of a column's name, in lower case.
 
@@ -61,6 +75,19 @@ def words_in(name: str) -> set[str]:
     (True, True)
     """
     return {*re.findall(r"[a-z]+|[㐀-鿿]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())}
+
+
+def is_reference_name(name: str) -> bool:
+    """Return whether a column holds what should have been answered, by its name.
+
+    Examples
+    --------
+    >>> is_reference_name("expected_output"), is_reference_name("标准回复"), is_reference_name("output")
+    (True, True, False)
+    """
+    known = WORDS["reference"]
+    signs = any(sign in name.casefold() for sign in known["signs"])
+    return signs or bool({*plain(name).split("_"), *words_in(name)} & {*known["words"]})
 
 
 def rename_map(
@@ -113,6 +140,8 @@ def rename_map(
         bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
         if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
             found[name] = bare
+    if aliases is CASE_ALIASES:
+        found |= _also(columns, found)
     chosen = set(picks.values())
     for target in dict.fromkeys(found.values()):
         pool = picks if target in chosen else found
@@ -120,9 +149,10 @@ def rename_map(
         at = clash(*names) if len(names) > 1 and clash and target not in chosen else ""
         if len(names) > 1 and at is not None:
             both = "records fill both with different values; " if at else ""
+            best = target if target in names else names[0]
             raise RagnbError(
                 f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
-                f"{both}pick one, such as columns={{{names[0]!r}: {target!r}}}"
+                f"{both}pick one, such as columns={{{best!r}: {target!r}}}"
             )
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
     meant = {
@@ -141,8 +171,48 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     >>> meanings(["user_input", "style"])
     {'question': 'user_input'}
     """
-    look, _ = _lookup((), CASE_ALIASES)
-    return {meant: name for name in names if (meant := look(name))}
+    given = list(names)
+    look = _usual_lookup()
+    found = {name: meant for name in given if (meant := look(name))}
+    found |= _also(given, found)
+    return {meant: name for name, meant in found.items()}
+
+
+@cache
+def _usual_lookup() -> Callable[[str], str | None]:
+    return _lookup((), CASE_ALIASES)[0]
+
+
+def _also(columns: Sequence[str], found: Mapping[str, str]) -> dict[str, str]:
+    """Return for each meaning that no column has yet the surest column that may also mean it."""
+    bare: dict[str, str] = {}
+    for name in columns:
+        if name not in found:
+            bare.setdefault(plain(name), name)
+    meant = {}
+    for target, others in _ALSO.items():
+        there = [bare[other] for other in others if other in bare]
+        if there and target not in found.values():
+            meant[there[0]] = target
+    return meant
+
+
+def second_names(columns: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that may mean what another column was read as, with that meaning.
+
+    Examples
+    --------
+    >>> second_names(["context", "documents"], {"context": "retrieved_contexts"})
+    {'documents': 'retrieved_contexts'}
+    """
+    taken = {*names.values(), *columns}
+    free = {plain(name): name for name in columns if name not in names and name not in CASE_ALIASES}
+    return {
+        free[other]: target
+        for target, others in _ALSO.items()
+        for other in others
+        if target in taken and other in free
+    }
 
 
 def _lookup(
@@ -189,11 +259,14 @@ def name_columns(
         aliases=aliases,
         clash=table.clash,
     )
-    _rename(table, names, report)
+    if aliases is CASE_ALIASES:
+        for name, target in second_names(table.columns, names).items():
+            report.add("kept", name, f"another column is read as {target}", len(table))
+    rename_columns(table, names, report)
     return names
 
 
-def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
+def rename_columns(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
     """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out.
 
     Columns of one name become one; where several are filled, the cell of the first in `names` counts.
@@ -216,50 +289,3 @@ def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
             table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
         )
     table.columns = merged
-
-
-def name_system(table: Raw, report: Lossy) -> None:
-    """Rename the column that distinguishes systems to ``system``, and the one that counts runs to ``repeat``.
-
-    Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
-    samples repeat; a count of runs is one only where it tells repeated samples apart.
-    """
-    columns, size = table.columns, len(table)
-    if not any(name.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES) for name in columns):
-        return
-    sample = next((name for name in ("sample_id", "question") if name in columns), None)
-    again = sample is not None and table.distinct(sample) < size
-    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and table.is_count(n)]
-    systems = [
-        name
-        for name in columns
-        if "system" not in columns
-        and name.casefold() in SYSTEM_NAMES
-        and name not in counts
-        and (again or name.casefold() != "store")
-    ]
-    for name in systems if len(systems) > 1 else ():
-        report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
-    names = dict.fromkeys(systems if len(systems) == 1 else (), "system")
-    keys = [name for name in ["sample_id", "system", *names, *counts] if name in columns]
-    if "repeat" not in columns and len(counts) == 1:
-        names |= (
-            {counts[0]: "repeat"}
-            if "sample_id" not in columns or table.distinct(*keys) == size
-            else {}
-        )
-    if names:
-        _rename(table, names, report)
-
-
-def tell_repeats(table: Raw, report: Lossy) -> None:
-    """Return how to name the column that distinguishes rows of one sample, if none is known."""
-    if "sample_id" in table.columns:
-        keys = [name for name in ("sample_id", "system", "repeat") if name in table.columns]
-        step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
-        report.add(
-            "kept",
-            "sample_id",
-            f"several rows of one sample; {step}",
-            len(table) - table.distinct(*keys),
-        )

@@ -215,6 +215,25 @@ class Raw:
         """Whether all cells of a column are whole numbers."""
         return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))
 
+    def is_plain(self, name: str) -> bool:
+        """Whether no cell of a column is a list or an object."""
+        cells = self.columns[name]
+        return isinstance(cells, pd.Series) or not any(isinstance(c, list | dict) for c in cells)
+
+    def holds_words(self, name: str) -> bool:
+        """Whether all cells of a column are texts, and not all of them numbers."""
+        cells = self.columns[name]
+        if isinstance(cells, pd.Series) and not is_text(cells):
+            return False
+        texts = {cell.strip() for cell in cells if isinstance(cell, str)}
+        whole = all(isinstance(cell, str) for cell in cells)
+        return whole and not all(re.fullmatch(r"[-+.,\d\s%]*", text) for text in texts)
+
+    def joined(self, names: Sequence[str]) -> Values:
+        """Return the cells of some columns as one text a row, such as ``300 / 0.2``."""
+        rows = zip(*(self.columns[name] for name in names), strict=True)
+        return [" / ".join(_short(cell) for cell in row) for row in rows]
+
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> Values:
         """Return the first cell of some columns that holds something, and count what is taken and what is not."""
         cells = list(self.columns[names[0]])
@@ -339,6 +358,14 @@ def absent(value: object) -> bool:
         or value is pd.NaT
         or (isinstance(value, float) and math.isnan(value))
     )
+
+
+def _short(cell: Any) -> str:
+    """Return a cell as a part of a name: a whole float without its ``.0``."""
+    if absent(cell):
+        return "—"
+    whole = isinstance(cell, float) and cell.is_integer()
+    return str(int(cell)) if whole else str(cell).strip()
 
 
 def _filled(cell: Any) -> bool:

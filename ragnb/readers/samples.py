@@ -18,14 +18,14 @@ from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_f
 from ragnb.readers.evidence import verdicts_beside
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
-from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
+from ragnb.readers.layouts import declare_scales, judged, lay_out, spread_results
 from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
-from ragnb.readers.names import (
-    REPEAT_NAMES,
-    SYSTEM_NAMES,
-    meanings,
-    name_columns,
-    name_system,
+from ragnb.readers.names import meanings, name_columns
+from ragnb.readers.owner import (
+    is_repeat_name,
+    name_owner,
+    named_systems,
+    stack_pairs,
     tell_repeats,
 )
 from ragnb.readers.raw import (
@@ -37,6 +37,7 @@ from ragnb.readers.raw import (
     collector_paused,
     text_series,
 )
+from ragnb.readers.rows import check_samples, identify, leave_out_means
 from ragnb.schema import (
     METRICS,
     EvalCase,
@@ -200,6 +201,7 @@ def _read(
     if origin["layout"] in ("langfuse", "phoenix"):
         judged(raw, report)
     spread_results(raw, report)
+    stack_pairs(raw, report)
     declare_scales(raw, str(origin["layout"]))
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
@@ -209,6 +211,8 @@ def _read(
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
+    identify(raw, report)
+    leave_out_means(raw, report)
     try:
         check_samples(raw)
     except RagnbError as error:
@@ -216,7 +220,7 @@ def _read(
             raise
         origin["totals"] = True
     fold(raw, before, report, scores=not cases)
-    name_system(raw, report)
+    name_owner(raw, report)
     tell_repeats(raw, report)
     if "sample_id" not in raw.columns or all(
         as_id(cell) is None for cell in raw.columns["sample_id"]
@@ -332,8 +336,10 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
     ):
         return
     groups: dict[tuple[object, ...], list[int]] = {}
-    of_a_run = {"sample_id", "system", "repeat", *SYSTEM_NAMES, *REPEAT_NAMES}
-    keys = [cells for name, cells in raw.columns.items() if name.casefold() in of_a_run]
+    of_a_run = {"sample_id", "system", "repeat", *named_systems(raw.columns)}
+    keys = [
+        cells for name, cells in raw.columns.items() if name in of_a_run or is_repeat_name(name)
+    ]
     for row, key in enumerate(zip(*keys, strict=True)):
         groups.setdefault(tuple(map(str, key)), []).append(row)
     if len(groups) == len(raw):

@@ -46,8 +46,10 @@ from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.layouts import sniff, spread_results
-from ragnb.readers.names import name_columns, name_system, tell_repeats
+from ragnb.readers.names import name_columns
+from ragnb.readers.owner import name_owner, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
+from ragnb.readers.rows import identify
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
@@ -104,6 +106,25 @@ class Query(Raw):
         odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
         return not _item(self.frame, odd.fill_null(True).any())
 
+    def is_plain(self, name: str) -> bool:
+        """Whether no cell of a column is a list or an object."""
+        return not (self._kind(name).is_nested() or self._kind(name) == pl.Object)
+
+    def holds_words(self, name: str) -> bool:
+        """Whether all cells of a column are texts, and not all of them numbers."""
+        if self._kind(name) != pl.String:
+            return False
+        number = self.columns[name].str.contains(r"^[-+.,\d\s%]*$")
+        return not _item(self.frame, (self.columns[name].is_null().any() | number.all()))
+
+    def joined(self, names: Sequence[str]) -> pl.Expr:
+        """Return the cells of some columns as one text a row."""
+        texts = (self.columns[name].cast(pl.String).fill_null("—") for name in names)
+        return pl.concat_str(texts, separator=" / ")
+
+    def _kind(self, name: str) -> Any:
+        return self.frame.select(self.columns[name]).collect_schema().dtypes()[0]
+
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
         """Return the first cell of some columns that holds something."""
         report.add(
@@ -127,6 +148,7 @@ class Stream:
     origin : dict
         ``path, sha256, format, rows, lines, damaged``.
     lossy : list of dict
+    facts : list of Fact
     close : function
         Remove the folder where the rows lie, if not in the caller's own files, as the end of the stream does; the
         query cannot run any more.
@@ -137,6 +159,7 @@ class Stream:
     origin: dict[str, Any]
     lossy: list[dict[str, Any]]
     close: Callable[[], Any] = bool
+    facts: Sequence[Any] = ()
 
 
 def stream_scores(
@@ -212,9 +235,11 @@ def stream_scores(
         metrics=[one for one in chosen or () if isinstance(one, Metric)],
     )
     _check_kinds(table, declared(chosen, list(table.columns)))
-    name_system(table, report)
+    identify(table, report)
+    name_owner(table, report)
     _check_kinds(table, {})
     tell_repeats(table, report)
+    stream.facts = table.facts
     if "sample_id" not in table.columns:
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
         table.columns = {"sample_id": made, **table.columns}

@@ -21,8 +21,10 @@ from ragnb.readers.cells import (
     to_frame,
 )
 from ragnb.readers.formats import Source, load
-from ragnb.readers.names import WORDS, name_columns, name_system
+from ragnb.readers.names import WORDS, name_columns
+from ragnb.readers.owner import name_by_name, name_owner
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
+from ragnb.readers.rows import identify
 from ragnb.schema import DRAWN
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
@@ -68,6 +70,7 @@ def read_traces(
     ([[{'id': '7'}]], False)
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    name_owner(raw, report)
     raw.need("answer")
     if "sample_id" not in raw.columns:
         raw.need("question")
@@ -83,7 +86,9 @@ def read_traces(
     if "citations" in raw.columns:
         each(raw, "citations", _ids, "a list of ids, or null")
     case_cells(raw, report)
-    return to_frame(raw, report, origin)
+    frame = to_frame(raw, report, origin)
+    frame.attrs["role"] = "traces"
+    return frame
 
 
 def read_gold(
@@ -123,6 +128,7 @@ def read_gold(
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    name_by_name(raw, report)
     if names := qrels_columns(raw.columns):
         _of_qrels(raw, names, report)
     else:
@@ -207,7 +213,7 @@ def _open(
     report = Lossy()
     raw, origin = load(source, report, **how)
     name_columns(raw, report, picks=columns)
-    name_system(raw, report)
+    identify(raw, report)
     raw.check_even()
     return raw, report, origin
 

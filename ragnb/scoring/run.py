@@ -21,6 +21,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, need_known
 from ragnb.readers import read_cases
+from ragnb.readers.cells import passage_text
 from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
@@ -490,16 +491,7 @@ def answer_cases(
     async def work(cell: Cell) -> Outcome:
         question = cell.inputs["question"]
         passages = None if retrieve is None else await called("retrieve", retrieve, question)
-        passages = (
-            passages
-            if passages is None or isinstance(passages, str | bytes | dict)
-            else list(passages)
-        )
-        if not (
-            passages is None
-            or (isinstance(passages, list) and all(isinstance(p, str) for p in passages))
-        ):
-            raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
+        passages = _texts_of(passages)
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
             raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
@@ -526,6 +518,26 @@ def answer_cases(
     return done.assign(
         answer__reason=run["reason"].tolist(), **{"system": system} if system else {}
     )
+
+
+def _texts_of(passages: Any) -> list[str] | None:
+    """Return the texts of what a retriever found, texts or passages of any library; None for no retrieval."""
+    if passages is None:
+        return None
+    if isinstance(passages, str | bytes | dict) or not isinstance(passages, Iterable):
+        raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
+    texts = []
+    for passage in passages:
+        try:
+            text = passage_text(passage)
+        except RagnbError as error:
+            raise CallFailed(f"retrieve: {error}") from None
+        if text is None:
+            raise CallFailed(
+                f"retrieve returned a list of {type(passage).__name__}, not a list of texts"
+            )
+        texts.append(text)
+    return texts
 
 
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:

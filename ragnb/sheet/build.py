@@ -1028,6 +1028,11 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> 
                 ),
             ],
         )
+    for fact in inputs.facts:
+        # Questions that repeat, and nothing says whether systems or runs gave the answers.
+        if fact["fact"] == "owner" and fact["open"]:
+            counts = {name: count(n) for name, n in fact["value"].items()}
+            yield _note(say, "repeats", fact["role"], **counts)
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
         yield note_row(

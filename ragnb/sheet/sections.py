@@ -962,7 +962,9 @@ def sentence(w: Formatter) -> str:
         "lead": lead,
         "score": w.list(scores, most=6),
     }
-    return " ".join(w.say("headline.sentence", **words).split())
+    notes = w.whole.notes
+    repeats = notes.loc[notes["code"] == "repeats", "text"]
+    return " ".join([*w.say("headline.sentence", **words).split(), *repeats])
 
 
 def _of_systems(w: Formatter) -> dict[str, dict[str, Row]]:

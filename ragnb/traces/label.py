@@ -17,7 +17,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known
 from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
-from ragnb.readers.frames import as_called, canonical
+from ragnb.readers.frames import as_called, brought, canonical
 from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
 from ragnb.traces import answers, columns
@@ -371,6 +371,7 @@ def label_traces(
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0
     """
+    traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
     gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
     if "answer" not in (have := column_names(named)):

@@ -1,0 +1,395 @@
+"""Whose a row is: the column that tells systems apart, and the one that counts the runs of a system.
+
+A column of a telling name is the system if each question occurs once for each of its values. Columns that hold a
+system in their name (``baseline_f1``, ``guarded_f1``) and lists under the names of systems become rows. Questions
+that repeat where nothing says why are counted, never pooled in silence.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from ragnb.readers.names import meanings, plain, rename_columns
+from ragnb.readers.raw import Lossy, Raw, absent
+from ragnb.schema import CASE_COLUMNS, METRICS
+
+ROW_WORDS = tomllib.loads(Path(__file__).with_name("rows.toml").read_text(encoding="utf-8"))
+_OWNERS = ROW_WORDS["owners"]
+_PAIRS = ROW_WORDS["pairs"]
+
+# Of all pairs of a question and a system, how many have to be there; by a column whose name says nothing, all.
+FEWEST_PAIRS = 0.5
+# A column whose name says nothing has at most this many values, and there are at least so many questions.
+MOST_SYSTEMS, FEWEST_QUESTIONS = 20, 4
+# How many columns of settings may make up the name of a system.
+_MOST_JOINED = 4
+# Of a wider table the names are not taken apart.
+_MOST_PAIRED = 300
+
+_NEVER = {plain(word) for word in _OWNERS["never"]}
+_SURE = [plain(word) for word in _OWNERS["sure"]]
+_WORDS = [plain(word) for word in _OWNERS["words"]]
+_SETTINGS = [plain(word) for word in _OWNERS["settings"]]
+_REPEATS = {plain(word) for word in _OWNERS["repeats"]}
+_ENDS = {plain(word) for word in _OWNERS["ends"]}
+_RANKED = [*_SURE, *_WORDS, *_SETTINGS]
+
+
+def owner_rank(name: str) -> int | None:
+    """Return how surely a name says that its column holds systems or their settings, 0 first; None if it does not.
+
+    Examples
+    --------
+    >>> owner_rank("model") < owner_rank("Retriever") < owner_rank("chunkSize")
+    True
+    >>> owner_rank("question"), owner_rank("judge_model"), owner_rank("model_answer")
+    (None, None, None)
+    """
+    words = plain(name).split("_")
+    if len(words) > 1 and words[-1] in _ENDS:
+        words = words[:-1]
+    whole = "_".join(words)
+    if {*words, whole} & _NEVER or plain(name) in _NEVER:
+        return None
+    for word in (plain(name), whole, words[-1]):
+        if word in _RANKED:
+            return _RANKED.index(word)
+    return None
+
+
+def named_systems(columns: Iterable[str]) -> list[str]:
+    """Return the columns whose names can only mean systems; where there are none, those that may hold them.
+
+    Examples
+    --------
+    >>> named_systems(["retriever", "model", "question"]), named_systems(["retriever", "question"])
+    (['model'], ['retriever'])
+    """
+    ranks = {name: owner_rank(name) for name in columns}
+    named = [name for name, rank in ranks.items() if rank is not None]
+    sure = [name for name in named if plain(name) in _SURE]
+    return sure or named
+
+
+def is_repeat_name(name: str) -> bool:
+    """Return whether a column of this name counts runs.
+
+    Examples
+    --------
+    >>> is_repeat_name("Seed"), is_repeat_name("model")
+    (True, False)
+    """
+    return plain(name) in _REPEATS
+
+
+def name_owner(table: Raw, report: Lossy) -> None:
+    """Rename the column that tells systems apart to ``system``, and the one that counts runs to ``repeat``.
+
+    Where questions repeat, the system is the column (or the settings together) of which each question has each
+    value once. Where they do not, a column that can only mean systems is taken by its name, if it is the only one.
+    """
+    key = repeated_key(table)
+    counts = _run_counts(table, key)
+    named = _owner_columns(table, counts)
+    found: Sequence[str] = ()
+    if key is not None:
+        found = _telling(table, key, named, counts)
+        if not found and not counts and "system" not in table.columns:
+            found = _unnamed(table, key)
+    if not found and "system" not in table.columns:
+        found = _by_name_alone(table, named, key, report)
+    if found:
+        _call_system(table, found, key, report)
+    _call_repeat(table, counts, key, report)
+
+
+def name_by_name(table: Raw, report: Lossy) -> None:
+    """Rename the columns of systems and of runs by their names alone, as in tables of ratings or gold."""
+    key = repeated_key(table)
+    counts = _run_counts(table, key)
+    if "system" not in table.columns:
+        found = _by_name_alone(table, _owner_columns(table, counts), key, report)
+        rename_columns(table, dict.fromkeys(found, "system"), report)
+    _call_repeat(table, counts, key, report)
+
+
+def repeated_key(table: Raw) -> str | None:
+    """Return the column whose values are questions, if rows share them: the id, else the question."""
+    for name in ("sample_id", "question"):
+        if name in table.columns and table.distinct(name) < len(table):
+            return name
+    return None
+
+
+def _run_counts(table: Raw, key: str | None) -> list[str]:
+    if key is None:
+        return []
+    return [name for name in table.columns if is_repeat_name(name) and table.is_count(name)]
+
+
+def _owner_columns(table: Raw, counts: Sequence[str]) -> list[str]:
+    """Return the columns whose names say that they hold systems or settings, the surest first."""
+    settled = {*CASE_COLUMNS, *METRICS, "repeat", *counts} - {"system"}
+    ranks = {name: owner_rank(name) for name in table.columns if name not in settled}
+    named = [(rank, name) for name, rank in ranks.items() if rank is not None]
+    return [name for _, name in sorted(named, key=lambda pair: pair[0])]
+
+
+def _telling(table: Raw, key: str, named: Sequence[str], counts: Sequence[str]) -> Sequence[str]:
+    """Return the columns of which, together, each question has each value once; the fewest that do."""
+    questions = table.distinct(key)
+    values = {name: table.distinct(name) for name in named if table.is_plain(name)}
+    varying = [name for name, n in values.items() if n > 1]
+    least = min(_MOST_JOINED, len(varying))
+    for width in range(1, least + 1):
+        for some in combinations(varying, width):
+            # A count of runs may tell apart what is left, but never instead of a system.
+            apart = table.distinct(key, *some, *counts[:1])
+            systems = table.distinct(*some)
+            runs = table.distinct(counts[0]) if counts else 1
+            complete = apart >= FEWEST_PAIRS * questions * systems * runs
+            if apart == len(table) and complete and systems > 1:
+                return sorted(some, key=list(table.columns).index)
+    return ()
+
+
+def _unnamed(table: Raw, key: str) -> Sequence[str]:
+    """Return the one column of texts, of whatever name, of which each question has each value once."""
+    size = len(table)
+    questions = table.distinct(key)
+    systems = size / questions
+    if questions < FEWEST_QUESTIONS or systems > MOST_SYSTEMS or size % questions:
+        return ()
+    settled = {*CASE_COLUMNS, *METRICS, "repeat"}
+    found = [
+        name
+        for name in table.columns
+        if name not in settled
+        and "__" not in name
+        and not ({*plain(name).split("_"), plain(name)} & _NEVER)
+        and table.holds_words(name)
+        and table.distinct(name) == systems
+        and table.distinct(key, name) == size
+    ]
+    return found if len(found) == 1 else ()
+
+
+def _by_name_alone(
+    table: Raw, named: Sequence[str], key: str | None, report: Lossy
+) -> Sequence[str]:
+    """Return the one column whose name can only mean systems; several are kept as they are, and listed."""
+    sure = [name for name in named if plain(name) in _SURE]
+    if key is None:
+        sure = [name for name in sure if plain(name) != "store"]
+    for name in sure if len(sure) > 1 else ():
+        report.add("kept", name, f"one of {len(sure)} columns that may name the system", len(table))
+    return sure if len(sure) == 1 else ()
+
+
+def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Lossy) -> None:
+    """Make the columns that were found the system, and row numbers that call themselves ids something else."""
+    if [*found] == ["system"]:
+        return
+    before = table.columns.get("system")
+    if before is not None and "system" not in found:
+        table.columns["system_before"] = table.columns.pop("system")
+        report.add("kept", "system", "the same in rows that another column tells apart", len(table))
+    if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
+        table.columns["row_id"] = table.columns.pop("sample_id")
+        report.add("kept", "sample_id", "numbers rows, not questions: row_id", len(table))
+    told = " / ".join(found)
+    systems = table.distinct(*found)
+    if key is not None:
+        questions = table.distinct(key)
+        table.fact(
+            None,
+            "owner",
+            told,
+            f"each of {questions} questions occurs once for each of {systems} values of {told}",
+        )
+    if len(found) == 1:
+        rename_columns(table, {found[0]: "system"}, report)
+        return
+    joined = table.joined(found)
+    table.columns.pop("system", None)
+    table.columns["system"] = joined
+    for name in found:
+        report.add("mapped", name, f"part of the system's name: {told}", len(table))
+
+
+def _call_repeat(table: Raw, counts: Sequence[str], key: str | None, report: Lossy) -> None:
+    """Call the count of runs ``repeat`` where it tells apart the rows of a question and system."""
+    counts = [name for name in counts if name in table.columns]
+    if key is None or "repeat" in table.columns or len(counts) != 1:
+        return
+    key = key if key in table.columns else "question"
+    keys = [name for name in (key, "system", *counts) if name in table.columns]
+    if table.distinct(*keys) == len(table):
+        rename_columns(table, {counts[0]: "repeat"}, report)
+
+
+def tell_repeats(table: Raw, report: Lossy) -> None:
+    """Record how many rows share a question where no system and no repeat tells them apart."""
+    key = repeated_key(table)
+    if key is None:
+        return
+    size = len(table)
+    questions = table.distinct(key)
+    keys = [name for name in (key, "system", "repeat") if name in table.columns]
+    again = size - table.distinct(*keys)
+    # Ids that differ tell a few rows of one text apart, such as one question about two documents.
+    apart = key == "question" and "sample_id" in table.columns
+    if not again or (apart and again < size / 5):
+        return
+    told = f"{size} rows of {questions} questions; nothing says what tells them apart"
+    step = (
+        f"{size} rows of {questions} questions, and nothing says what tells them apart; "
+        "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that does"
+    )
+    report.add("kept", key, step, again)
+    counts = {"rows": size, "questions": questions}
+    table.fact(None, "owner", counts, told, open=True)
+
+
+# Columns and lists that carry the system in their name
+
+
+def stack_pairs(raw: Raw, report: Lossy) -> None:
+    """Turn columns that hold the system in their name, such as ``baseline_f1`` and ``guarded_f1``, into rows."""
+    if len(raw.columns) > _MOST_PAIRED:
+        return
+    for split in (_before, _after):
+        placed = _placed(list(raw.columns), split)
+        if placed:
+            stack_systems(raw, placed, report)
+            return
+
+
+def _before(name: str) -> list[tuple[str, str]]:
+    """Return the ways to read a name as that of a system and what follows it."""
+    return [
+        (name[: gap.start()], name[gap.end() :])
+        for gap in re.finditer(r"[_\s.\-:/|]+|(?<=[a-z0-9])(?=[A-Z])", name)
+        if gap.start() and gap.end() < len(name)
+    ]
+
+
+def _after(name: str) -> list[tuple[str, str]]:
+    """Return the ways to read a name as what stands before the name of a system."""
+    bare = re.sub(r"\s*[(\[](.+)[)\]]$", r"_\1", name)
+    return [(system, metric) for metric, system in _before(bare)]
+
+
+def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
+    """Return for each column with a system in its name that system and the rest; none where it is not sure.
+
+    Each system has to have the same measures. One measure is enough where a name is known to be a system's.
+    """
+    whole = {name for name in columns if meanings([name])}
+    measures: dict[str, set[str]] = {}
+    for name in columns:
+        for system, rest in split(name) if name not in whole else ():
+            if _is_measure_name(rest) and not _is_part(system):
+                measures.setdefault(system, set()).add(plain(rest))
+    known = {plain(word) for word in _PAIRS["systems"]}
+    best: list[str] = []
+    for own in measures.values():
+        same = [other for other, theirs in measures.items() if theirs == own]
+        telling = own - {plain(word) for word in _PAIRS["generic"]}
+        sure = len(telling) > 1 or bool({plain(one) for one in same} & known)
+        if sure and len(same) > max(1, len(best)):
+            best = same
+    placed = {}
+    for name in columns:
+        for system, rest in split(name):
+            if system in best and name not in placed:
+                placed[name] = (system, rest)
+    return placed
+
+
+def _is_measure_name(name: str) -> bool:
+    known = meanings([name])
+    words = plain(name)
+    at = re.sub(r"_?(at_?)?\d+$", "", words)
+    return bool({*known} & {*METRICS}) or {words, at} & {*_PAIRS["measures"]} != set()
+
+
+def _is_part(system: str) -> bool:
+    """Return whether what may be a system's name consists of parts of the names of metrics."""
+    words = plain(system).split("_")
+    return all(word in _PAIRS["parts"] or word.isdigit() for word in words)
+
+
+def stack_systems(raw: Raw, placed: Mapping[str, tuple[str, str]], report: Lossy) -> None:
+    """Turn columns of several systems side by side into rows of one system each.
+
+    Parameters
+    ----------
+    raw : Raw
+    placed : mapping of column to (system, column)
+        Whose a column is, and what it is called in the rows of that system; any other holds for every system.
+    report : Lossy
+    """
+    wide = raw.columns
+    rows = len(raw)
+    systems = list(dict.fromkeys(system for system, _ in placed.values()))
+    shared = [name for name in wide if name not in placed]
+    cells = {
+        (placed[name][1], placed[name][0]): wide[name] for name in reversed(wide) if name in placed
+    }
+    long: dict[str, Any] = {name: list(wide[name]) * len(systems) for name in shared}
+    long["system"] = [system for system in systems for _ in range(rows)]
+    for column in dict.fromkeys(rest for _, rest in placed.values()):
+        own = [cells.get((column, system), [None] * rows) for system in systems]
+        long[column] = [cell for part in own for cell in part]
+    for name, (system, column) in placed.items():
+        report.add("mapped", name, f"{column} of system {system}", rows)
+    for name in shared:
+        report.add("kept", name, "one column for every system", rows)
+    raw.keep([*range(rows)] * len(systems))
+    raw.columns = long
+    raw.fact(None, "owner", " / ".join(systems), "the names of columns hold the systems")
+
+
+def stacked_lists(lists: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]] | None:
+    """Return the records of lists that answer the same questions as one list with a ``system``, else None.
+
+    Examples
+    --------
+    >>> rows = [{"question": "Who?", "faithfulness": 1.0}]
+    >>> [row["system"] for row in stacked_lists({"bm25": rows, "dense": rows})]
+    ['bm25', 'dense']
+    >>> stacked_lists({"train": rows, "test": rows}) is None
+    True
+    """
+    splits = {plain(word) for word in ROW_WORDS["keys"]["splits"]}
+    if len(lists) < 2 or {plain(name) for name in lists} & splits:
+        return None
+    asked = [_questions(rows) for rows in lists.values()]
+    every = set().union(*asked)
+    common = set(every).intersection(*asked)
+    if not every or len(common) < FEWEST_PAIRS * len(every):
+        return None
+    if any("system" in row for rows in lists.values() for row in rows):
+        return None
+    return [{"system": name, **row} for name, rows in lists.items() for row in rows]
+
+
+def _questions(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return what records ask: their questions, else their ids."""
+    asked: set[str] = set()
+    for row in rows:
+        told = meanings(row)
+        ids = [name for name in row if plain(name) in _QUESTION_IDS]
+        name = told.get("question") or told.get("sample_id") or next(iter(ids), None)
+        if name is not None and not absent(row[name]):
+            asked.add(str(row[name]))
+    return asked
+
+
+_QUESTION_IDS = {plain(word) for word in ROW_WORDS["ids"]["question"]}

@@ -1,0 +1,86 @@
+"""Whether answers are what a system said, or what it should say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing
+from ragnb.readers.names import WORDS, plain, words_in
+
+_ANSWERS = {plain(word) for word in WORDS["role"]["answer"]}
+_OF_A_LOG = {plain(word) for word in WORDS["role"]["log"]}
+# What only a system's answers stand beside.
+_BESIDE_ANSWERS = {
+    "retrieved_contexts",
+    "system",
+    "citations",
+    "chunks",
+    "ts",
+    "ok",
+    "ground_truth_answer",
+    "repeat",
+}
+# What a system says and no reference does; read in the first words only.
+_REFUSED = re.compile(
+    r"(i('m| am)? sorry|sorry|i (don'?t|do not) know|i (can'?t|cannot|could not|couldn'?t)|unable to|"
+    r"no (relevant )?(information|answer)|(es tut mir leid|leider)|je (suis désolé|ne (sais|peux|trouve))|désolé|"
+    r"lo siento|no (puedo|encuentro)|抱歉|对不起|無法|无法|未找到|没有找到|申し訳|죄송|к сожалению|извините)",
+    re.IGNORECASE,
+)
+
+
+def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
+    """Return whether nothing tells if the answers of a table are a system's or references.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Under canonical names, without scores.
+    names : mapping of column to name
+        What the columns are called in the file.
+
+    Examples
+    --------
+    >>> asked = pd.DataFrame({"question": ["Who?"], "answer": ["Ann."]})
+    >>> is_open_role(asked, {}), is_open_role(asked.assign(latency_ms=20), {})
+    (True, False)
+    """
+    if not {"question", "answer"} <= {*frame.columns}:
+        return False
+    called = next((name for name, ours in names.items() if ours == "answer"), "answer")
+    if plain(called) not in _ANSWERS or _BESIDE_ANSWERS & {*frame.columns}:
+        return False
+    others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
+    told = {names.get(name, name) for name in names if names[name] in others} | {*others}
+    told -= {"sample_id"}
+    if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in told):
+        return False
+    if frame["question"].duplicated().any():
+        return False
+    answers = frame["answer"].dropna().astype(str).str.slice(0, 80)
+    blank = frame["answer"].isna().any() or not answers.str.strip().all()
+    return not blank and not answers.map(lambda text: bool(_REFUSED.search(text))).any()
+
+
+def open_role(path: str | None, columns: list[str]) -> RagnbError:
+    """Return the question whether answers are a system's or references, with a line for each reading.
+
+    Examples
+    --------
+    >>> print(open_role("qa.csv", ["question", "answer"]))
+    qa.csv: answers of a system, or reference answers? Its columns (question, answer) say neither. If a \
+system gave them, it is a log: rn.assess(rn.read_traces('qa.csv')), or ragnb check --traces qa.csv. If a system \
+should answer so, they are cases: rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
+    """
+    name = repr(path) if path else "frame"
+    shell = f", or ragnb check --traces {shlex.quote(path)}" if path else ""
+    called = next((column for column in columns if plain(column) in _ANSWERS), "answer")
+    return RagnbError(
+        f"{path or 'the frame'}: answers of a system, or reference answers? Its columns ({listing(columns)}) say "
+        f"neither. If a system gave them, it is a log: rn.assess(rn.read_traces({name})){shell}. If a system "
+        f"should answer so, they are cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
+    )

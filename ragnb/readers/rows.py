@@ -1,0 +1,487 @@
+"""What a row is: one answer, or a mean of many, or one of a few that were picked.
+
+Rows of answers hold a question, an answer, or an id that repeats as questions do or differs in each row. Tables
+of totals are refused with the evidence, rows of means among answers are left out and counted, and where nothing
+tells, the caller is asked.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing, place
+from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
+from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
+from ragnb.readers.owner import ROW_WORDS, owner_rank
+from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
+from ragnb.schema import CASE_COLUMNS, METRICS
+
+_MEANS = {plain(word) for word in ROW_WORDS["means"]["words"]}
+_BESIDE = {plain(word) for word in ROW_WORDS["means"]["beside"]}
+_STATISTICS = {plain(word) for word in ROW_WORDS["means"]["statistics"]}
+_COUNTS = ROW_WORDS["counts"]
+_COUNT_NAMES = {plain(word) for word in _COUNTS["names"]}
+_COUNTING = [plain(word) for word in _COUNTS["of"]]
+_WEAK_COUNTS = {plain(word) for word in _COUNTS["weak"]}
+_KEYS = {name: {plain(word) for word in words} for name, words in ROW_WORDS["keys"].items()}
+_IDS = ROW_WORDS["ids"]
+_ID_ENDS = {plain(word) for word in _IDS["ends"]}
+_RANKED_IDS = [plain(word) for word in (*_IDS["question"], *_IDS["passage"])]
+_WEAK_IDS = {plain(word) for word in _IDS["weak"]}
+
+# What answers hold and totals do not.
+_OF_AN_ANSWER = {
+    "question",
+    "answer",
+    "ground_truth_answer",
+    "retrieved_contexts",
+    "ground_truth_contexts",
+}
+# Columns that a row of a mean may fill beside its label: whose mean it is.
+_GROUPS = {"system", "doc_name", "repeat", "cluster", "persona"}
+_RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
+_WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
+# An address, a path or a date has many words and is no sentence.
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://\S*|www\.\S+|(~|\.{0,2}|[A-Za-z]:)?[/\\]?(\S+[/\\])+\S*", re.I
+)
+_DATE = re.compile(
+    r"\d{1,4}[-/.年]\d{1,2}[-/.月]\d{1,4}日?([T ,]+[\d:.]+(Z|[+-][\d:]+| ?[AP]M)?)?", re.I
+)
+_LONGEST_LABEL = 60
+# How near the mean of a list has to be to what a summary says, so that the list is all of it.
+_ROUNDED_MEAN = 0.006
+
+
+def is_mean_label(text: str) -> bool:
+    """Return whether a text says that its row is a mean or a total, in any language ragnb reads.
+
+    Examples
+    --------
+    >>> [is_mean_label(text) for text in ("MOYENNE GENERALE", "平均分", "Gesamt", "Mean (n=30)", "Average pay?")]
+    [True, True, True, True, False]
+    """
+    if len(text) > _LONGEST_LABEL or text.rstrip().endswith(("?", "？")):
+        return False
+    if text.isascii() and not {*re.findall("[a-z]+", text.casefold())} & _MEANS:
+        return False  # which is quicker
+    label = plain(text)
+    if label in _MEANS:
+        return True
+    parts = label.split("_")
+    means = [part for part in parts if part in _MEANS]
+    others = [part for part in parts if part not in _MEANS]
+    return bool(means) and all(part in _BESIDE or part.isdigit() for part in others)
+
+
+def is_mean_row(row: Sequence[str]) -> bool:
+    """Return whether all that a row of texts has beside numbers is a word for a mean or a total.
+
+    Examples
+    --------
+    >>> is_mean_row(["Mean", "", "0.5"]), is_mean_row(["Mean", "It is.", "0.5"])
+    (True, False)
+    """
+    cells = [cell.strip() for cell in row if cell.strip()]
+    labels = [cell for cell in cells if not _is_number(cell)]
+    return len(labels) == 1 < len(cells) and is_mean_label(labels[0])
+
+
+def _is_number(cell: Any) -> bool:
+    if isinstance(cell, int | float):
+        return True
+    text = str(cell).strip().rstrip("% ").replace(",", ".")
+    return bool(NUMBER.fullmatch(text)) or text.casefold() in NO_NUMBER
+
+
+def leave_out_means(raw: Raw, report: Lossy) -> None:
+    """Leave out rows of means and totals among rows of answers, and count them.
+
+    Such a row has a label that says so and numbers, and no other text but those that say whose mean it is.
+    """
+    labels = _labels(raw)
+    means = {row for row, label in labels.items() if is_mean_label(label)}
+    # Spreads and ends are left out beside a mean only: a question may be one word.
+    gone = {*labels} if means else set()
+    if not gone or len(gone) == len(raw):
+        return
+    places = ", ".join(raw.where(row).removesuffix(": ") for row in sorted(gone)[:3])
+    why = "rows that name no sample but a mean or total"
+    raw.drop([row in gone for row in range(len(raw))], "row", why, report)
+    raw.fact(None, "row", "answers", f"{len(gone)} rows of means left out, the first: {places}")
+
+
+def _labels(raw: Raw) -> dict[int, str]:
+    """Return the rows that have nothing but numbers beside a word for a mean or a spread, and that word."""
+    candidates: set[int] = set()
+    for cells in raw.columns.values():
+        if isinstance(cells, pd.Series) and not is_text(cells):
+            continue
+        short = {cell for cell in cells if isinstance(cell, str) and len(cell) <= _LONGEST_LABEL}
+        words = {text for text in short if _is_label(text)}
+        if words:
+            candidates |= {row for row, cell in enumerate(cells) if _is_one_of(cell, words)}
+    labels = {row: _label(raw, row) for row in sorted(candidates)}
+    return {row: label for row, label in labels.items() if label and _is_label(label)}
+
+
+def _is_one_of(cell: Any, words: set[str]) -> bool:
+    return isinstance(cell, str) and cell in words
+
+
+def _is_label(text: str) -> bool:
+    return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
+
+
+def _label(raw: Raw, row: int) -> str | None:
+    """Return the only text of a row that has numbers beside it, without what says whose it is."""
+    texts: list[str] = []
+    numbers = 0
+    for name, cells in raw.columns.items():
+        cell = cells[row]
+        if absent(cell) or cell == "" or cell == [] or (isinstance(cell, str) and not cell.strip()):
+            continue
+        if _is_number(cell):
+            numbers += 1
+        elif not isinstance(cell, str):
+            return None
+        elif name in _GROUPS or owner_rank(name) is not None:
+            # Where nothing else is filled, the mean itself may be named here.
+            texts += [cell] if is_mean_label(cell) else []
+        else:
+            texts.append(cell)
+    labels = {text.strip() for text in texts}
+    return labels.pop() if len(labels) == 1 and numbers else None
+
+
+def identify(raw: Raw, report: Lossy) -> None:
+    """Call the column of question ids ``sample_id``: one that repeats as questions do, or differs in each row.
+
+    An ``id`` that only numbers rows makes way for the id of a question that repeats.
+    """
+    size = len(raw)
+    named = [name for name in raw.columns if plain(name) in _RANKED_IDS]
+    named.sort(key=lambda name: _RANKED_IDS.index(plain(name)))
+    named = [name for name in named if name not in CASE_COLUMNS and raw.is_plain(name)]
+    passages = {plain(word) for word in _IDS["passage"]}
+    if "sample_id" in raw.columns:
+        if raw.distinct("sample_id") < size:
+            return
+        repeated = [
+            name
+            for name in named
+            if plain(name) not in _WEAK_IDS and _repeats_as_questions(raw, name)
+        ]
+        if repeated and "row_id" not in raw.columns and "question" not in raw.columns:
+            raw.columns["row_id"] = raw.columns.pop("sample_id")
+            report.add("kept", "sample_id", "numbers rows, not questions: row_id", size)
+            rename_columns(raw, {repeated[0]: "sample_id"}, report)
+        return
+    asked = "question" in raw.columns
+    ends = [] if asked else [name for name in raw.columns if _ends_as_id(name)]
+    for name in dict.fromkeys([*named, *ends]):
+        if plain(name) in passages and asked:
+            continue
+        weak = plain(name) in _WEAK_IDS
+        differs = not weak and raw.distinct(name) == size
+        together = not weak and asked and _goes_with(raw, name)
+        if differs or together or _repeats_as_questions(raw, name):
+            rename_columns(raw, {name: "sample_id"}, report)
+            told = "differs in each row" if differs else "repeats as questions do"
+            raw.fact(None, "row", "answers", f"the id {name} {told}")
+            return
+
+
+def _ends_as_id(name: str) -> bool:
+    words = plain(name).split("_")
+    ours = name in CASE_COLUMNS or name in METRICS or "__" in name
+    return not ours and words[-1] in _ID_ENDS and owner_rank(name) is None and len(words) > 1
+
+
+def _repeats_as_questions(raw: Raw, name: str) -> bool:
+    """Return whether each value of a column occurs once for each value of a column that names systems."""
+    size = len(raw)
+    values = raw.distinct(name)
+    if not 1 < values < size:
+        return False
+    owners = [other for other in raw.columns if owner_rank(other) is not None and other != name]
+    for owner in owners:
+        systems = raw.distinct(owner)
+        apart = raw.distinct(name, owner) == size
+        if systems > 1 and apart and 2 * size >= values * systems:
+            return True
+    return False
+
+
+def _goes_with(raw: Raw, name: str) -> bool:
+    """Return whether ids and questions go together, one for one."""
+    both = raw.distinct("question", name)
+    return both == raw.distinct(name) == raw.distinct("question")
+
+
+def check_samples(raw: Raw) -> None:
+    """Refuse totals and rows that do not fit the header; ask where nothing tells totals from answers."""
+    evidence = _signs_of_totals(raw)
+    texts = [name for name, cells in raw.columns.items() if _is_text(cells)]
+    if evidence:
+        raise RagnbError(
+            f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
+            f"{listing(raw.columns)}): {evidence}; read the table they were computed from, one row per sample; "
+            "or, if these are samples, name the column with the question: columns={'…': 'question'}"
+        )
+    if not _signs_of_answers(raw) and texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
+        raise RagnbError(
+            f"{place(raw.file)}totals or answers? Rows (columns {listing(raw.columns)}) differ in "
+            f"{listing(texts, most=3)}, with no question and no sample id, no lists and no sentences. Of a table "
+            "of totals, read the table they were computed from, one row per sample; of answers, name the column "
+            "with the question or its id: columns={'…': 'question'} or columns={'…': 'sample_id'}"
+        )
+    raw.check_even()
+
+
+def _known(raw: Raw) -> set[str]:
+    known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
+    if known == {"doc_name"} and all(
+        _RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]
+    ):
+        return set()
+    return known
+
+
+def _signs_of_totals(raw: Raw) -> str:
+    """Return what says that rows are totals, in words; empty where nothing does."""
+    known = _known(raw)
+    labels = _labels(raw)
+    if len(labels) == len(raw) > 0:
+        return f"each row is a mean or total ({listing(dict.fromkeys(labels.values()), most=3)})"
+    if known & _OF_AN_ANSWER:
+        return ""
+    counted = [name for name in raw.columns if is_count_name(name) and _counts(raw.columns[name])]
+    if counted:
+        return f"{listing(counted)} counts the samples of a row"
+    if known - {"doc_name"}:
+        return ""
+    weak = [name for name in raw.columns if plain(name) in _WEAK_COUNTS]
+    weak = [name for name in weak if _counts(raw.columns[name])]
+    if weak:
+        return f"{listing(weak)} counts the samples of a row"
+    if known:
+        return ""
+    spread = [name for name in raw.columns if name.casefold().endswith(tuple(_COUNTS["spread"]))]
+    if spread:
+        return f"{listing(spread, most=3)} is the spread of a mean"
+    owners = [name for name in raw.columns if owner_rank(name) is not None]
+    owners = [name for name in owners if raw.is_plain(name)]
+    asked = any(_has_sentences(raw.columns[name]) for name in _hinted(raw))
+    if owners and not asked and not _has_lists(raw) and raw.distinct(*owners) == len(raw):
+        alone = len(raw) > 1 or not _signs_of_answers(raw)
+        return f"each row has another {' and '.join(owners[:3])}" if alone else ""
+    return ""
+
+
+def is_count_name(name: str) -> bool:
+    """Return whether a column or key counts samples, by its name.
+
+    Examples
+    --------
+    >>> [is_count_name(name) for name in ("num_samples", "numQuestions", "问题数", "n_tokens")]
+    [True, True, True, False]
+    """
+    told = plain(name)
+    if told in _COUNT_NAMES:
+        return True
+    for of in _COUNTING:
+        if told.startswith(f"{of}_"):
+            rest = told.removeprefix(f"{of}_").removeprefix("of_")
+        elif told.endswith(f"_{of}"):
+            rest = told.removesuffix(f"_{of}")
+        else:
+            continue
+        if rest in _COUNTS["what"]:
+            return True
+    return False
+
+
+def _counts(cells: Values) -> bool:
+    """Return whether cells are whole numbers that do not merely number the rows."""
+    try:
+        numbers = [float(cell) for cell in cells if not absent(cell) and cell != ""]
+    except (TypeError, ValueError):
+        return False
+    if not numbers or not all(math.isfinite(n) and n == int(n) and n >= 0 for n in numbers):
+        return False
+    runs_up = all(after - before == 1 for before, after in pairwise(numbers))
+    return max(numbers) > 1 and not (runs_up and len(numbers) > 1)
+
+
+def _signs_of_answers(raw: Raw) -> bool:
+    """Return whether rows have what answers have: a question, an id, lists, nested measurements or sentences."""
+    if _known(raw) or _has_lists(raw):
+        return True
+    texts = [name for name, cells in raw.columns.items() if _is_text(cells)]
+    return any(_has_sentences(raw.columns[name]) for name in texts)
+
+
+def _hinted(raw: Raw) -> list[str]:
+    """Return the columns whose names are words for a question or an answer."""
+    hints = {word for words in WORDS["hints"].values() for word in words}
+    return [name for name in raw.columns if words_in(name) & hints]
+
+
+def _has_lists(raw: Raw) -> bool:
+    """Return whether cells of a column are lists, or objects of a file that can hold some."""
+    for name, cells in raw.columns.items():
+        if name.casefold().endswith(tuple(_COUNTS["spread"])) or isinstance(cells, pd.Series):
+            continue
+        if any(isinstance(cell, list | dict) and cell for cell in cells):
+            return True
+    return False
+
+
+def _has_sentences(cells: Values) -> bool:
+    """Whether half of the cells are lists, questions or texts of nine words; a Chinese character is a word."""
+    given = [cell for cell in cells if not absent(cell) and cell != ""]
+    lists = [
+        cell
+        for cell in given
+        if isinstance(cell, list) or (isinstance(cell, str) and parse_list(cell))
+    ]
+    texts = [
+        cell.strip()
+        for cell in given
+        if isinstance(cell, str) and not cell.lstrip().startswith("{")
+    ]
+    long = [text for text in texts if _is_sentence(text)]
+    return len(given) <= 2 * max(len(lists), len(long)) > 0
+
+
+def _is_sentence(text: str) -> bool:
+    if _ADDRESS.fullmatch(text) or _DATE.fullmatch(text):
+        return False
+    least = 2 if text.endswith(("?", "？")) else 9
+    return len(_WORD.findall(text)) >= least
+
+
+def _is_text(cells: Values) -> bool:
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        return False
+    words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
+    return not all(NUMBER.fullmatch(word) for word in words - NO_NUMBER)
+
+
+# Objects of JSON
+
+
+def is_selection(key: str) -> bool:
+    """Return whether a list of this name holds only some of the answers.
+
+    Examples
+    --------
+    >>> is_selection("worst_cases"), is_selection("results")
+    (True, False)
+    """
+    return plain(key) in _KEYS["selections"]
+
+
+def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) -> None:
+    """Refuse a list that is a selection of what was scored, beside totals or a count of all.
+
+    Raises
+    ------
+    RagnbError
+        Where the list is called failures, worst, examples or the like, and what stands beside it was computed of
+        more than the list holds; the message names both.
+    """
+    rows = value[key]
+    beside = {name: cell for name, cell in value.items() if name != key}
+    summaries = [name for name, cell in beside.items() if _is_summary(name, cell)]
+    counts = {name: n for name, n in _counts_in(beside) if n > 1}
+    whole = any(n == len(rows) for n in counts.values())
+    more = {name: n for name, n in counts.items() if n > len(rows)}
+    if is_selection(key):
+        agree = any(_agrees(beside[name], rows) for name in summaries)
+        if (summaries or more) and not whole and not agree:
+            named = listing([*summaries, *more])
+            raise RagnbError(
+                f"{place(file)}holds totals ({named}) and a selection of the answers: the {len(rows)} under "
+                f"{key!r}. A mean of a selection says nothing about all answers; read the file with every answer "
+                "that they were computed from, one row per sample (most tools write it beside this one)"
+            )
+    elif more and not whole:
+        name, n = max(more.items(), key=lambda item: item[1])
+        report.expect(n, n - len(rows))
+        report.add(
+            "left_out", None, f"{name} counts {n} samples, {key!r} holds {len(rows)}", n - len(rows)
+        )
+
+
+def totals_error(file: object, value: Mapping[str, Any]) -> RagnbError | None:
+    """Return the refusal of an object that holds means or totals and no answers; None for any other."""
+    flat = {name: cell for name, cell in value.items() if not isinstance(cell, dict | list)}
+    inner = [cell for cell in value.values() if isinstance(cell, dict)]
+    numbers = [name for name, cell in flat.items() if _is_score(cell)]
+    scored = [name for name in numbers if meanings([name]).keys() & METRICS.keys()]
+    by_system = [
+        name for name, cell in value.items() if isinstance(cell, dict) and _scores_in(cell)
+    ]
+    counted = [name for name, _ in _counts_in(value)]
+    summaries = [name for name, cell in value.items() if _is_summary(name, cell)]
+    if not (scored or by_system or summaries or (counted and (numbers or inner))):
+        return None
+    found = listing(dict.fromkeys([*summaries, *by_system, *scored, *counted]), most=6)
+    return RagnbError(
+        f"{place(file)}holds totals ({found}), one number for all answers or for a system, and no answers; read "
+        "the file that they were computed from, with one record per question (most tools write it beside this "
+        "one, as a list of results, test cases or samples)"
+    )
+
+
+def _scores_in(cell: Mapping[str, Any]) -> bool:
+    return bool(cell) and any(
+        meanings([name]).keys() & METRICS.keys() and (_is_score(one) or isinstance(one, dict))
+        for name, one in cell.items()
+    )
+
+
+def _is_score(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _is_summary(name: str, cell: Any) -> bool:
+    """Return whether a key holds numbers that were computed of samples."""
+    if not isinstance(cell, dict) or not cell:
+        return False
+    named = plain(name) in _KEYS["summaries"] or is_mean_label(name)
+    numbers = any(_is_score(one) or (isinstance(one, dict) and one) for one in cell.values())
+    return (named and numbers) or (_scores_in(cell) and all(map(_is_score, cell.values())))
+
+
+def _counts_in(value: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+    """Yield the keys of an object, and of its summaries, that count samples."""
+    weak = _WEAK_COUNTS | _KEYS["counts"]
+    for name, cell in value.items():
+        whole = isinstance(cell, int) and not isinstance(cell, bool)
+        if whole and (is_count_name(name) or plain(name) in weak):
+            yield name, cell
+        elif isinstance(cell, dict) and (plain(name) in _KEYS["summaries"]):
+            yield from _counts_in(cell)
+
+
+def _agrees(summary: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether what a summary says are the means of these rows, so that they are all rows."""
+    compared = 0
+    for name, told in summary.items() if isinstance(summary, dict) else ():
+        cells = [row.get(name) for row in rows]
+        numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
+        if not _is_score(told) or len(numbers) != len(rows):
+            continue
+        compared += 1
+        if abs(sum(numbers) / len(numbers) - told) > _ROUNDED_MEAN:
+            return False
+    return compared > 0
