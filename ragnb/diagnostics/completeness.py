@@ -60,9 +60,14 @@ def completeness(
     for system, parts in _by_system(account).items():
         for gate in COMPLETENESS:
             judged = judged_by(gate, parts)
-            if judged or (gate == SCORED_CELLS and system is not _FILES):
+            nothing = gate == SCORED_CELLS and system is not _FILES and _without_scores(parts)
+            if judged or nothing:
                 rows.append(_gate(gate, system, judged, allow, no_data))
     return gate_frame(row for gate in COMPLETENESS for row in rows if row["gate"] == gate)
+
+
+def _without_scores(rows: Iterable[Row]) -> bool:
+    return not any(row["seen"] for row in rows if row["stage"] == "cells")
 
 
 _FILES = object()  # in the place of a system: the files are of all of them

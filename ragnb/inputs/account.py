@@ -84,15 +84,19 @@ def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "
     filled = _filled(frame, [field for field in EVIDENCE if field in wanted and field in have])
     made: list[nw.Expr] = []
     for metric in there:
-        explained = _explained(metric, filled, have, blank)
-        if explained is not None:
-            status = f"{metric.name}__status"
-            word = nw.col(status).cast(nw.String) if status in have else nw.lit(None, nw.String)
-            silent = word.is_null() | word.is_in([*_OPEN])
-            empty = _is_empty(frame, metric.name) & silent & explained
-            made.append(
-                nw.when(empty).then(nw.lit("not_applicable")).otherwise(word).alias(status)
-            )
+        status = f"{metric.name}__status"
+        conditions = [_is_empty(frame, metric.name)]
+        word = nw.lit(None, nw.String)
+        if status in have:
+            word = nw.col(status).cast(nw.String)
+            conditions.append(word.is_null() | word.is_in([*_OPEN]))
+        reasons = _explanations(metric, filled, have)
+        if "not_applicable" not in (metric.blank, blank):
+            if not reasons:
+                continue
+            conditions.append(nw.any_horizontal(*reasons, ignore_nulls=True))
+        empty = nw.all_horizontal(*conditions, ignore_nulls=True)
+        made.append(nw.when(empty).then(nw.lit("not_applicable")).otherwise(word).alias(status))
     return nw.from_native(frame).with_columns(*made).to_native() if made else frame
 
 
@@ -113,12 +117,10 @@ def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
         return count_unanswerable(frame)
     if not all(f"{name}__status" in have for name in quality):
         return 0
-    nowhere = nw.lit(True)
-    for name in quality:
-        status = nw.col(f"{name}__status").cast(nw.String)
-        nowhere = nowhere & (status == "not_applicable").fill_null(False)
-    one = nw.when(nowhere).then(1).otherwise(0).sum().alias("n")
-    found = collected(opened(frame).select(one))
+    words = [nw.col(f"{name}__status").cast(nw.String) for name in quality]
+    excluded = [(word == "not_applicable").fill_null(False) for word in words]
+    nowhere = nw.all_horizontal(*excluded, ignore_nulls=True)
+    found = collected(opened(frame).select(_count(nowhere, "n")))
     return int(found["n"].item() or 0)
 
 
@@ -126,27 +128,19 @@ def _filled(frame: Any, fields: Sequence[str]) -> list[str]:
     """Return the fields that are filled in some row and empty in another."""
     if not fields:
         return []
-    empty = [nw.col(field).is_null() for field in fields]
-    counts = [
-        nw.when(one).then(1).otherwise(0).sum().alias(field)
-        for field, one in zip(fields, empty, strict=True)
-    ]
+    counts = [_count(nw.col(field).is_null(), field) for field in fields]
     found = collected(opened(frame).select(nw.len().alias("rows"), *counts))
     rows = int(found["rows"].item() or 0)
     return [field for field in fields if 0 < int(found[field].item() or 0) < rows]
 
 
-def _explained(
-    metric: Metric, filled: Sequence[str], have: Collection[str], blank: str
-) -> nw.Expr | None:
-    """Return where an empty cell of a metric has an explanation; None where there is none in the whole table."""
-    if "not_applicable" in (metric.blank, blank):
-        return nw.lit(True)
+def _explanations(metric: Metric, filled: Sequence[str], have: Collection[str]) -> list[nw.Expr]:
+    """Return the conditions under which an empty cell of a metric has an explanation in its row."""
     reasons = [nw.col(field).is_null() for field in metric.needs if field in filled]
     if f"{metric.name}__reason" in have:
         reason = nw.col(f"{metric.name}__reason").cast(nw.String)
         reasons.append((reason == STOPPED_EARLY).fill_null(False))
-    return nw.any_horizontal(*reasons, ignore_nulls=True) if reasons else None
+    return reasons
 
 
 def _is_empty(frame: Any, name: str) -> nw.Expr:
@@ -289,7 +283,6 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
     Answers(rows=3, lost=1, failed=0, known=True)
     """
     have = column_names(frame)
-    known = True
     if labelled and "answered" in have:
         lacking = nw.col("answered").is_null()
     elif "answer" in have:
@@ -298,18 +291,20 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
             if metric.name in have:
                 lacking = lacking & _is_empty(frame, metric.name)
     else:
-        lacking = nw.lit(False)
-        known = False
-    failed = nw.lit(False)
+        return Answers(streams.size(frame), 0, 0, known=False)
+    counts = [nw.len().alias("rows"), _count(lacking, "lost")]
     if "ok" in have:
         word = nw.col("ok").cast(nw.String).str.to_lowercase()
         failed = word.is_in(["false", "0", "0.0"]).fill_null(False)
-    rows = nw.len().alias("rows")
-    lost = nw.when(lacking).then(1).otherwise(0).sum().alias("lost")
-    of_failed = nw.when(lacking & failed).then(1).otherwise(0).sum().alias("failed")
-    found = collected(opened(frame).select(rows, lost, of_failed))
-    counts = [int(found[name].item() or 0) for name in ("rows", "lost", "failed")]
-    return Answers(*counts, known)
+        counts.append(_count(lacking & failed, "failed"))
+    found = collected(opened(frame).select(*counts)).to_dict(as_series=False)
+    of_failed = found.get("failed", [0])[0] or 0
+    return Answers(int(found["rows"][0]), int(found["lost"][0] or 0), int(of_failed), known=True)
+
+
+def _count(condition: nw.Expr, name: str) -> nw.Expr:
+    """Return how many rows meet a condition."""
+    return nw.when(condition).then(1).otherwise(0).sum().alias(name)
 
 
 # Cells
@@ -480,8 +475,12 @@ def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) ->
 
 
 def _of_rate(row: Mapping[Any, Any], given: Answers, lost_answers: int) -> dict[str, Any]:
-    """Return the row of a rate that is read off the answers, whose other empty cells do not apply."""
-    failed = int(row["n_failed"])
+    """Return the row of a rate that is read off the answers.
+
+    Its cells of failed answers are lost with these answers, and its other empty cells do not apply.
+    """
+    failed = max(0, int(row["n_failed"]) - given.failed)
+    rows = sum(int(row[name]) for name in ("n", "n_failed", "n_missing", "n_not_applicable"))
     applies_to_all = int(row["n"]) == given.rows - given.lost
     return _row(
         "cells",
@@ -490,7 +489,7 @@ def _of_rate(row: Mapping[Any, Any], given: Answers, lost_answers: int) -> dict[
         int(row["n"]) + failed,
         failed,
         failed=failed,
-        not_applicable=int(row["n_not_applicable"]) + int(row["n_missing"]),
+        not_applicable=rows - int(row["n"]) - failed,
         worst=_lowered(row, lost_answers) if applies_to_all else math.nan,
     )
 
