@@ -383,7 +383,9 @@ def make_account(
         How many answers each system should have given.
     """
     rows = [
-        _row("lines", file["role"], None, int(file["lines"]), int(file["damaged"])) for file in lines
+        _row("lines", file["role"], None, int(file["lines"]), int(file["damaged"]))
+        for file in lines
+        if file["lines"]
     ]
     for system, given in answers.items():
         asked = [one for one in coverage if one.system == system]
