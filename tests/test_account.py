@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -301,7 +300,9 @@ def test_questions_that_where_leaves_out_are_not_expected(tmp_path):
     assert (row["expected"], row["seen"]) == (20, 20)
 
 
-@pytest.mark.parametrize(("expect", "blocks"), [(100, False), (105, False), (106, True), (90, False)])
+@pytest.mark.parametrize(
+    ("expect", "blocks"), [(100, False), (105, False), (106, True), (90, False)]
+)
 def test_a_count_can_be_stated_outright(expect, blocks):
     frame = pd.DataFrame({"faithfulness": [0.9] * 100})
     sheet = rn.assess(frame, gates=[GATE], expect=expect)
@@ -373,5 +374,3 @@ def test_the_losses_of_each_system_are_its_own():
     assert gates["blocks"].tolist() == [False, True]
     assert "b: 10 of 20 answers have no faithfulness score" in sheet.verdict
     assert not rn.assess(frame, gates=[GATE], candidate="a").blocked
-
-

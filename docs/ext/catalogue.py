@@ -12,8 +12,8 @@ from markdown import anchor, code, heading, link, page, plain, prose, sentence, 
 
 import ragnb as rn
 from ragnb import texts
-from ragnb.diagnostics.findings import MODES, READS
 from ragnb.diagnostics.completeness import ALLOWED
+from ragnb.diagnostics.findings import MODES, READS
 from ragnb.diagnostics.rules import rule_texts
 from ragnb.scoring import SCORERS
 from ragnb.traces import RATES

@@ -16,7 +16,12 @@ GOLD_COVERAGE = "gold_coverage"
 ANSWERS = "answers"
 SCORED_CELLS = "scored_cells"
 COMPLETENESS = (INPUT_LINES, GOLD_COVERAGE, ANSWERS, SCORED_CELLS)
-ALLOWED = {INPUT_LINES: "lines", GOLD_COVERAGE: "questions", ANSWERS: "questions", SCORED_CELLS: "cells"}
+ALLOWED = {
+    INPUT_LINES: "lines",
+    GOLD_COVERAGE: "questions",
+    ANSWERS: "questions",
+    SCORED_CELLS: "cells",
+}
 """The share of the scenario's ``allow:`` that a gate goes by."""
 
 Row = Mapping[Any, Any]
@@ -50,9 +55,9 @@ def completeness(
 
     Examples
     --------
-    >>> cells = {"stage": ["cells"], "subject": ["faithfulness"], "system": [None], "expected": [101], "seen": [10]}
-    >>> cells |= {"lost": [91], "failed": [91], "not_applicable": [0], "decides": [True]}
-    >>> completeness(pd.DataFrame(cells), allow={"cells": 0.1})[["gate", "value", "n", "blocks"]].round(3)
+    >>> cells = {"stage": "cells", "subject": "faithfulness", "system": None, "expected": 101, "seen": 10}
+    >>> cells |= {"lost": 91, "failed": 91, "not_applicable": 0, "decides": True}
+    >>> completeness(pd.DataFrame([cells]), allow={"cells": 0.1})[["gate", "value", "n", "blocks"]].round(3)
                gate  value    n  blocks
     0  scored_cells  0.099  101    True
     """

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ragnb import stats, texts
+from ragnb import stats
 from ragnb.diagnostics.rules import SLACK, past
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known, outside
 from ragnb.files import json_text

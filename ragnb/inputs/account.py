@@ -74,8 +74,8 @@ def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "
     Examples
     --------
     >>> rows = {"faithfulness": [0.9, None, None], "retrieved_contexts": [["a"], None, ["b"]]}
-    >>> made = mark_not_applicable(pd.DataFrame(rows), metrics=[Metric("faithfulness", needs=["retrieved_contexts"])])
-    >>> made["faithfulness__status"].tolist()
+    >>> metric = Metric("faithfulness", needs=["retrieved_contexts"])
+    >>> mark_not_applicable(pd.DataFrame(rows), metrics=[metric])["faithfulness__status"].tolist()
     [None, 'not_applicable', None]
     """
     have = column_names(frame)
@@ -112,7 +112,9 @@ def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
     1
     """
     have = column_names(frame)
-    quality = [metric.name for metric in metrics if metric.role == "quality" and metric.name in have]
+    quality = [
+        metric.name for metric in metrics if metric.role == "quality" and metric.name in have
+    ]
     if not quality:
         return count_unanswerable(frame)
     if not all(f"{name}__status" in have for name in quality):
@@ -225,7 +227,9 @@ def case_coverage(
         rows = streams.of_system(frame, name)
         came = _matched(rows, own)
         if came is None:
-            expected = len(own) - (streams.size(streams.of_system(asked, name)) - streams.size(rows))
+            expected = len(own) - (
+                streams.size(streams.of_system(asked, name)) - streams.size(rows)
+            )
             seen = min(streams.size(rows), max(expected, 0))
             out.append(Coverage("cases", name, max(expected, seen), seen, own[seen:]))
             continue
@@ -392,10 +396,10 @@ def make_account(
         if expect is not None:
             seen = min(expect, given.rows - given.lost + given.failed)
             asked.append(Coverage("expect", system, expect, seen))
-        for one in asked:
-            rows.append(
-                _row("questions", one.subject, system, one.expected, one.expected - one.seen)
-            )
+        rows += [
+            _row("questions", one.subject, system, one.expected, one.expected - one.seen)
+            for one in asked
+        ]
         if given.known:
             rows.append(
                 _row("answers", "answers", system, given.rows, given.lost, failed=given.failed)
@@ -404,13 +408,14 @@ def make_account(
         absent = _absent_cells(asked, metrics, blank)
         if expect is not None:
             never_came = max(0, expect - given.rows)
-            absent = {metric.name: max(absent.get(metric.name, 0), never_came) for metric in metrics}
+            absent = {
+                metric.name: max(absent.get(metric.name, 0), never_came) for metric in metrics
+            }
         lowest = {row["metric"]: row for row in _of_system(worst, system)}
         for row in _of_system(means, system):
+            more = absent.get(row["metric"], 0)
             if row["role"] == "total":
                 more = max(absent.values(), default=0)
-            else:
-                more = absent.get(row["metric"], 0)
             if row["metric"] in computed:
                 rows.append(_of_rate(row, given, lost))
             else:
@@ -518,7 +523,9 @@ def _absent_cells(
             continue
         quality = [metric for metric in metrics if metric.role == "quality"]
         empty = {metric.name: math.nan for metric in quality}
-        rows = one.absent.drop(columns=[name for name in empty if name in one.absent]).assign(**empty)
+        rows = one.absent.drop(columns=[name for name in empty if name in one.absent]).assign(
+            **empty
+        )
         rows = mark_unanswerable(rows, metrics=quality)
         rows = mark_not_applicable(rows, metrics=quality, blank=blank)
         for name in empty:

@@ -29,7 +29,9 @@ def rows_of(w: Formatter, gate: Row) -> list[Row]:
     """Return the rows of the account that a completeness gate judges, the largest loss first."""
     rows = records(w.whole.account)
     if gate["gate"] != INPUT_LINES:
-        rows = [row for row in rows if row["stage"] != "lines" and _same(row["system"], gate["system"])]
+        rows = [
+            row for row in rows if row["stage"] != "lines" and _same(row["system"], gate["system"])
+        ]
     return judged_by(gate["gate"], rows)
 
 
@@ -78,7 +80,9 @@ def said_losses(w: Formatter) -> list[str]:
     """
     rows = [row for row in records(w.whole.account) if row["lost"]]
     of_sets = {
-        row["system"] for row in rows if row["stage"] == "questions" and row["subject"] != "baseline"
+        row["system"]
+        for row in rows
+        if row["stage"] == "questions" and row["subject"] != "baseline"
     }
     shown = []
     for row in rows:
@@ -135,12 +139,11 @@ def worst_words(w: Formatter, metric: str, row: Row) -> str:
     """Return ", and 0.186 if all lost answers were wrong" of a mean; nothing where nothing is lost."""
     account = w.whole.account
     system = row.get("system", w.shown)
-    for entry in records(account[account["subject"] == metric]):
-        value, worst = row["value"], entry["worst"]
-        if _same(entry["system"], system) and not pd.isna(worst) and not pd.isna(value):
-            if abs(worst - value) > _SAME:
-                return w.say("account.worst", value=w.value(metric, worst))
-    return ""
+    own = account[account["subject"] == metric]
+    worst = [entry["worst"] for entry in records(own) if _same(entry["system"], system)]
+    if not worst or pd.isna(worst[0]) or abs(worst[0] - row["value"]) <= _SAME:
+        return ""
+    return w.say("account.worst", value=w.value(metric, worst[0]))
 
 
 def incomplete_metrics(w: Formatter) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
 
 from ragnb import diagnostics, schema, weights
@@ -154,9 +155,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         expect=scenario.expect,
         blank=scenario.blank,
     )
-    of_input = diagnostics.completeness(
-        account, allow=scenario.allow.model_dump(), no_data=no_data
-    )
+    of_input = diagnostics.completeness(account, allow=scenario.allow.model_dump(), no_data=no_data)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
         raise RagnbError(
@@ -211,7 +210,7 @@ def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) ->
         if not scored.any():
             continue
         share = deciding["n_common"] / scored.where(scored > 0)
-        worst = deciding.loc[share.idxmin()]
+        worst = deciding.iloc[int(np.nanargmin(share.to_numpy(dtype=float)))]
         expected = int(worst["n_common"] + worst["n_only_baseline"])
         system = candidate if len(names) > 1 else None
         out.append(Coverage("baseline", system, expected, int(worst["n_common"])))

@@ -1471,8 +1471,8 @@ def details(w: Formatter) -> Section:
     finding = w.say(
         "details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n
     )
-    shown = [Text(notes, "list") if notes else None, account_table(w), settings]
-    shown += [files if n else None, steps]
+    shown = [Text(notes, "list") if notes else None, settings, files if n else None, steps]
+    shown.append(account_table(w))
     shown.append(Text((w.say("details.rest"),), "note"))
     return w.section("run", finding, w.say("details.lead") if notes else "", shown)
 
