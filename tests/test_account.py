@@ -289,6 +289,16 @@ def test_cases_that_a_metric_does_not_apply_to_are_not_expected_of_it(tmp_path):
     assert rows_of(sheet, "cells", "faithfulness")["expected"] == 50
 
 
+def test_cases_of_several_systems_are_expected_of_each_its_own(tmp_path):
+    cases = [{"question": f"q{i}", "system": name} for name in "ab" for i in range(10)]
+    path = write_lines(tmp_path / "c.jsonl", cases)
+    frame = pd.DataFrame(cases).assign(faithfulness=0.9)[:15]
+    asked = rows_of(rn.assess(frame, cases=path), "questions")
+    assert asked[["system", "expected", "seen"]].to_numpy().tolist() == [["a", 10, 10], ["b", 10, 5]]
+    one = rows_of(rn.assess(frame, cases=path, where={"system": "b"}), "questions", "cases")
+    assert (one["expected"], one["seen"]) == (10, 5)
+
+
 def test_questions_that_where_leaves_out_are_not_expected(tmp_path):
     cases = [{"question": f"q{i}", "kind": "a" if i < 30 else "b"} for i in range(60)]
     path = write_lines(tmp_path / "c.jsonl", cases)

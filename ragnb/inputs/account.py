@@ -201,7 +201,7 @@ def case_coverage(
     """Return for each system how many of the cases it has a row for, of those that `where` does not leave out.
 
     Cases are found by ``sample_id`` or ``question``, whichever finds more of them; where neither finds any, rows
-    are counted.
+    are counted. Cases that hold the answers of several systems are told apart by their column ``system``.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ def case_coverage(
     >>> case_coverage(cases[:1], cases[:1], cases, where={})[0][:4]
     ('cases', None, 2, 1)
     """
-    of_questions, of_system = _parted(where)
-    wanted = streams.narrowed(cases, of_questions)
+    _, of_system = _parted(where)
+    wanted = streams.narrowed(cases, where)
     asked = streams.narrowed(read, of_system)
     if "answered" in column_names(frame):
         frame = nw.from_native(frame).filter(~nw.col("answered").is_null()).to_native()
@@ -224,6 +224,8 @@ def case_coverage(
         own = wanted
         if name is not None and "system" in wanted and (wanted["system"] == name).any():
             own = wanted[wanted["system"] == name]
+        keys = [key for key in streams.QUESTIONS if key in own]
+        own = own.drop_duplicates(keys[:1]) if keys else own  # one case of several systems or repeats
         rows = streams.of_system(frame, name)
         came = _matched(rows, own)
         if came is None:
