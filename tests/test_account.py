@@ -154,6 +154,15 @@ def test_the_worst_case_of_a_metric_where_lower_is_better_is_its_high_end():
     assert rows_of(sheet, "total")["worst"].iloc[0] == pytest.approx(1.6 / 3)
 
 
+def test_without_a_range_there_is_no_worst_case_and_without_a_total_no_row_of_it():
+    seconds = rn.Metric("seconds", 0, math.inf, better="lower")
+    frame = pd.DataFrame({"seconds": [1.0, 3.0, np.nan], "faithfulness": [0.9, 0.9, np.nan]})
+    sheet = rn.assess(frame, metrics=[seconds, "faithfulness"])
+    row = rows_of(sheet, "cells", "seconds")
+    assert (row["expected"], row["lost"], math.isnan(row["worst"])) == (3, 1, True)
+    assert rows_of(sheet, "total").empty
+
+
 def test_a_metric_that_nothing_uses_does_not_block_and_is_said(tmp_path):
     frame = pd.DataFrame({"faithfulness": [0.9] * 10, "context_recall": [0.9] * 2 + [np.nan] * 8})
     sheet = rn.assess(frame, gates=[GATE], metric_weights={"context_recall": 0})

@@ -429,11 +429,12 @@ def make_account(
 
 
 def _of_system(table: pd.DataFrame, system: Any) -> list[dict[Any, Any]]:
-    """Return the rows of one system; without a total where no quality metric could enter it."""
+    """Return the rows of one system; without a total where nothing could be added up."""
     own = table if "system" not in table else table[table["system"] == system]
-    if not (own["role"] == "quality").any():
-        own = own[own["role"] != "total"]
-    return records(own)
+    quality = own["role"] == "quality"
+    total = own["role"] == "total"
+    added_up = bool(own.loc[total, "n"].any()) or not own.loc[quality, "n"].any()
+    return records(own if quality.any() and added_up else own[~total])
 
 
 def _row(
@@ -471,6 +472,8 @@ def _row(
 def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) -> dict[str, Any]:
     """Return the row of a metric or the total, of which so many cells never came."""
     lost = int(row["n_failed"]) + int(row["n_missing"]) + absent
+    bad = worst_end(row["range_low"], row["range_high"], row["better"])
+    worst = _lowered(lowest, absent) if math.isfinite(bad) or not lost else math.nan
     return _row(
         "total" if row["role"] == "total" else "cells",
         row["metric"],
@@ -479,7 +482,7 @@ def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) ->
         lost,
         failed=int(row["n_failed"]),
         not_applicable=int(row["n_not_applicable"]),
-        worst=_lowered(lowest, absent),
+        worst=worst,
     )
 
 
