@@ -260,7 +260,7 @@ def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
     for name in same:
         assert first[name].read_bytes() == second[name].read_bytes()
     record = json.loads(first["run.json"].read_text(encoding="utf-8"))
-    assert {row["role"] for row in record["inputs"]} == {"scores", "traces", "gold"}
+    assert {row["role"] for row in record["inputs"]} == {"scores", "traces", "gold", "cases"}
     assert all(len(row["sha256"]) == 64 for row in record["inputs"])
     # The snapshot leads from its folder to the data; the rest says nothing of where it ran.
     texts = [
@@ -297,7 +297,7 @@ def test_a_table_without_any_score_is_a_sheet_and_says_so(lang):
         pd.DataFrame({"faithfulness": [np.nan, np.nan], "doc_name": ["a", "b"]}), lang=lang
     )
     assert sheet.means["value"].isna().all()
-    assert sheet.gates["outcome"].tolist() == ["no_data", "no_data"]
+    assert sheet.gates["outcome"].tolist() == ["no_data", "fail"]  # all expected scores are lost
     assert sheet.blocked
     assert "nan" not in sheet.to_markdown()
     assert "—" in sheet._repr_html_()
@@ -351,7 +351,7 @@ def test_a_verdict_counts_only_the_gates_that_have_data(tmp_path):
         rn.assess(frame, **options) for frame in (TWO_TRACES, TWO_TRACES.assign(question="other?"))
     )
     assert some.verdict.startswith("Ready: One of 2 gates passed; the others have no data")
-    assert none.verdict.startswith("Incomplete input: 0 of 2 gold questions have a trace")
+    assert none.verdict.startswith("Incomplete input: 2 of 2 gold questions have no answer")
     assert (some.blocked, none.blocked) == (False, True)
     assert [sheet.section("summary").blocks[0].status.tone for sheet in (some, none)] == [
         "good",

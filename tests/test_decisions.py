@@ -112,7 +112,7 @@ def test_gold_questions_without_a_trace_block_below_95_percent(tmp_path, capsys,
     words = ["-p", "no_data=skip"]
     assert main(["check", *labelled_files(tmp_path, 400, [answered]), *words]) == code
     out = capsys.readouterr().out
-    assert (f"{answered} of 400 gold questions have a trace" in out) == (answered < 400)
+    assert (f"{400 - answered} of 400 gold questions have no answer" in out) == (answered < 400)
     assert (
         main(["check", *labelled_files(tmp_path, 400, [answered]), *words, "-p", "sample=true"])
         == 0

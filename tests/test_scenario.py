@@ -104,7 +104,9 @@ def test_every_default_is_the_documented_one(folder):
         "level": 0.95,
         "candidate": None,
         "baseline": None,
-        "damaged": {"allow": 0.0},
+        "expect": None,
+        "allow": {"lines": 0.0, "questions": 0.05, "cells": 0.1},
+        "blank": "lost",
         "sample": False,
         "gates": None,
         "undecided": "value",
@@ -168,7 +170,9 @@ rescale: true
 level: 0.9
 candidate: strong
 baseline: scores.csv
-damaged: {allow: 0.01}
+expect: 300
+allow: {lines: 0.01, questions: 0.1, cells: 0.2}
+blank: not_applicable
 sample: true
 gates:
 - {name: G1, metric: faithfulness, op: ">=", at: 0.8}

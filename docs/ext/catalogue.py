@@ -12,8 +12,8 @@ from markdown import anchor, code, heading, link, page, plain, prose, sentence, 
 
 import ragnb as rn
 from ragnb import texts
+from ragnb.diagnostics.completeness import ALLOWED
 from ragnb.diagnostics.findings import MODES, READS
-from ragnb.diagnostics.gates import GOLD_COVERAGE, INPUT_LINES, SCORED_CELLS
 from ragnb.diagnostics.rules import rule_texts
 from ragnb.scoring import SCORERS
 from ragnb.traces import RATES
@@ -22,8 +22,10 @@ TOTAL = rn.Metric("total", -math.inf, math.inf, family="total")  # its own name 
 METRICS = {"weighted_score": TOTAL, **rn.METRICS}
 RULES = {rule.name: rule for rule in rn.RULES}
 DEFAULT_GATES = {gate.name: gate for gate in rn.DEFAULT_GATES}
-LINES = rn.Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - rn.Scenario.without_files().damaged.allow)
-COMPLETENESS = {gate.name: gate for gate in (LINES, GOLD_COVERAGE, SCORED_CELLS)}
+ALLOW = rn.Scenario.without_files().allow
+COMPLETENESS = {
+    name: rn.Gate(name, name, ">=", 1 - getattr(ALLOW, key)) for name, key in ALLOWED.items()
+}
 LABELS = tuple(texts.entry("en", "label"))
 COUNTED = {  # by the rates' own definitions, which `label_traces` computes
     "OK": ("correct_outcome", "answer_precision", "citation_hit_rate"),

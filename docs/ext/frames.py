@@ -76,6 +76,7 @@ def _results() -> dict[str, pd.DataFrame]:
         "failure_modes": added(rn.failure_modes(scores), scores),
         "weigh": added(rn.weigh(scores), scores),
         "notes": sheet().notes,
+        "account": sheet().account,
         "ledger": sheet().ledger,
         "outcomes": sheet().outcomes,
         "label_counts": sheet().label_counts,

@@ -103,7 +103,8 @@ def compare(
         ``worst_case`` (the difference if every score that one side lacks were the worst), ``noise`` (what repeats
         alone differ by, 95 %) and ``below_noise``. ``outcome``: ``same`` where the interval is within ± margin;
         else ``better`` or ``worse`` where it excludes 0 and, but for the primary, ``p_holm`` < 1 − level; else
-        ``undecided``.
+        ``undecided``. ``incomplete``: more of the questions that the baseline scored are lost than ``allow:``
+        accepts (5 %), so that the metric cannot be better or the same.
 
     Raises
     ------
@@ -265,7 +266,13 @@ def compared(
             outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level)
             for *two, m, better, p in ends
         ]
-        table.insert(3, "outcome", words)
+        table["incomplete"] = False
+        if by is None:
+            scored = table["n_common"] + table["n_only_baseline"]
+            table["incomplete"] = table["n_only_baseline"] > scenario.allow.questions * scored + TIE
+        # Questions are rarely lost at random: what is left must not pass for the whole.
+        flattered = table["incomplete"] & np.isin(words, ("better", "same"))
+        table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 

@@ -125,6 +125,8 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
+    if row["incomplete"]:
+        common += say("compare.lost", lost=count(row["n_only_baseline"]), n=count(_scored(row)))
     words = {
         "new": row["candidate"],
         "base": row["baseline"],
@@ -139,6 +141,11 @@ def headline(row: dict[Any, Any], say: Any) -> str:
             **words,
         )
     )
+
+
+def _scored(row: Mapping[Any, Any]) -> int:
+    """Return how many questions the baseline scored."""
+    return int(row["n_common"] + row["n_only_baseline"])
 
 
 def difference_table(
@@ -260,7 +267,10 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     late = (row for row in rows if row["outcome"] == "undecided" and row["low"] * row["high"] > 0)
     if metrics := ", ".join(row["metric"] for row in late):
         yield say("compare.holm", metrics=metrics)
-    for row in decisive:
+    for row in (row for row in decisive if row["incomplete"]):
+        words = {"lost": count(row["n_only_baseline"]), "n": count(_scored(row))}
+        yield say("compare.incomplete", metric=row["metric"], new=row["candidate"], **words)
+    for row in (row for row in decisive if not row["incomplete"]):
         more = row["questions_needed"] - row["n_common"]
         key = (
             "no_interval"

@@ -1,5 +1,6 @@
 """Findings with probable causes and recommended actions, failure modes, and quality gates."""
 
+from ragnb.diagnostics.completeness import completeness
 from ragnb.diagnostics.findings import (
     MODES,
     diagnose,
@@ -14,10 +15,8 @@ from ragnb.diagnostics.findings import (
 from ragnb.diagnostics.gates import (
     check_differences,
     check_gates,
-    completeness,
     gates_json,
     if_documents_fail,
-    input_words,
     junit,
 )
 from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars

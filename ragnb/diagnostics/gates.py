@@ -1,4 +1,4 @@
-"""Quality gates: means compared with thresholds, completeness of the input, and both for other programs."""
+"""Quality gates: means compared with thresholds, and the same for other programs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ragnb import stats, texts
+from ragnb import stats
 from ragnb.diagnostics.rules import SLACK, past
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known, outside
 from ragnb.files import json_text
-from ragnb.markup import count
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, NOTE_COLUMNS, Gate, records
 from ragnb.weights import metric_name
 
-INPUT_LINES = "input_lines"
-GOLD_COVERAGE = Gate("gold_coverage", "gold_coverage", ">=", 0.95)
-SCORED_CELLS = Gate("scored_cells", "scored_cells", ">=", 0.9)
 COLUMNS = (
     "gate",
     "system",
@@ -238,7 +233,7 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
     )
 
 
-def _gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
+def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
     """Return a row of the frame of gates with its outcome and whether it blocks."""
     misses = bool(past(value, gate.threshold, _BETTER[gate.op]))
     return {
@@ -278,7 +273,7 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
         known[end] for end in (("low", "high") if better == "higher" else ("high", "low"))
     )
     role = row.get("role", "rate" if gate.metric in KNOWN_RATES else "quality")
-    out = _gate_row(
+    out = gate_row(
         gate,
         value,
         int(row.get("n", 0)),
@@ -332,66 +327,6 @@ def _more_needed(
     return stats.questions_to_decide(value, at, n, df, level, se=se) if plain and se > 0 else None
 
 
-def completeness(
-    means: pd.DataFrame,
-    *,
-    lines: Iterable[Mapping[str, Any]] = (),
-    coverage: Mapping[Any, tuple[int, int]] | None = None,
-    allow: float = 0.0,
-    no_data: Literal["fail", "skip"] = "fail",
-) -> pd.DataFrame:
-    """Return one row for each completeness gate that applies, with the columns of `check_gates`.
-
-    Parameters
-    ----------
-    means : DataFrame
-        What `weighted_means` returns, with the column ``system`` where there are several.
-    lines : iterable of mapping
-        ``lines, damaged`` of each input file: the records it should hold, and those damaged or lost.
-    coverage : mapping of system to (int, int), optional
-        Gold questions with a trace, and those that should have one.
-    allow : float in [0, 1]
-        The share of damaged or lost lines that is accepted.
-    no_data : {"fail", "skip"}
-        Whether a run without a single score blocks.
-
-    Returns
-    -------
-    DataFrame
-        ``input_lines`` = 1 − damaged/lines of the worst file, at least 1 − `allow`; ``gold_coverage``, at least
-        .95; ``scored_cells`` = 1 − failed/(ok + failed), at least .9, of the quality metrics or the rates,
-        whichever is lower. ``n`` is the denominator. These are counts, not samples, so they have no interval.
-        ``blocks`` where the value is below the threshold; the reason of ``input_lines`` is then ``incomplete``.
-
-    Examples
-    --------
-    >>> means = pd.DataFrame({"metric": ["faithfulness"], "role": ["quality"], "n": [10], "n_failed": [91]})
-    >>> completeness(means)[["gate", "value", "n", "blocks"]].round(3)
-               gate  value    n  blocks
-    0  scored_cells  0.099  101    True
-    """
-    rows = []
-    if counted := [
-        (one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]
-    ]:
-        damaged, total = max(counted, key=itemgetter(0))
-        row = _gate_row(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), 1 - damaged, total)
-        rows.append(row | {"reason": "incomplete" if row["blocks"] else ""})
-    wanted = [(system, traced, n) for system, (traced, n) in (coverage or {}).items() if n]
-    rows += [_gate_row(GOLD_COVERAGE, traced / n, n, system=system) for system, traced, n in wanted]
-    cells: dict[Any, dict[str, tuple[int, int]]] = {}
-    for row in records(means[means["role"].isin(["quality", "rate"])]):
-        parts = cells.setdefault(row.get("system"), {})
-        ok, tried = parts.get(row["role"], (0, 0))
-        parts[row["role"]] = ok + int(row["n"]), tried + int(row["n"]) + int(row["n_failed"])
-    for system, parts in cells.items():
-        shares = [(ok / tried, tried) for ok, tried in parts.values() if tried]
-        share, n = min(shares, key=itemgetter(0), default=(math.nan, 0))
-        row = _gate_row(SCORED_CELLS, share, n, system=system)
-        rows.append(row if n else row | {"blocks": no_data == "fail"})
-    return gate_frame(rows)
-
-
 def if_documents_fail(row: Mapping[Any, Any]) -> bool:
     """Whether the interval meets a gate, but would not if entire documents failed unobserved."""
     better = _BETTER[row["op"]]
@@ -402,21 +337,16 @@ def if_documents_fail(row: Mapping[Any, Any]) -> bool:
     )
 
 
-def input_words(row: Mapping[Any, Any], lang: str) -> str:
-    """Return what a completeness gate counted, such as "50 of 101 input lines are damaged or lost"."""
-    say = texts.load(lang)
-    good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
-    key = row["gate"] if row["n"] else "no_scores"
-    text = say(f"verdict.{key}", good=count(good), bad=count(row["n"] - good), n=count(row["n"]))
-    return (
-        text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
-    )
-
-
-def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str:
+def gates_json(
+    gates: pd.DataFrame,
+    *,
+    notes: pd.DataFrame | None = None,
+    account: pd.DataFrame | None = None,
+) -> str:
     """Return the gates as JSON: same gates, same bytes; numbers to 12 significant digits, null where missing.
 
-    The notes of the run, where they are given, follow with their code, subject and text.
+    What was expected and what came, and the notes of the run with their code, subject and text, follow where they
+    are given.
 
     Examples
     --------
@@ -427,11 +357,13 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     >>> json.loads(gates_json(gates))["blocked"]
     True
     """
-    more = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
-    return json_text(
-        {"blocked": bool(gates["blocks"].any()), "gates": plain_records(gates[list(COLUMNS)])}
-        | more
-    )
+    content: dict[str, Any] = {"blocked": bool(gates["blocks"].any())}
+    content["gates"] = plain_records(gates[list(COLUMNS)])
+    if account is not None:
+        content["account"] = plain_records(account)
+    if notes is not None:
+        content["notes"] = notes[list(NOTE_COLUMNS)].to_dict("records")
+    return json_text(content)
 
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

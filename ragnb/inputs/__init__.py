@@ -1,6 +1,15 @@
 """A scenario, a file or a frame → one scores frame: read, filtered, labelled, joined, with a row ledger."""
 
 from ragnb.inputs import streams
+from ragnb.inputs.account import (
+    Coverage,
+    at_worst,
+    computed_rates,
+    count_answers,
+    count_not_applicable,
+    make_account,
+    mark_not_applicable,
+)
 from ragnb.inputs.card import FileCard, inspect_file
 from ragnb.inputs.gather import Inputs, gather
 from ragnb.inputs.stages import (

@@ -12,6 +12,7 @@ from ragnb import texts
 from ragnb.calibration import read_ratings
 from ragnb.errors import RagnbError
 from ragnb.inputs import streams
+from ragnb.inputs.account import Coverage, gold_coverage
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.executors import on_spark
 from ragnb.readers.streams import Stream, stream_scores, stream_spark
@@ -49,8 +50,12 @@ class Inputs:
     lines : list of dict
         ``role, lines, damaged`` of each file: how many records it should hold, and how many of them are damaged or
         lost. Of several files of one role, those of the worst.
-    coverage : dict of system to (int, int)
-        Gold questions with a trace, and gold questions that should have one; the key is None for a single system.
+    coverage : list of Coverage
+        The questions of gold and of the cases that each system should have answered.
+    read_rows : DataFrame of any engine, or None
+        The rows as they were read, before `where` keeps some of them.
+    cases : DataFrame or None
+        The cases that scores or traces should have rows of; None where there are none, or the rows are a sample.
     lossy : list of dict
         ``role, what, column, detail, n``.
     join : dict
@@ -80,7 +85,9 @@ class Inputs:
     with_gold: bool = False
     files: list[dict[str, Any]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
-    coverage: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    coverage: list[Coverage] = field(default_factory=list)
+    read_rows: Any = None
+    cases: pd.DataFrame | None = None
     lossy: list[dict[str, Any]] = field(default_factory=list)
     join: dict[str, Any] = field(default_factory=dict)
     gold: list[dict[Hashable, Any]] = field(default_factory=list)
@@ -176,6 +183,8 @@ def gather(
         )
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
+    elif scenario.cases is not None and not scenario.sample:
+        inputs.cases = inputs.read("cases", read_cases, scenario.cases, **options)
     if scenario.ratings is not None:
         inputs.read_rated(scenario)
     picks.need_all()
@@ -210,6 +219,7 @@ def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> 
 
 def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
     """Keep the rows whose columns equal the scenario's `where`."""
+    inputs.read_rows = frame if inputs.read_rows is None else inputs.read_rows
     if scenario.where:
         frame, inputs.rows = streams.kept(frame, scenario.where, role)
         inputs.steps.append((f"kept_{role}", inputs.rows))
@@ -234,7 +244,10 @@ def _labelled(
         )
     frame = labelled(inputs, scenario, traces, gold)
     if gold is not None:
-        inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold, scored)
+        if not scenario.sample:
+            inputs.coverage = gold_coverage(
+                frame, read, gold, where=scenario.where, scored=scored, join=scenario.join
+            )
         inputs.steps.append(("matched", int(inputs.join["n_matched"])))
     return frame
 
@@ -266,34 +279,6 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
     if not inputs.with_gold and isinstance(frame, pd.DataFrame):
         frame, inputs.log = read_log(frame)
     return frame
-
-
-def _coverage(
-    scenario: Scenario, read: Any, kept: Any, gold: pd.DataFrame, scored: Sequence[Any]
-) -> dict[Any, tuple[int, int]]:
-    """Return for each system how many gold questions have a trace, of those that `where` does not leave out.
-
-    The systems are those of the traces and those that the scores name, which may have no trace at all.
-    """
-    of_system = {c: v for c, v in scenario.where.items() if c in ("system", "repeat")}
-    expected = streams.narrowed(
-        gold, {c: v for c, v in scenario.where.items() if c not in of_system}
-    )
-    answered = streams.narrowed(read, of_system)
-    own_names = streams.distinct_values(kept, "system") if "system" in column_names(kept) else []
-    names = list(dict.fromkeys([*own_names, *scored])) if own_names else [None]
-    names = names if len({*names} - {None}) > 1 else [None]
-    out: dict[Any, tuple[int, int]] = {}
-    for name in names:
-        own, whole = (streams.of_system(frame, name) for frame in (kept, answered))
-        missing, never_asked = (
-            join_report(frame, gold=expected, join=scenario.join)["n_gold_without_trace"]
-            for frame in (own, whole)
-        )
-        # A question whose trace was dropped by `where` was excluded on purpose.
-        wanted = len(expected) - (missing - never_asked)
-        out[name] = wanted - never_asked, wanted
-    return out
 
 
 def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from ragnb import texts
 from ragnb.calibration import looks_like_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
+from ragnb.inputs.account import case_coverage, mark_not_applicable
 from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
@@ -397,6 +398,10 @@ def read_scenario(
     inputs = gather(scenario, frame, log=log, gold_rows=gold_rows)
     if frame is None:
         join_stages(scenario, inputs)
+    if inputs.cases is not None:
+        inputs.coverage += case_coverage(
+            inputs.frame, inputs.read_rows, inputs.cases, where=scenario.where
+        )
     return scenario, inputs, prepared(scenario, inputs)
 
 
@@ -419,9 +424,14 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
 
 
 def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
-    """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
+    """Return the metrics of a run; cells that do not apply are marked.
+
+    Those are the scores of unanswerable questions where a metric cannot grade a refusal, and empty cells where
+    the file says why they are empty.
+    """
     metrics = metrics_of(scenario, inputs.frame, inputs.tools, inputs.facts)
-    inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
+    frame = mark_unanswerable(inputs.frame, metrics=metrics)
+    inputs.frame = mark_not_applicable(frame, metrics=metrics, blank=scenario.blank)
     return metrics
 
 

@@ -577,16 +577,21 @@ class Bands(Frozen):
         return self
 
 
-class Damaged(Frozen):
-    """Which share of the input lines may be damaged or lost before the input counts as incomplete.
+class Allow(Frozen):
+    """Which shares of what was expected may be lost before a run counts as incomplete.
+
+    Of the ``lines`` of a file, of the ``questions`` (of gold, the cases or the baseline) and answers, and of the
+    ``cells`` of a metric that a gate or the total uses.
 
     Examples
     --------
-    >>> Damaged(allow=0.01).allow
-    0.01
+    >>> Allow(lines=0.01)
+    Allow(lines=0.01, questions=0.05, cells=0.1)
     """
 
-    allow: Number = Field(default=0.0, ge=0, le=1)
+    lines: Number = Field(default=0.0, ge=0, le=1)
+    questions: Number = Field(default=0.05, ge=0, le=1)
+    cells: Number = Field(default=0.1, ge=0, le=1)
 
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -672,8 +677,12 @@ class Scenario(Frozen):
         The system whose gates decide, where there are several; without it each system must pass.
     baseline : str or path, optional
         What the run is compared with: a system, or an earlier table of scores or folder of a run.
-    damaged : Damaged
-        ``allow``: the share of damaged or lost input lines that is accepted, 0 by default.
+    expect : int, optional
+        How many answers of each system the run should have.
+    allow : Allow
+        The shares of ``lines``, ``questions`` and ``cells`` that may be lost: by default 0, 0.05 and 0.1.
+    blank : {"lost", "not_applicable"}
+        What empty cells of all metrics are, where nothing in the file says: see `Metric`.
     sample : bool or float in (0, 1]
         Whether the traces are a sample on purpose, so that gold questions without a trace are expected; a share
         draws the sample here, by `sample_traces`.
@@ -738,7 +747,9 @@ class Scenario(Frozen):
     level: Number = Field(default=0.95, gt=0, lt=1)
     candidate: Text | None = None
     baseline: Baseline | None = None
-    damaged: Damaged = Damaged()
+    expect: Annotated[int, Field(strict=True, ge=1)] | None = None
+    allow: Allow = Allow()
+    blank: Literal["lost", "not_applicable"] = "lost"
     sample: Annotated[bool | float, PlainValidator(_sample)] = False
     gates: Annotated[tuple[Gate, ...], AfterValidator(_distinct_gates)] | None = None
     undecided: Literal["value", "block", "pass"] = "value"
@@ -983,7 +994,7 @@ _OWNERS: Mapping[str, type[Any]] = {
     "metrics": Metric,
     "gates": Gate,
     "bands": Bands,
-    "damaged": Damaged,
+    "allow": Allow,
     "generation": Generation,
     "system": System,
     "llm_profiles": Profile,

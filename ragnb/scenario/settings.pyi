@@ -3,7 +3,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from ragnb.scenario.model import Bands, Damaged, Generation, System
+from ragnb.scenario.model import Allow, Bands, Generation, System
 from ragnb.schema import Gate, Metric, Profile, Rubric
 
 _Path = str | os.PathLike[str] | None
@@ -37,7 +37,9 @@ class Settings(TypedDict, total=False):
     level: float | None
     candidate: str | None
     baseline: _Path
-    damaged: Damaged | Mapping[str, float] | None
+    expect: int | None
+    allow: Allow | Mapping[str, float] | None
+    blank: str | None
     sample: bool | float | None
     gates: Sequence[Gate | Mapping[str, object]] | None
     undecided: str | None

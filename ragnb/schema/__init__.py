@@ -361,6 +361,8 @@ class Metric:
     grades_refusals : bool
         Whether it tells a correct refusal from an invented answer. Any other metric does not apply to questions
         that gold calls unanswerable: else inventing an answer could raise its mean.
+    blank : {"lost", "not_applicable"}
+        What an empty cell without evidence is to `assess`: a lost score, or one that is left out on purpose.
 
     Examples
     --------
@@ -380,6 +382,7 @@ class Metric:
     aliases: Needs = ()
     variant: str = ""
     grades_refusals: Flag = False
+    blank: Literal["lost", "not_applicable"] = "lost"
 
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:

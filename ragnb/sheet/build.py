@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
 
 from ragnb import diagnostics, schema, weights
@@ -24,7 +25,17 @@ from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole
-from ragnb.inputs import Inputs, read_inputs, streams
+from ragnb.inputs import (
+    Coverage,
+    Inputs,
+    at_worst,
+    computed_rates,
+    count_answers,
+    count_not_applicable,
+    make_account,
+    read_inputs,
+    streams,
+)
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import MISSING, count, number, one_line, percent, with_interval
 from ragnb.markup.blocks import Section
@@ -117,6 +128,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     parts = {
         name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names
     }
+    answers = {name: part.pop("answers") for name, part in parts.items()}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
     rows = sum(part.pop("rows") for part in parts.values())
     if rows != inputs.rows:
@@ -126,14 +138,24 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         )
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
+    worst = found.pop("worst")
     gates = diagnostics.check_gates(
         means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen
     )
-    limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
-    of_input = diagnostics.completeness(
-        means, lines=inputs.lines, coverage=inputs.coverage, **limits
-    )
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
+    account = make_account(
+        means,
+        worst=worst,
+        lines=inputs.lines,
+        coverage=[*inputs.coverage, *_baseline_coverage(comparison, names)],
+        answers=answers,
+        metrics=metrics,
+        decides=_deciding(means, asked),
+        computed=computed_rates(inputs.labelled, inputs.log is not None),
+        expect=scenario.expect,
+        blank=scenario.blank,
+    )
+    of_input = diagnostics.completeness(account, allow=scenario.allow.model_dump(), no_data=no_data)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
         raise RagnbError(
@@ -164,6 +186,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         common=common,
         common_questions=common_questions,
         gates=gates,
+        account=account,
         notes=changed,
         ledger=ledger(inputs, means, scenario.lang),
         inputs=inputs.files,
@@ -174,6 +197,30 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     )
     said = notes(sheet, inputs, metrics, asked_of, docs)
     return replace(sheet, notes=pd.concat([changed, said], ignore_index=True))
+
+
+def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) -> list[Coverage]:
+    """Return for each candidate how many questions that the baseline scored it scored too."""
+    if comparison is None:
+        return []
+    out = []
+    for candidate, rows in comparison.groupby("candidate", sort=False):
+        deciding = rows[rows["primary"]] if rows["primary"].any() else rows
+        scored = deciding["n_common"] + deciding["n_only_baseline"]
+        if not scored.any():
+            continue
+        share = deciding["n_common"] / scored.where(scored > 0)
+        worst = deciding.iloc[int(np.nanargmin(share.to_numpy(dtype=float)))]
+        expected = int(worst["n_common"] + worst["n_only_baseline"])
+        system = candidate if len(names) > 1 else None
+        out.append(Coverage("baseline", system, expected, int(worst["n_common"])))
+    return out
+
+
+def _deciding(means: pd.DataFrame, gates: Iterable[Gate]) -> set[str]:
+    """Return the metrics that the total or a gate that blocks uses."""
+    weighed = means.loc[means["weight"] > 0, "metric"]
+    return {*weighed, *(gate.metric for gate in gates if not gate.advisory)}
 
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
@@ -198,14 +245,23 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     weighing = _weighing(scenario, metrics, reduced.docs)
     outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
     means = weighing.means(reduced)
-    if not any(metric.role == "quality" and metric.grades_refusals for metric in metrics):
-        # A total of metrics that cannot grade a refusal does not apply to a question that has no answer.
-        total, beside = means["role"] == "total", count_unanswerable(frame)
-        means.loc[total, "n_not_applicable"] += beside
-        means.loc[total, "n_missing"] -= beside
+    # A total does not apply to a question to which none of its metrics applies.
+    total = means["role"] == "total"
+    beside = count_not_applicable(frame, metrics)
+    means.loc[total, "n_not_applicable"] += beside
+    means.loc[total, "n_missing"] -= beside
+    of_quality = means[(means["role"] == "quality") & means["metric"].isin(m.name for m in bounded)]
+    worst = means
+    if of_quality[["n_missing", "n_failed"]].to_numpy().any():
+        derived = weights.moments_reduction(
+            metrics, **how, questions=questions, derive=at_worst(bounded)
+        )
+        worst = weighing.means(weights.reduce_batches(frame, metrics, [derived])[0])
     return {
         "docs": reduced.docs,
         "means": means,
+        "worst": worst,
+        "answers": count_answers(frame, metrics, labelled=inputs.labelled),
         "diagnoses": diagnostics.findings(
             frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang
         ),
@@ -491,8 +547,13 @@ class Assessment:
     label_counts : DataFrame or None
         ``slice, group, label, n``: the same by the groups of the slices, and by document.
     gates : DataFrame
-        As `check_gates` gives it, a row a gate and system, after the gates on the input (see
-        ``gates.completeness``).
+        As `check_gates` gives it, a row a gate and system, after them the gates on completeness (see
+        ``diagnostics.completeness``).
+    account : DataFrame
+        ``stage, subject, system, expected, seen, lost, reason, failed, not_applicable, decides, worst``: what was
+        expected and what came, from the ``lines`` of the files over ``questions`` and ``answers`` to the ``cells``
+        of each metric and the ``total``; ``expected = seen + lost``. ``decides``: a gate or the total uses it.
+        ``worst``: the mean if all that is lost were wrong.
     calibration : CalibrationCard or None
         Of the scenario's ratings; None without.
     comparison : DataFrame or None
@@ -536,6 +597,7 @@ class Assessment:
     outcomes: pd.DataFrame | None
     label_counts: pd.DataFrame | None
     gates: pd.DataFrame
+    account: pd.DataFrame
     notes: pd.DataFrame
     ledger: pd.DataFrame
     inputs: list[dict[str, Any]]
@@ -562,7 +624,7 @@ class Assessment:
 
     @property
     def incomplete(self) -> bool:
-        """Whether more input lines are damaged or lost than the scenario allows."""
+        """Whether more input lines are damaged or lost than ``allow:`` accepts."""
         return bool((self.gates["reason"] == "incomplete").any())
 
     @property
@@ -743,7 +805,7 @@ class Assessment:
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
-            "gates.json": gates_json(self.gates),
+            "gates.json": gates_json(self.gates, account=self.account),
             "gates.junit.xml": self.to_junit(),
             "report.html": self.to_html(),
             "report.md": self.to_markdown(),

@@ -22,7 +22,8 @@ from ragnb.calibration import CalibrationCard, calibrate, judge_columns
 from ragnb.calibration.card import TONES, parts
 from ragnb.comparison.differences import RIGHT
 from ragnb.comparison.view import difference, difference_table, outcome_mark
-from ragnb.diagnostics import RULES, if_documents_fail, input_words, rule_texts
+from ragnb.diagnostics import RULES, if_documents_fail, rule_texts
+from ragnb.diagnostics.completeness import COMPLETENESS
 from ragnb.diagnostics.rules import past
 from ragnb.errors import RagnbError, listing
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
@@ -53,11 +54,18 @@ from ragnb.markup.blocks import (
 from ragnb.markup.rendering import SYSTEM_COLOURS, anchor, cell, radar_svg
 from ragnb.scenario import Scenario
 from ragnb.schema import DRAWN, METRICS, records, scale_of
+from ragnb.sheet.account import (
+    account_table,
+    blocking_words,
+    gate_words,
+    incomplete_metrics,
+    said_losses,
+    worst_words,
+)
 from ragnb.weights import why_no_total
 
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
-SHARES = ("input_lines", "gold_coverage", "scored_cells")
 DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
 LABELS: dict[str, dict[str, str]] = DATA["labels"]
 # The outcomes of gates, the worst first, and the tone of each.
@@ -183,7 +191,7 @@ class Formatter:
     # Numbers
 
     def is_share(self, metric: str) -> bool:
-        return metric in self.rates or metric in SHARES
+        return metric in self.rates or metric in COMPLETENESS
 
     def value(self, metric: str, value: Any) -> str:
         """Write a value of a metric without its interval."""
@@ -680,6 +688,8 @@ def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
 def metrics_finding(w: Formatter) -> tuple[str, int]:
     """Return the finding and how many metrics are beyond their threshold; conclusive where whole intervals are."""
     scored = [name for name in w.quality or w.rates if w.known(name)]
+    if incomplete := incomplete_metrics(w):
+        return w.say("measures.incomplete", names=w.list(map(w.name, incomplete))), 0
     judged = [name for name in scored if w.thresholds(name)]
     low = [name for name in judged if w.is_low(name, w.rows[name]["value"])]
     if not judged and scored:
@@ -979,7 +989,9 @@ def _said(w: Formatter, rows: Mapping[str, Row]) -> str:
         return w.say("headline.no_score")
     low, high = (f"{rows[metric][end]:g}" for end in ("range_low", "range_high"))
     scale = "" if (low, high) == ("0", "1") else w.say("headline.scale", low=low, high=high)
-    return f"{w.title(metric)} {w.interval(metric, rows[metric])}{scale}, {w.counted(rows[metric])}"
+    row = rows[metric]
+    value = f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
+    return value + worst_words(w, metric, row)
 
 
 def _headline(rows: Mapping[str, Row]) -> str | None:
@@ -987,15 +999,19 @@ def _headline(rows: Mapping[str, Row]) -> str | None:
 
 
 def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
-    """Return the tone, the status, the sentence and its reason."""
-    of_input = w.whole.gates[w.whole.gates["role"] == "completeness"]
-    if lost := [input_words(row, w.lang) for row in records(of_input[of_input["blocks"]])]:
-        return (
-            "bad",
-            "incomplete",
-            w.list(lost) + w.say("headline.end"),
-            w.say("headline.incomplete"),
-        )
+    """Return the tone, the status, the sentence and its reason, which begins with all that was lost."""
+    if blocking := blocking_words(w):
+        title = w.list(blocking) + w.say("headline.end")
+        return "bad", "incomplete", title, w.say("headline.incomplete")
+    tone, status, title, lead = _decided(w, gates)
+    if losses := said_losses(w):
+        said = w.say("list.also").join(losses) + w.say("headline.end")
+        lead = w.say("headline.losses", losses=said, lead=lead)
+    return tone, status, title, lead
+
+
+def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
+    """Return the tone, the status, the sentence and its reason of input that is complete enough."""
     if not gates:
         return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
     if blocking := sorted(
@@ -1235,7 +1251,7 @@ def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
     )
     kind = [Small(w.say(key))] if key else []
     if gate["role"] == "completeness":
-        return w.requirement(gate), (outcome, *kind), input_words(gate, w.lang), "", "", ""
+        return w.requirement(gate), (outcome, *kind), gate_words(w, gate), "", "", ""
     asks, seen, place = (w.requirement(gate), Code(w.code(gate))), ("",), ("", Small(""))
     if not pd.isna(gate["value"]):
         words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
@@ -1458,6 +1474,7 @@ def details(w: Formatter) -> Section:
         "details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n
     )
     shown = [Text(notes, "list") if notes else None, settings, files if n else None, steps]
+    shown.append(account_table(w))
     shown.append(Text((w.say("details.rest"),), "note"))
     return w.section("run", finding, w.say("details.lead") if notes else "", shown)
 

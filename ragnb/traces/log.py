@@ -78,7 +78,8 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     texts = frame["answer"].map(lambda cell: cell.strip() if isinstance(cell, str) else "")
     hits = _refusals(texts.where(answered))
     proposed = hits.any(axis=1).to_numpy(dtype=bool)
-    question = frame["question" if "question" in frame else "sample_id"].astype(str)
+    asked_by = frame["question" if "question" in frame else "sample_id"]
+    question = asked_by.fillna("").astype(str)  # an empty record has none
     asked = question.groupby(texts).transform("nunique").to_numpy()
     passages = _passages(frame)
     rates: dict[str, Any] = {

@@ -1,0 +1,143 @@
+"""Completeness gates: what was lost of the lines, the questions and the cells, compared with what may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import pandas as pd
+
+from ragnb.diagnostics.gates import gate_frame, gate_row
+from ragnb.schema import Gate, records
+
+INPUT_LINES = "input_lines"
+GOLD_COVERAGE = "gold_coverage"
+ANSWERS = "answers"
+SCORED_CELLS = "scored_cells"
+COMPLETENESS = (INPUT_LINES, GOLD_COVERAGE, ANSWERS, SCORED_CELLS)
+ALLOWED = {
+    INPUT_LINES: "lines",
+    GOLD_COVERAGE: "questions",
+    ANSWERS: "questions",
+    SCORED_CELLS: "cells",
+}
+"""The share of the scenario's ``allow:`` that a gate goes by."""
+
+Row = Mapping[Any, Any]
+
+
+def completeness(
+    account: pd.DataFrame,
+    *,
+    allow: Mapping[str, float],
+    no_data: Literal["fail", "skip"] = "fail",
+) -> pd.DataFrame:
+    """Return one row for each completeness gate that applies, with the columns of `check_gates`.
+
+    Parameters
+    ----------
+    account : DataFrame
+        What `ragnb.inputs.make_account` returns.
+    allow : mapping of {"lines", "questions", "cells"} to float in [0, 1]
+        The shares that may be lost.
+    no_data : {"fail", "skip"}
+        Whether a run without a single score blocks.
+
+    Returns
+    -------
+    DataFrame
+        ``input_lines``, of the file that lost most; for each system ``gold_coverage``, of gold, cases, baseline or
+        count that lost most, ``answers``, of the answers where nothing else is expected, and ``scored_cells``, of
+        the metric that lost most among those that a gate or the total uses. ``value`` is the share that came and
+        ``n`` what was expected. These are counts, not samples, so they have no interval. ``blocks`` where the
+        value is below the threshold; the reason of ``input_lines`` is then ``incomplete``.
+
+    Examples
+    --------
+    >>> cells = {"stage": "cells", "subject": "faithfulness", "system": None, "expected": 101, "seen": 10}
+    >>> cells |= {"lost": 91, "failed": 91, "not_applicable": 0, "decides": True}
+    >>> completeness(pd.DataFrame([cells]), allow={"cells": 0.1})[["gate", "value", "n", "blocks"]].round(3)
+               gate  value    n  blocks
+    0  scored_cells  0.099  101    True
+    """
+    rows = []
+    for system, parts in _by_system(account).items():
+        for gate in COMPLETENESS:
+            judged = judged_by(gate, parts)
+            nothing = gate == SCORED_CELLS and system is not _FILES and _without_scores(parts)
+            if judged or nothing:
+                rows.append(_gate(gate, system, judged, allow, no_data))
+    return gate_frame(row for gate in COMPLETENESS for row in rows if row["gate"] == gate)
+
+
+def _without_scores(rows: Iterable[Row]) -> bool:
+    return not any(row["seen"] for row in rows if row["stage"] == "cells")
+
+
+_FILES = object()  # in the place of a system: the files are of all of them
+
+
+def _by_system(account: pd.DataFrame) -> dict[Any, list[Row]]:
+    """Return the rows of the account by system, those of the files first."""
+    parts: dict[Any, list[Row]] = {}
+    for row in records(account):
+        system = _FILES if row["stage"] == "lines" else row["system"]
+        parts.setdefault(None if system is None else system, []).append(row)
+    return parts
+
+
+def judged_by(gate: str, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of the account that a gate judges, the one with the largest share of losses first.
+
+    In a log without gold, failed requests are what the log measures, not lost input.
+    """
+    rows = [row for row in rows if row["expected"] > 0]
+    sets = [row for row in rows if row["stage"] == "questions"]
+    answers = [row for row in rows if row["stage"] == "answers"]
+    has_set = any(row["subject"] in ("gold", "cases") for row in sets)
+    if gate == INPUT_LINES:
+        found = [row for row in rows if row["stage"] == "lines"]
+    elif gate == GOLD_COVERAGE:
+        found = sets + (answers if has_set else [])
+    elif gate == ANSWERS:
+        found = [] if has_set else [row for row in answers if row["lost"]]
+    else:
+        found = [row for row in rows if row["stage"] == "cells" and row["decides"]]
+    counted = [_without_failures(row) if gate == ANSWERS else row for row in found]
+    return sorted(counted, key=lambda row: row["lost"] / row["expected"], reverse=True)
+
+
+def _without_failures(row: Row) -> Row:
+    lost = row["lost"] - row["failed"]
+    return {**row, "lost": lost, "seen": row["expected"] - lost, "failed": 0}
+
+
+def too_much(row: Row, allowed: float) -> bool:
+    """Whether a row of the account lost more than the share that is allowed.
+
+    Examples
+    --------
+    >>> too_much({"lost": 1, "expected": 10}, 0.1), too_much({"lost": 2, "expected": 10}, 0.1)
+    (False, True)
+    """
+    return bool(row["lost"] > allowed * row["expected"] + _SLACK)
+
+
+_SLACK = 1e-9
+
+
+def _gate(
+    name: str, system: Any, judged: list[Row], allow: Mapping[str, float], no_data: str
+) -> dict[str, Any]:
+    allowed = allow.get(ALLOWED[name], 0.0)
+    gate = Gate(name, name, ">=", 1 - allowed)
+    system = None if system is _FILES else system
+    if not judged:
+        # No metric applies to any row, so nothing was measured.
+        return gate_row(gate, math.nan, 0, system=system) | {"blocks": no_data == "fail"}
+    worst = judged[0]
+    row = gate_row(gate, worst["seen"] / worst["expected"], int(worst["expected"]), system=system)
+    blocks = too_much(worst, allowed)
+    row |= {"blocks": blocks, "outcome": "fail" if blocks else "pass"}
+    return row | {"reason": "incomplete" if blocks and name == INPUT_LINES else ""}

@@ -1,0 +1,540 @@
+"""The account: what was expected, what came and what was lost, from the lines of the files to the cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.inputs import streams
+from ragnb.schema import METRICS, STOPPED_EARLY, Metric, records
+from ragnb.traces import RATES, count_unanswerable, join_report, mark_unanswerable
+from ragnb.weights import Batch, collected, column_names, opened
+
+COLUMNS = (
+    "stage",
+    "subject",
+    "system",
+    "expected",
+    "seen",
+    "lost",
+    "reason",
+    "failed",
+    "not_applicable",
+    "decides",
+    "worst",
+)
+"""``expected = seen + lost``. Beside them: how many of the lost failed, how many cells are not expected because
+the metric does not apply, whether a gate or the total uses it, and the mean if all that is lost were wrong."""
+
+EVIDENCE = ("retrieved_contexts", "ground_truth_answer", "ground_truth_contexts")
+"""The fields whose absence in a row explains an empty cell of a metric that needs them; a question and an answer
+are what the run itself should hold, so that their absence explains nothing."""
+
+_OPEN = ("", "missing")  # the statuses of an empty cell that say nothing about why it is empty
+
+
+class Coverage(NamedTuple):
+    """How many questions of one set a system should have answered and did, and the cases that did not come."""
+
+    subject: str
+    system: Any
+    expected: int
+    seen: int
+    absent: pd.DataFrame | None = None
+
+
+class Answers(NamedTuple):
+    """How many rows a system has, how many of them lack an answer, and how many of these failed.
+
+    `known` is whether anything says which rows lack one.
+    """
+
+    rows: int
+    lost: int
+    failed: int
+    known: bool
+
+
+# What is not applicable, with its evidence
+
+
+def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "lost") -> Any:
+    """Return the rows with empty cells marked as not applicable where the file says why they are empty.
+
+    It says so where a field that the metric needs is empty in that row and filled in others, where a judge left
+    a question out because the gates were settled, and where `blank` or ``Metric.blank`` is ``not_applicable``.
+    A cell that has a number or a status keeps it.
+
+    Examples
+    --------
+    >>> rows = {"faithfulness": [0.9, None, None], "retrieved_contexts": [["a"], None, ["b"]]}
+    >>> metric = Metric("faithfulness", needs=["retrieved_contexts"])
+    >>> mark_not_applicable(pd.DataFrame(rows), metrics=[metric])["faithfulness__status"].tolist()
+    [None, 'not_applicable', None]
+    """
+    have = column_names(frame)
+    there = [metric for metric in metrics if metric.name in have and metric.role == "quality"]
+    wanted = {field for metric in there for field in metric.needs if field in EVIDENCE}
+    filled = _filled(frame, [field for field in EVIDENCE if field in wanted and field in have])
+    made: list[nw.Expr] = []
+    for metric in there:
+        status = f"{metric.name}__status"
+        conditions = [_is_empty(frame, metric.name)]
+        word = nw.lit(None, nw.String)
+        if status in have:
+            word = nw.col(status).cast(nw.String)
+            conditions.append(word.is_null() | word.is_in([*_OPEN]))
+        reasons = _explanations(metric, filled, have)
+        if "not_applicable" not in (metric.blank, blank):
+            if not reasons:
+                continue
+            conditions.append(nw.any_horizontal(*reasons, ignore_nulls=True))
+        empty = nw.all_horizontal(*conditions, ignore_nulls=True)
+        made.append(nw.when(empty).then(nw.lit("not_applicable")).otherwise(word).alias(status))
+    return nw.from_native(frame).with_columns(*made).to_native() if made else frame
+
+
+def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
+    """Return how many rows there are to which no quality metric applies.
+
+    Without any quality metric these are the unanswerable questions.
+
+    Examples
+    --------
+    >>> rows = {"faithfulness": [0.9, None], "faithfulness__status": [None, "not_applicable"]}
+    >>> count_not_applicable(pd.DataFrame(rows), [Metric("faithfulness")])
+    1
+    """
+    have = column_names(frame)
+    quality = [
+        metric.name for metric in metrics if metric.role == "quality" and metric.name in have
+    ]
+    if not quality:
+        return count_unanswerable(frame)
+    if not all(f"{name}__status" in have for name in quality):
+        return 0
+    words = [nw.col(f"{name}__status").cast(nw.String) for name in quality]
+    excluded = [(word == "not_applicable").fill_null(False) for word in words]
+    nowhere = nw.all_horizontal(*excluded, ignore_nulls=True)
+    found = collected(opened(frame).select(_count(nowhere, "n")))
+    return int(found["n"].item() or 0)
+
+
+def _filled(frame: Any, fields: Sequence[str]) -> list[str]:
+    """Return the fields that are filled in some row and empty in another."""
+    if not fields:
+        return []
+    counts = [_count(nw.col(field).is_null(), field) for field in fields]
+    found = collected(opened(frame).select(nw.len().alias("rows"), *counts))
+    rows = int(found["rows"].item() or 0)
+    return [field for field in fields if 0 < int(found[field].item() or 0) < rows]
+
+
+def _explanations(metric: Metric, filled: Sequence[str], have: Collection[str]) -> list[nw.Expr]:
+    """Return the conditions under which an empty cell of a metric has an explanation in its row."""
+    reasons = [nw.col(field).is_null() for field in metric.needs if field in filled]
+    if f"{metric.name}__reason" in have:
+        reason = nw.col(f"{metric.name}__reason").cast(nw.String)
+        reasons.append((reason == STOPPED_EARLY).fill_null(False))
+    return reasons
+
+
+def _is_empty(frame: Any, name: str) -> nw.Expr:
+    """Return where a column of numbers holds none; NaN is none in every engine."""
+    empty = nw.col(name).is_null()
+    if isinstance(frame, pd.DataFrame):
+        return empty
+    if nw.from_native(frame).collect_schema()[name].is_float():
+        return empty | nw.col(name).is_nan()
+    return empty
+
+
+# Questions: of gold, of cases
+
+
+def gold_coverage(
+    labelled: Any,
+    read: Any,
+    gold: pd.DataFrame,
+    *,
+    where: Mapping[str, Any],
+    scored: Sequence[Any],
+    join: Any,
+) -> list[Coverage]:
+    """Return for each system how many gold questions it answered, of those that `where` does not leave out.
+
+    Parameters
+    ----------
+    labelled, read : DataFrame of any engine
+        The traces that `where` keeps, labelled, and all that were read.
+    scored : sequence
+        The systems that the scores name, which may have no trace at all.
+    """
+    of_questions, of_system = _parted(where)
+    expected = streams.narrowed(gold, of_questions)
+    asked = streams.narrowed(read, of_system)
+    answered = nw.from_native(labelled).filter(~nw.col("answered").is_null()).to_native()
+
+    def without_trace(frame: Any, name: Any) -> int:
+        own = streams.of_system(frame, name)
+        return int(join_report(own, gold=expected, join=join)["n_gold_without_trace"])
+
+    out = []
+    for name in _systems(labelled, scored):
+        # A question whose trace was dropped by `where` was excluded on purpose.
+        excluded = without_trace(labelled, name) - without_trace(asked, name)
+        unanswered = without_trace(answered, name)
+        wanted = len(expected) - excluded
+        out.append(Coverage("gold", name, wanted, len(expected) - unanswered))
+    return out
+
+
+def case_coverage(
+    frame: Any, read: Any, cases: pd.DataFrame, *, where: Mapping[str, Any]
+) -> list[Coverage]:
+    """Return for each system how many of the cases it has a row for, of those that `where` does not leave out.
+
+    Cases are found by ``sample_id`` or ``question``, whichever finds more of them; where neither finds any, rows
+    are counted. Cases that hold the answers of several systems are told apart by their column ``system``.
+
+    Parameters
+    ----------
+    frame, read : DataFrame of any engine
+        The rows that `where` keeps, and all that were read.
+
+    Examples
+    --------
+    >>> cases = pd.DataFrame({"question": ["x", "y"]})
+    >>> case_coverage(cases[:1], cases[:1], cases, where={})[0][:4]
+    ('cases', None, 2, 1)
+    """
+    _, of_system = _parted(where)
+    wanted = streams.narrowed(cases, where)
+    asked = streams.narrowed(read, of_system)
+    if "answered" in column_names(frame):
+        frame = nw.from_native(frame).filter(~nw.col("answered").is_null()).to_native()
+    out = []
+    for name in _systems(frame, ()):
+        own = wanted
+        if name is not None and "system" in wanted and (wanted["system"] == name).any():
+            own = wanted[wanted["system"] == name]
+        keys = [key for key in streams.QUESTIONS if key in own]
+        own = own.drop_duplicates(keys[:1]) if keys else own  # one case of several systems or repeats
+        rows = streams.of_system(frame, name)
+        came = _matched(rows, own)
+        if came is None:
+            expected = len(own) - (
+                streams.size(streams.of_system(asked, name)) - streams.size(rows)
+            )
+            seen = min(streams.size(rows), max(expected, 0))
+            out.append(Coverage("cases", name, max(expected, seen), seen, own[seen:]))
+            continue
+        if where:
+            known = _matched(streams.of_system(asked, name), own)
+            dropped = (known if known is not None else came) & ~came
+            own = own[~dropped]
+            came = came[~dropped]
+        out.append(Coverage("cases", name, len(own), int(came.sum()), own[~came]))
+    return out
+
+
+def _parted(where: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of `where` that are of questions, and those that are of systems and repeats."""
+    of_system = {name: value for name, value in where.items() if name in ("system", "repeat")}
+    return {name: value for name, value in where.items() if name not in of_system}, of_system
+
+
+def _systems(frame: Any, scored: Sequence[Any]) -> list[Any]:
+    """Return the systems of some rows and those that the scores name; only None where there are not several."""
+    named = "system" in column_names(frame)
+    own = streams.distinct_values(frame, "system") if named else []
+    names = list(dict.fromkeys([*own, *scored])) if own else []
+    return names if len({*names} - {None}) > 1 else [None]
+
+
+def _matched(rows: Any, cases: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
+    """Return which cases have a row, by the key that finds most of them; None where none finds any."""
+    best: npt.NDArray[np.bool_] | None = None
+    for key in streams.QUESTIONS:
+        if key in cases and key in column_names(rows):
+            names = cases[key].astype("string").str.strip()
+            text = nw.col(key).cast(nw.String).str.strip_chars()
+            known = opened(rows).select(text.alias(key)).drop_nulls(key)
+            known = known.filter(nw.col(key).is_in(names.dropna().unique().tolist())).unique()
+            found = names.isin(collected(known)[key].to_list()).to_numpy(dtype=bool)
+            if found.any() and (best is None or found.sum() > best.sum()):
+                best = found
+    return best
+
+
+# Answers
+
+
+def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> Answers:
+    """Return how many rows there are and how many of them lack an answer.
+
+    Of traces that were labelled, those that `label_traces` leaves open. Of a table of scores with answers, rows
+    without an answer and without any score: an answer that was scored is no lost one.
+
+    Examples
+    --------
+    >>> rows = {"answer": ["x", None, None], "faithfulness": [0.9, 0.1, None]}
+    >>> count_answers(pd.DataFrame(rows), [Metric("faithfulness")], labelled=False)
+    Answers(rows=3, lost=1, failed=0, known=True)
+    """
+    have = column_names(frame)
+    if labelled and "answered" in have:
+        lacking = nw.col("answered").is_null()
+    elif "answer" in have:
+        lacking = nw.col("answer").is_null()
+        for metric in metrics:
+            if metric.name in have:
+                lacking = lacking & _is_empty(frame, metric.name)
+    else:
+        return Answers(streams.size(frame), 0, 0, known=False)
+    counts = [nw.len().alias("rows"), _count(lacking, "lost")]
+    if "ok" in have:
+        word = nw.col("ok").cast(nw.String).str.to_lowercase()
+        failed = word.is_in(["false", "0", "0.0"]).fill_null(False)
+        counts.append(_count(lacking & failed, "failed"))
+    found = collected(opened(frame).select(*counts)).to_dict(as_series=False)
+    of_failed = found.get("failed", [0])[0] or 0
+    return Answers(int(found["rows"][0]), int(found["lost"][0] or 0), int(of_failed), known=True)
+
+
+def _count(condition: nw.Expr, name: str) -> nw.Expr:
+    """Return how many rows meet a condition."""
+    return nw.when(condition).then(1).otherwise(0).sum().alias(name)
+
+
+# Cells
+
+
+def at_worst(metrics: Iterable[Metric]) -> Any:
+    """Return a function that sets the lost scores of a batch to the worst end of their range."""
+    bounded = [metric for metric in metrics if metric.bounded]
+
+    def derive(batch: Batch) -> Batch:
+        made: dict[Any, Any] = {}
+        for metric in bounded:
+            values = batch.values(metric)
+            status = batch.status(metric)
+            lost = np.isnan(values) & (status < 2)
+            made[metric] = np.where(lost, worst_end(metric.low, metric.high, metric.better), values)
+            made["status", metric] = np.where(lost, 0, status).astype(np.int8)
+        return batch.with_values(made)
+
+    return derive
+
+
+def worst_end(low: float, high: float, better: str) -> float:
+    """Return the bad end of a range.
+
+    Examples
+    --------
+    >>> worst_end(0.0, 1.0, "lower")
+    1.0
+    """
+    return low if better == "higher" else high
+
+
+def computed_rates(labelled: bool, of_log: bool) -> frozenset[str]:
+    """Return the rates that are read off the answers: an empty cell of theirs is explained by its answer.
+
+    An answer that is lost is one lost answer, not one lost cell a rate, and a rate that needs a gold field which
+    a question lacks does not apply to it.
+    """
+    rates = {*RATES} if labelled else set()
+    if of_log:
+        rates |= {name for name, metric in METRICS.items() if metric.role == "rate"}
+        rates |= {name for name, metric in METRICS.items() if metric.family == "wording"}
+    return frozenset(rates)
+
+
+def make_account(
+    means: pd.DataFrame,
+    *,
+    worst: pd.DataFrame,
+    lines: Iterable[Mapping[str, Any]],
+    coverage: Sequence[Coverage],
+    answers: Mapping[Any, Answers],
+    metrics: Sequence[Metric],
+    decides: Collection[str],
+    computed: Collection[str],
+    expect: int | None = None,
+    blank: str = "lost",
+) -> pd.DataFrame:
+    """Return the account of a run: one row a stage, subject and system, with the columns of `COLUMNS`.
+
+    Parameters
+    ----------
+    means, worst : DataFrame
+        What `weighted_means` returns, with the column ``system`` where there are several; and the same where each
+        lost score is at the worst end of its range.
+    lines : iterable of mapping
+        ``role, lines, damaged`` of each input file.
+    answers : mapping of system to Answers
+        None is the only system of a run that names none.
+    decides : collection of str
+        The metrics that a gate or the total uses.
+    computed : collection of str
+        See `computed_rates`.
+    expect : int, optional
+        How many answers each system should have given.
+    """
+    rows = [
+        _row("lines", file["role"], None, int(file["lines"]), int(file["damaged"]))
+        for file in lines
+        if file["lines"]
+    ]
+    for system, given in answers.items():
+        asked = [one for one in coverage if one.system == system]
+        if expect is not None:
+            seen = min(expect, given.rows - given.lost + given.failed)
+            asked.append(Coverage("expect", system, expect, seen))
+        rows += [
+            _row("questions", one.subject, system, one.expected, one.expected - one.seen)
+            for one in asked
+        ]
+        if given.known:
+            rows.append(
+                _row("answers", "answers", system, given.rows, given.lost, failed=given.failed)
+            )
+        lost = max([given.lost, *(one.expected - one.seen for one in asked)])
+        absent = _absent_cells(asked, metrics, blank)
+        if expect is not None:
+            never_came = max(0, expect - given.rows)
+            absent = {
+                metric.name: max(absent.get(metric.name, 0), never_came) for metric in metrics
+            }
+        lowest = {row["metric"]: row for row in _of_system(worst, system)}
+        for row in _of_system(means, system):
+            more = absent.get(row["metric"], 0)
+            if row["role"] == "total":
+                more = max(absent.values(), default=0)
+            if row["metric"] in computed:
+                rows.append(_of_rate(row, given, lost))
+            else:
+                rows.append(_of_cells(row, lowest[row["metric"]], more))
+            rows[-1]["decides"] = row["metric"] in decides
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
+    counts = dict.fromkeys(("expected", "seen", "lost", "failed", "not_applicable"), "int64")
+    return frame.astype(counts | {"decides": bool, "worst": "float64"})
+
+
+def _of_system(table: pd.DataFrame, system: Any) -> list[dict[Any, Any]]:
+    """Return the rows of one system; without a total where nothing could be added up."""
+    own = table if "system" not in table else table[table["system"] == system]
+    quality = own["role"] == "quality"
+    total = own["role"] == "total"
+    added_up = bool(own.loc[total, "n"].any()) or not own.loc[quality, "n"].any()
+    return records(own if quality.any() and added_up else own[~total])
+
+
+def _row(
+    stage: str,
+    subject: str,
+    system: Any,
+    expected: int,
+    lost: int,
+    *,
+    failed: int = 0,
+    not_applicable: int = 0,
+    worst: float = math.nan,
+) -> dict[str, Any]:
+    """Return a row of the account; what is lost and did not fail is missing, or damaged in a file."""
+    reasons = []
+    if failed:
+        reasons.append("failed")
+    if lost > failed:
+        reasons.append("damaged" if stage == "lines" else "missing")
+    return {
+        "stage": stage,
+        "subject": subject,
+        "system": system,
+        "expected": expected,
+        "seen": expected - lost,
+        "lost": lost,
+        "reason": ", ".join(reasons),
+        "failed": failed,
+        "not_applicable": not_applicable,
+        "decides": False,
+        "worst": worst,
+    }
+
+
+def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) -> dict[str, Any]:
+    """Return the row of a metric or the total, of which so many cells never came."""
+    lost = int(row["n_failed"]) + int(row["n_missing"]) + absent
+    bad = worst_end(row["range_low"], row["range_high"], row["better"])
+    worst = _lowered(lowest, absent) if math.isfinite(bad) or not lost else math.nan
+    return _row(
+        "total" if row["role"] == "total" else "cells",
+        row["metric"],
+        row.get("system"),
+        int(row["n"]) + lost,
+        lost,
+        failed=int(row["n_failed"]),
+        not_applicable=int(row["n_not_applicable"]),
+        worst=worst,
+    )
+
+
+def _of_rate(row: Mapping[Any, Any], given: Answers, lost_answers: int) -> dict[str, Any]:
+    """Return the row of a rate that is read off the answers.
+
+    Its cells of failed answers are lost with these answers, and its other empty cells do not apply.
+    """
+    failed = max(0, int(row["n_failed"]) - given.failed)
+    rows = sum(int(row[name]) for name in ("n", "n_failed", "n_missing", "n_not_applicable"))
+    applies_to_all = int(row["n"]) == given.rows - given.lost
+    return _row(
+        "cells",
+        row["metric"],
+        row.get("system"),
+        int(row["n"]) + failed,
+        failed,
+        failed=failed,
+        not_applicable=rows - int(row["n"]) - failed,
+        worst=_lowered(row, lost_answers) if applies_to_all else math.nan,
+    )
+
+
+def _lowered(row: Mapping[Any, Any], absent: int) -> float:
+    """Return a mean with so many cells more at the bad end of its range."""
+    bad = worst_end(row["range_low"], row["range_high"], row["better"])
+    if not absent:
+        return float(row["value"])
+    if not math.isfinite(bad):
+        return math.nan
+    value = 0.0 if pd.isna(row["value"]) else float(row["value"])
+    n = int(row["n"])
+    return (value * n + bad * absent) / (n + absent)
+
+
+def _absent_cells(
+    asked: Iterable[Coverage], metrics: Sequence[Metric], blank: str
+) -> dict[str, int]:
+    """Return how many cells of each metric are lost with the cases that did not come."""
+    cells: dict[str, int] = {}
+    for one in asked:
+        if one.absent is None or one.absent.empty:
+            continue
+        quality = [metric for metric in metrics if metric.role == "quality"]
+        empty = {metric.name: math.nan for metric in quality}
+        rows = one.absent.drop(columns=[name for name in empty if name in one.absent]).assign(
+            **empty
+        )
+        rows = mark_unanswerable(rows, metrics=quality)
+        rows = mark_not_applicable(rows, metrics=quality, blank=blank)
+        for name in empty:
+            status = rows.get(f"{name}__status", pd.Series(None, index=rows.index, dtype=object))
+            lost = int((status != "not_applicable").sum())
+            cells[name] = max(cells.get(name, 0), lost)
+    return cells
