@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
-from ragnb.traces.answers import cited, claim_texts, occurs_whole
+from ragnb.traces.answers import claim_texts, occurs_whole
+from ragnb.traces.citations import cited
 from ragnb.traces.columns import as_series
 from ragnb.weights import weighted_means
 

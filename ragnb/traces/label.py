@@ -20,8 +20,9 @@ from ragnb.readers.executors import mapped, on_spark, reduced
 from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
-from ragnb.traces import answers, columns
-from ragnb.traces.answers import Split, trimmed_and_lowered
+from ragnb.traces import answers, citations as citing, columns
+from ragnb.traces.answers import trimmed_and_lowered
+from ragnb.traces.citations import Citations, Split
 from ragnb.weights import (
     MetricsArgument,
     as_pandas,
@@ -314,6 +315,7 @@ def label_traces(
     patterns: str | Sequence[str] = (),
     partial: str | Sequence[str] = (),
     split: Split = "space",
+    citations: Citations = "auto",
     containment: Literal["auto", "latin"] = "auto",
     join: Join = "auto",
 ) -> Frame:
@@ -340,6 +342,13 @@ def label_traces(
     split : {"space", "comma"}
         What parts the ids of ``citations: [...]`` in an answer: commas (also ``，、``) and white space, or commas
         alone (also ``，``), for ids that hold blanks or ``、``.
+    citations : {"auto", "list", "inline", "brackets", "parentheses", "lenticular", "footnotes", "links", "tags", \
+"sources", "numbers"}
+        Where citations are read. ``auto`` takes the list field, else ``citations: [...]`` in the text, else the
+        one inline form that the answers of a system show: ``[id]``, ``(id)``, ``【id】``, ``[^id]``,
+        ``[text](id)``, ``<cite>id</cite>``, ``source: id``, of ids in the passages of the row or in gold, or
+        ``[1]``, a place among these passages. ``list`` takes no inline form, ``inline`` every one of them where
+        there is no list, and the name of a form that form alone.
     containment : {"auto", "latin"}
         Whether a claim that has no Latin phrase, or is not Latin, also counts when it occurs whole.
     join : {"auto", "question"}
@@ -351,6 +360,7 @@ def label_traces(
         Of the caller's engine: the traces' rows and columns, then gold's, then ``answered, refused, partial,
         hit, contained, compliant`` (nullable booleans), ``label``, ``miss`` (why nothing was hit),
         ``citations_predicted``, ``citations_flagged`` (a list occurs in the text that cannot be taken whole),
+        ``citations_form`` (where they were read: ``field``, ``list`` or an inline form),
         and the rates of `RATES`: 0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the
         rate does not apply, and ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
         Scores that the traces bring along do not apply to unanswerable questions (see `mark_unanswerable`).
@@ -359,12 +369,13 @@ def label_traces(
     Raises
     ------
     RagnbError
-        For a column that is missing, an option or a pattern that is unknown, and a cell of the wrong kind.
+        For a column that is missing, an option or a pattern that is unknown, a cell of the wrong kind, and
+        citations in two forms that name different ids.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes. citations: [a]", "Not in context"]})
+    >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes [a].", "Not in context"]})
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
     >>> label_traces(traces, gold=gold)[["label", "citation_hit_rate", "under_refusal"]]
             label  citation_hit_rate  under_refusal
@@ -376,13 +387,19 @@ def label_traces(
     if "answer" not in (have := column_names(named)):
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
     options = {
-        "split": (split, answers.SEPARATORS),
+        "split": (split, citing.SEPARATORS),
+        "citations": (citations, citing.CHOICES),
         "containment": (containment, ("auto", "latin")),
     }
     for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
         need_known(name, value, list(choices))
     words = [_words(refusal), _words(patterns), _words(partial)]
-    how: dict[str, Any] = {"words": words, "split": split, "whole": containment == "auto"}
+    how: dict[str, Any] = {
+        "words": words,
+        "split": split,
+        "citations": citations,
+        "whole": containment == "auto",
+    }
     if on_spark(named):
         by, own = _join_on_spark(named, gold, join), None
         if gold is None:  # of all rows, not of each batch
@@ -393,9 +410,21 @@ def label_traces(
                 reduced(asked, _kinds_in, lambda kinds: tuple(map(any, zip(*kinds, strict=True))))
             )
 
+        def match_part(part: pl.DataFrame) -> Match | None:
+            return None if gold is None else match(part, gold, by)
+
+        def seen(part: pl.DataFrame) -> dict[str | None, citing.Seen]:
+            rows = _read_rows(part, gold, match_part(part), words, own)[1]
+            return citing.read(rows, split=split, citations=citations, known=_gold_ids(gold)).seen
+
+        forms = (
+            citing.chosen(reduced(named, seen, citing.merged), citations)
+            if citations == "auto"
+            else None
+        )
+
         def label(part: pl.DataFrame) -> Any:
-            met = None if gold is None else match(part, gold, by)
-            return _labelled(part, gold, met, named=own, **how)[0]
+            return _labelled(part, gold, match_part(part), named=own, forms=forms, **how)[0]
 
         made: Any = mapped(named, label)
     else:
@@ -415,25 +444,45 @@ def _labelled(
     *,
     words: Sequence[Sequence[str]],
     split: Split,
+    citations: Citations,
     whole: bool,
     named: bool | None = None,
+    forms: Mapping[str | None, str] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the labelled rows of pandas or Polars, and the join report with what became of the answers."""
+    """Return the labelled rows of pandas or Polars, and the join report with what became of the answers.
+
+    `forms` says how the answers of each system cite, where that was found on more rows than these.
+    """
     with collector_paused(), ThreadPoolExecutor() as pool:
-        if met is None:
-            expected = expectations(frame, named)
-        else:
-            frame = columns.with_gold(frame, gold, met.rows)
-            expected = expectations(gold).select(pl.all().gather(met.rows))
+        frame, rows = _read_rows(frame, gold, met, words, named)
         counts = pool.submit(join_counts, frame, met)
-        rows = _answers(frame).hstack(expected)
         contained = pool.submit(answers.holds, rows["lower"], rows["claim"], whole)
         ranks = pool.submit(_ranks, rows)
-        rows = rows.with_columns(_refusals(*words))
-        rows = _with_citations(rows, split)
+        found = citing.read(rows, split=split, citations=citations, known=_gold_ids(gold))
+        forms = citing.chosen(found.seen, citations) if forms is None else forms
+        rows = rows.drop("citations").hstack(citing.taken(found, rows["system"], forms))
         made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
         labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
-        return labelled, counts.result() | answer_counts(made.with_columns(rows["answer"]))
+        report = counts.result() | answer_counts(made.with_columns(rows["answer"]))
+        return labelled, report | {"citations": citing.said(made.with_columns(rows["system"]))}
+
+
+def _read_rows(
+    frame: Any, gold: Any, met: Match | None, words: Sequence[Sequence[str]], named: bool | None
+) -> tuple[Any, pl.DataFrame]:
+    """Return the traces with gold's columns, and what the labels are made of."""
+    if met is None:
+        expected = expectations(frame, named)
+    else:
+        frame = columns.with_gold(frame, gold, met.rows)
+        expected = expectations(gold).select(pl.all().gather(met.rows))
+    rows = _answers(frame).hstack(expected).with_columns(system=columns.texts(frame, "system"))
+    return frame, rows.with_columns(_refusals(*words))
+
+
+def _gold_ids(gold: Any) -> pl.Series | None:
+    """Return all ids that gold names, as those that an answer may cite."""
+    return None if gold is None else columns.id_lists(gold, "gold_ids").explode()
 
 
 def answer_counts(labelled: Any) -> dict[str, int]:
@@ -596,16 +645,6 @@ def _refusals(
     ]
 
 
-def _with_citations(rows: pl.DataFrame, split: Split) -> pl.DataFrame:
-    """Return the rows with their cited ids, of the list field, else of the text, and which texts are not taken."""
-    field = rows["citations"]
-    lists, flagged = answers.cited(rows["answer"].set(field.is_not_null(), None), split)
-    return rows.with_columns(
-        citations_predicted=columns.distinct(field).zip_with(field.is_not_null(), lists),
-        citations_flagged=flagged,
-    )
-
-
 def _ranks(rows: pl.DataFrame) -> pl.Series:
     """Return the rank of the first chunk that is a gold id of its row, null where none is."""
     rows = rows.select("chunks", "gold_ids").with_row_index("row")
@@ -682,7 +721,7 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         for name in rates
     ]
     miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
-    found = ("label", miss.alias("miss"), "citations_predicted", "citations_flagged")
+    found = ("label", miss.alias("miss"), "citations_predicted", "citations_flagged", "citations_form")
     return rows.select(*FACTS, *found, *rates, *statuses)
 
 
