@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import narwhals as nw
@@ -517,17 +518,21 @@ class _Ids:
     """The ids that answers may cite: to the letter first, then without regard to case, then those of all of gold."""
 
     def __init__(self, of_row: pl.DataFrame, anywhere: pl.DataFrame) -> None:
-        lower = pl.col("text").str.to_lowercase()
-        self.exact = of_row.unique(["row", "text"], keep="first")
-        self.folded = self.exact.with_columns(lower).unique(["row", "text"], keep="none")
+        self.exact = of_row
         self.anywhere = anywhere.select("id", text="id")
+
+    @cached_property
+    def folded(self) -> pl.DataFrame:
+        """In lower case, without those that differ in case alone."""
+        lower = pl.col("text").str.to_lowercase()
+        return self.exact.with_columns(lower).unique(["row", "text"], keep="none")
 
     def met(self, inside: pl.DataFrame, *, line: bool) -> pl.DataFrame:
         """Return ``row, id``: of each text the whole if it is an id, else its parts, else its words.
 
         Words count if all of them are ids, or, in the `line` after a label, any.
         """
-        inside = inside.drop_nulls().unique(maintain_order=True)
+        inside = inside.drop_nulls()
         stripped = inside.with_columns(pl.col("text").str.strip_chars(_ENDS))
         whole, rest = self._split(stripped)
         parts = rest.with_columns(
@@ -555,16 +560,20 @@ class _Ids:
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the texts that are ids, with these, and those that are none."""
         keys = ["row", "text"]
-        exact = texts.join(self.exact, on=keys, maintain_order="left")
-        rest = texts.join(self.exact, on=keys, how="anti")
-        lowered = rest.with_columns(spelt="text", text=pl.col("text").str.to_lowercase())
-        folded = lowered.join(self.folded, on=keys, maintain_order="left")
-        rest = lowered.join(self.folded, on=keys, how="anti").with_columns(text="spelt")
-        found = [exact, folded]
-        if everywhere and len(self.anywhere):
+        columns = [*texts.columns, "id"]
+        none = texts.clear().with_columns(id=pl.lit(None, pl.String))
+        found = [none]
+        rest = texts
+        if len(rest):
+            found.append(rest.join(self.exact, on=keys, maintain_order="left"))
+            rest = rest.join(self.exact, on=keys, how="anti")
+        if len(rest):
+            lowered = rest.with_columns(spelt="text", text=pl.col("text").str.to_lowercase())
+            found.append(lowered.join(self.folded, on=keys, maintain_order="left"))
+            rest = lowered.join(self.folded, on=keys, how="anti").with_columns(text="spelt")
+        if everywhere and len(rest) and len(self.anywhere):
             found.append(rest.join(self.anywhere, on="text", maintain_order="left"))
             rest = rest.join(self.anywhere, on="text", how="anti")
-        columns = [*texts.columns, "id"]
         return pl.concat([one.select(columns) for one in found]), rest.select(texts.columns)
 
 
