@@ -31,7 +31,12 @@ WRITTEN = {
     "tags": lambda ids: "".join(f"<cite>{one}</cite>" for one in ids),
     "sources": lambda ids: "\nSource: " + ", ".join(ids),
 }
-FILLER = ["The plan pays (in full).", "See the table [below].", "Costs rose by 5 % (2019).", "好的。"]
+FILLER = [
+    "The plan pays (in full).",
+    "See the table [below].",
+    "Costs rose by 5 % (2019).",
+    "好的。",
+]
 
 
 def run(make_id, write, *, n=80, seed=3):

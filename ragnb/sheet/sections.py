@@ -471,7 +471,9 @@ def log(w: Formatter) -> Section | None:
         "log.day": lambda row: w.say("log.all") if is_missing(row["day"]) else row["day"],
         ">column.n": lambda row: count(row["n"]),
     }
-    written: dict[str, Write] = {"refusal_rate": percent, "failed": percent}
+    written: dict[str, Write] = {"refusal_rate": percent}
+    if found.daily["failed"].notna().any():  # else no column speaks of failures
+        written["failed"] = percent
     written |= {key: lambda size: "" if is_missing(size) else f"{size:.4g}" for key in sizes}
     daily = found.daily.assign(
         **{key: found.daily[key].map(write) for key, write in written.items()}

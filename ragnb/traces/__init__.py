@@ -16,4 +16,4 @@ from ragnb.traces.label import (
     repeated_answers,
     sample_traces,
 )
-from ragnb.traces.log import Log, read_log
+from ragnb.traces.log import LATENCY, TIMES, Log, read_log

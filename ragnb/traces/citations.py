@@ -390,8 +390,7 @@ def said(labelled: Any) -> list[dict[str, Any]]:
 def _known(rows: pl.DataFrame) -> pl.DataFrame:
     """Return ``row, id``: the ids of the passages and of the gold of each row."""
     both = [
-        rows.select("row", id=name).explode("id").drop_nulls()
-        for name in ("chunks", "gold_ids")
+        rows.select("row", id=name).explode("id").drop_nulls() for name in ("chunks", "gold_ids")
     ]
     return pl.concat(both).unique(maintain_order=True)
 

@@ -17,6 +17,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known
 from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
+from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
@@ -304,7 +305,7 @@ Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
 FACTS = ("answered", "refused", "partial", "hit", "contained", "compliant")
 MISSES = ("not retrieved", "retrieved, not cited")
-STATUSES = ("missing", "ok", "not_applicable", "failed")
+STATUSES = ("missing", "ok", "not_applicable")
 
 
 def label_traces(
@@ -325,8 +326,8 @@ def label_traces(
     ----------
     traces : DataFrame
         One row per answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
-        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok`` (where it is
-        false, an empty answer is none). Of pandas, Polars, PyArrow or DuckDB, whose rows are worked on in memory,
+        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, and what says that an
+        answer failed and so is none: ``ok``, ``error``, ``status`` and the like (see `read_traces`). Of pandas, Polars, PyArrow or DuckDB, whose rows are worked on in memory,
         or of PySpark, whose executors label them once the query runs.
     gold : DataFrame, optional
         One row per question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
@@ -362,7 +363,8 @@ def label_traces(
         ``citations_predicted``, ``citations_flagged`` (a list occurs in the text that cannot be taken whole),
         ``citations_form`` (where they were read: ``field``, ``list`` or an inline form),
         and the rates of `RATES`: 0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the
-        rate does not apply, and ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
+        rate does not apply, and ``<rate>__status`` (``ok, not_applicable, missing``) that says why. An answer that
+        failed has no rates: it is one lost answer.
         Scores that the traces bring along do not apply to unanswerable questions (see `mark_unanswerable`).
         A pandas frame's ``attrs["join"]`` is the `join_report`.
 
@@ -462,6 +464,8 @@ def _labelled(
         forms = citing.chosen(found.seen, citations) if forms is None else forms
         rows = rows.drop("citations").hstack(citing.taken(found, rows["system"], forms))
         made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
+        if failure_columns(frame.columns) and "ok" not in frame.columns:
+            made = made.with_columns(rows["ok"])
         labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
         report = counts.result() | answer_counts(made.with_columns(rows["answer"]))
         return labelled, report | {"citations": citing.said(made.with_columns(rows["system"]))}
@@ -614,17 +618,31 @@ def _words(words: str | Sequence[str]) -> list[str]:
 
 
 def _answers(frame: Any) -> pl.DataFrame:
-    """Return ``answer`` (null where a call failed with an empty one), in ``lower`` case, ``failed``, ids."""
+    """Return ``answer`` (null where the call failed), in ``lower`` case, ``ok``, ``failed``, ids."""
     answer, lower = answers.trimmed_and_lowered(columns.texts(frame, "answer"))
-    ok = columns.column(frame, "ok")
-    if ok.dtype not in (pl.Boolean, pl.Null):
-        ok = pl.Series(
-            [None if absent(cell) else bool(cell) for cell in ok.to_list()], dtype=pl.Boolean
-        )
-    failed = ~ok.cast(pl.Boolean).fill_null(True)
-    answer, lower = (texts.set((answer == "") & failed, None) for texts in (answer, lower))
+    ok = came(frame)
+    failed = ~ok.fill_null(True)
+    answer = answer.set(failed, None)
+    lower = lower.set(failed, None)
     lists = {name: columns.id_lists(frame, name) for name in ("citations", "chunks")}
-    return pl.DataFrame({"answer": answer, "lower": lower, "failed": failed, **lists})
+    return pl.DataFrame({"answer": answer, "lower": lower, "ok": ok, "failed": failed, **lists})
+
+
+def came(frame: Any) -> pl.Series:
+    """Return whether each answer came, by the columns that speak of failures; null where none does.
+
+    Examples
+    --------
+    >>> came(pd.DataFrame({"answer": ["Yes.", ""], "error": [None, "timeout"]})).to_list()
+    [True, False]
+    """
+    names = failure_columns([str(name) for name in frame.columns])
+    if [*names] == ["ok"] and (ok := columns.column(frame, "ok")).dtype in (pl.Boolean, pl.Null):
+        return ok.cast(pl.Boolean)
+    cells = {name: columns.cells(frame, name) for name in names}
+    found = outcomes(cells, columns.cells(frame, "answer")) if names else None
+    none = [None] * len(frame)
+    return pl.Series("ok", none if found is None else found[0], dtype=pl.Boolean)
 
 
 def _refusals(
@@ -707,13 +725,14 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         "not retrieved": pl.col("retrieval_hit") == 0,
         "retrieved, not cited": pl.col("retrieval_hit") == 1,
     }
-    failed = pl.col("failed") & refused.is_null()
+    # An answer that failed is one lost answer, not a failed cell of each rate; and a rate that needs gold does not
+    # apply where there is none.
+    lacking = refused.is_null() & ~pl.col("failed") & answerable.is_not_null()
     statuses = [
         _first_word(
             {
                 "ok": pl.col(name).is_not_null(),
-                "not_applicable": outside[name],
-                "failed": failed,
+                "not_applicable": outside[name].fill_null(False) | ~lacking.fill_null(False),
                 "missing": True,
             },
             STATUSES,
@@ -721,7 +740,13 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         for name in rates
     ]
     miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
-    found = ("label", miss.alias("miss"), "citations_predicted", "citations_flagged", "citations_form")
+    found = (
+        "label",
+        miss.alias("miss"),
+        "citations_predicted",
+        "citations_flagged",
+        "citations_form",
+    )
     return rows.select(*FACTS, *found, *rates, *statuses)
 
 
