@@ -22,6 +22,7 @@ from ragnb.traces import (
     Log,
     answer_counts,
     check_gold,
+    citation_forms,
     join_report,
     label_traces,
     read_log,
@@ -130,14 +131,20 @@ class Inputs:
         self.steps.append((f"read_{role}", rows))
 
 
-def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inputs:
-    """Read the files of a scenario, or use the frame `source` in place of one: traces with gold, or as a `log`."""
+def gather(
+    scenario: Scenario, source: Any = None, *, gold: Any = None, log: bool = False
+) -> Inputs:
+    """Read the files of a scenario, or use the frame `source` in place of one: traces with gold, or as a `log`.
+
+    `gold` is rows in memory in place of the scenario's gold file.
+    """
+    gold_source = scenario.gold if gold is None else gold
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
     encoding = None if scenario.encoding == "utf-8" else scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
     named = (scenario.traces, scenario.scores)
-    of_traces = log or scenario.gold is not None
+    of_traces = log or gold_source is not None
     traces, scores = named if source is None else (source, None) if of_traces else (None, source)
     frames: list[Any] = []
     if scores is not None:
@@ -151,8 +158,8 @@ def gather(scenario: Scenario, source: Any = None, *, log: bool = False) -> Inpu
         )
     if traces is not None:
         gold = None
-        if scenario.gold is not None:
-            gold = inputs.read("gold", read_gold, scenario.gold, **options)
+        if gold_source is not None:
+            gold = inputs.read("gold", read_gold, gold_source, **options)
             inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
         if on_spark(traces):
             frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))
@@ -237,6 +244,7 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         patterns=scenario.patterns,
         partial=scenario.partial,
         split=scenario.split,
+        citations=scenario.citations,
         containment=scenario.containment,
         join=scenario.join,
     )
@@ -249,6 +257,7 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
     ):  # every number is read off these rows: labelled once
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
+        inputs.join["citations"] = citation_forms(frame)
     else:
         inputs.join = frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)

@@ -59,8 +59,9 @@ def read_traces(
         ``error``, ``exception``, ``status``, ``success``, ``finish_reason`` and the like), ``error`` (in words),
         ``ts`` and every other field. ``attrs`` as `read_scores`.
 
-    A record may hold ``messages``, ``turns``, ``steps`` or ``spans``: the last message of the user is the question,
-    the last one of the assistant the answer, and the passages of all steps are its passages, each with its ``step``.
+    A record may hold ``messages``, ``turns``, ``steps`` or ``spans``: the last message of the user is the
+    question, the last one of the assistant the answer, and the passages of all steps are its passages, each with
+    its ``step``.
 
     Raises
     ------

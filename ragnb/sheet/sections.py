@@ -986,6 +986,10 @@ def _headline(rows: Mapping[str, Row]) -> str | None:
     return next((m for m in (TOTAL, OUTCOME) if m in rows and not pd.isna(rows[m]["value"])), None)
 
 
+# The rates that are 0 where no citation is read.
+_OF_CITATIONS = ("answer_precision", "citation_hit_rate", "correct_outcome", "compliance")
+
+
 def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
     """Return the tone, the status, the sentence and its reason."""
     of_input = w.whole.gates[w.whole.gates["role"] == "completeness"]
@@ -1037,6 +1041,8 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     said = w.said(gate) | {"asks": w.requirement(gate)}
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")
+    if fails and (none_found := _no_citations(w, gate)):
+        return none_found, w.say("headline.asks", **said)
     sentence, (k, n) = (
         w.about(metric).get("headline"),
         counted(w, metric) if w.shown == gate["system"] else (0, 0),
@@ -1058,6 +1064,17 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
             "headline.times", times=f"{10 * gate['low'] / at // 1 / 10:g}", **said
         )
     return title, lead + w.say("headline.conclusive" if fails else "headline.inconclusive", **said)
+
+
+def _no_citations(w: Formatter, gate: Row) -> str:
+    """Return the sentence that no answer cites anything, for a rate that would say so by a 0; else nothing."""
+    if gate["metric"] not in _OF_CITATIONS:
+        return ""
+    notes = w.whole.notes
+    rows = notes[
+        (notes["code"] == "no_citations") & notes["about"].isin([gate["system"], "traces"])
+    ]
+    return str(rows["text"].iloc[0]) if len(rows) else ""
 
 
 def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, str]:

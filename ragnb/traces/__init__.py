@@ -3,6 +3,7 @@
 A labelled trace is a row of a scores frame, so its rates are means like any other.
 """
 
+from ragnb.traces.citations import citation_forms
 from ragnb.traces.label import (
     RATES,
     answer_counts,

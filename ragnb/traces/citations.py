@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import narwhals as nw
 
@@ -67,9 +67,10 @@ CHOICES: tuple[Citations, ...] = (
 )
 # Answers of which a second form names other ids, at most, for the first to be read without a question.
 TOLERATED = 0.05
+Key = TypeVar("Key")
 _LABELS = (
-    "sources?|references?|refs?|citations?|cited from|来源|來源|出处|出處|引用|参考|參考|参考来源|参考文献|资料来源|資料來源|"
-    "quellen?|fuentes?|fonti?|出典|参照|источники?|출처"
+    "sources?|references?|refs?|citations?|cited from|来源|來源|出处|出處|引用|参考|參考|"
+    "参考来源|参考文献|资料来源|資料來源|quellen?|fuentes?|fonti?|出典|参照|источники?|출처"
 )
 _NUMBERED = r"[ \t]*(?:[-*•]|\d{1,3}[.)]|\[\^?\d{1,3}\]:?)[ \t]*"
 # What holds the ids of each form: one group.
@@ -217,14 +218,14 @@ def merged(parts: Sequence[Mapping[str | None, Seen]]) -> dict[str | None, Seen]
             into.answers += seen.answers
             into.beyond += seen.beyond
             into.numeric = into.numeric or seen.numeric
-            for counts, more in (
-                (into.listed, seen.listed),
-                (into.forms, seen.forms),
-                (into.differ, seen.differ),
-            ):
-                for key, n in more.items():
-                    counts[key] = counts.get(key, 0) + n  # type: ignore[index]
+            into.listed = _summed(into.listed, seen.listed)
+            into.forms = _summed(into.forms, seen.forms)
+            into.differ = _summed(into.differ, seen.differ)
     return whole
+
+
+def _summed(counts: Mapping[Key, int], more: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: counts.get(key, 0) + more.get(key, 0) for key in {**counts, **more}}
 
 
 def chosen(seen: Mapping[str | None, Seen], citations: Citations) -> dict[str | None, str]:
@@ -355,7 +356,20 @@ def taken(found: Read, systems: pl.Series, forms: Mapping[str | None, str]) -> p
     )
 
 
-def said(labelled: Any) -> list[dict[str, Any]]:
+def tried(citations: str) -> list[str]:
+    """Return the forms that a setting looks for, in order.
+
+    Examples
+    --------
+    >>> tried("list"), tried("brackets")
+    (['field', 'list'], ['brackets'])
+    """
+    if citations in FORMS:
+        return [citations]
+    return ["field", "list"] if citations == "list" else [*SHAPES]
+
+
+def citation_forms(labelled: Any) -> list[dict[str, Any]]:
     """Return how many answers of each system cite in each form: ``system, form, n, of``, the most frequent first.
 
     Parameters
@@ -366,7 +380,7 @@ def said(labelled: Any) -> list[dict[str, Any]]:
     Examples
     --------
     >>> rows = pl.DataFrame({"answered": [True, True, False], "citations_form": ["brackets", None, None]})
-    >>> said(rows)
+    >>> citation_forms(rows)
     [{'system': None, 'form': 'brackets', 'n': 1, 'of': 2}]
     """
     rows = nw.from_native(labelled)
@@ -514,7 +528,7 @@ def _without_awkward_ids(
 
 
 class _Ids:
-    """The ids that answers may cite: to the letter first, then without regard to case, then those of all of gold."""
+    """The ids that answers may cite: to the letter, else without regard to case, else one of all of gold."""
 
     def __init__(self, of_row: pl.DataFrame, anywhere: pl.DataFrame) -> None:
         self.exact = of_row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,11 @@ from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
 from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.frames import as_called, canonical
-from ragnb.readers.raw import absent, collector_paused
+from ragnb.readers.raw import collector_paused
+from ragnb.readers.traces import read_gold
 from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
-from ragnb.traces import answers, citations as citing, columns
+from ragnb.traces import answers, columns
+from ragnb.traces import citations as citing
 from ragnb.traces.answers import trimmed_and_lowered
 from ragnb.traces.citations import Citations, Split
 from ragnb.weights import (
@@ -327,11 +330,12 @@ def label_traces(
     traces : DataFrame
         One row per answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
         ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, and what says that an
-        answer failed and so is none: ``ok``, ``error``, ``status`` and the like (see `read_traces`). Of pandas, Polars, PyArrow or DuckDB, whose rows are worked on in memory,
-        or of PySpark, whose executors label them once the query runs.
-    gold : DataFrame, optional
-        One row per question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
-        ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
+        answer failed and so is none: ``ok``, ``error``, ``status`` and the like (see `read_traces`). Of pandas,
+        Polars, PyArrow or DuckDB, whose rows are worked on in memory, or of PySpark, whose executors label them
+        once the query runs.
+    gold : DataFrame or path, optional
+        One row per question, or what `read_gold` reads: ``answerable``, and ``question`` or ``sample_id``;
+        optional ``gold_ids``, ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
     refusal : str or sequence of str
         An answer that equals one of them, trimmed and lower-cased, is a refusal.
     patterns : str or sequence of str
@@ -385,7 +389,7 @@ def label_traces(
     1  REFUSAL_OK                NaN            0.0
     """
     named = canonical(traces, reader="read_traces")
-    gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    gold = _gold_frame(gold)
     if "answer" not in (have := column_names(named)):
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
     options = {
@@ -468,7 +472,9 @@ def _labelled(
             made = made.with_columns(rows["ok"])
         labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
         report = counts.result() | answer_counts(made.with_columns(rows["answer"]))
-        return labelled, report | {"citations": citing.said(made.with_columns(rows["system"]))}
+        return labelled, report | {
+            "citations": citing.citation_forms(made.with_columns(rows["system"]))
+        }
 
 
 def _read_rows(
@@ -482,6 +488,15 @@ def _read_rows(
         expected = expectations(gold).select(pl.all().gather(met.rows))
     rows = _answers(frame).hstack(expected).with_columns(system=columns.texts(frame, "system"))
     return frame, rows.with_columns(_refusals(*words))
+
+
+def _gold_frame(gold: Any) -> Any:
+    """Return gold, a frame of any engine, a file or records, as a frame to work on."""
+    if gold is None:
+        return None
+    if isinstance(gold, str | os.PathLike | list):
+        return pd.DataFrame(read_gold(gold))
+    return columns.workable(canonical(gold, reader="read_gold"))
 
 
 def _gold_ids(gold: Any) -> pl.Series | None:
@@ -545,7 +560,7 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     (['z'], ['y'])
     """
     frame = canonical(traces, reader="read_traces")
-    gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    gold = _gold_frame(gold)
     if on_spark(frame):
         return _report_on_spark(frame, gold, _join_on_spark(frame, gold, join))
     frame = columns.workable(frame)

@@ -87,6 +87,8 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     question = frame["question" if "question" in frame else "sample_id"].astype(str)
     asked = question.groupby(texts).transform("nunique").to_numpy()
     passages = _passages(frame)
+    failed = ok_of(frame).eq(False).fillna(False)  # of an answer that failed nothing is measured
+    passages = [None if gone else held for gone, held in zip(failed, passages, strict=True)]
     rates: dict[str, Any] = {
         "refusal_rate": np.where(known, ~answered, np.nan),
         "refusal_rate_proposed": np.where(known, ~answered | proposed, np.nan),
@@ -149,8 +151,9 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame(
         {"day": _days(times), "refusal_rate": rows["refusal_rate"], "failed": math.nan}
     )
-    if "ok" in rows and rows["ok"].notna().any():
-        table["failed"] = 1.0 - rows["ok"].astype("boolean").fillna(True).astype(float)
+    ok = ok_of(rows)
+    if ok.notna().any():
+        table["failed"] = 1.0 - ok.fillna(True).astype(float)
     latency = named_column(rows, LATENCY)
     table["latency"] = math.nan if latency is None else pd.to_numeric(latency, errors="coerce")
     table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in rows["answer"]]
@@ -161,6 +164,19 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
     for name in ("latency", "length"):
         made[f"{name}_median"], made[f"{name}_p95"] = by[name].median(), by[name].quantile(0.95)
     return made.reset_index()
+
+
+def ok_of(rows: pd.DataFrame) -> pd.Series[Any]:
+    """Return whether each answer came, missing where no column says.
+
+    Examples
+    --------
+    >>> ok_of(pd.DataFrame({"ok": [True, None]})).tolist(), ok_of(pd.DataFrame({"a": [1]})).isna().tolist()
+    ([True, <NA>], [True])
+    """
+    if "ok" not in rows:
+        return pd.Series(pd.NA, index=rows.index, dtype="boolean")
+    return rows["ok"].astype("boolean")
 
 
 def named_column(rows: pd.DataFrame, names: Sequence[str]) -> Any:
