@@ -47,6 +47,11 @@ def read_nested(raw: Raw, report: Lossy) -> None:
     (['Who?'], ['Ann.'])
     """
     named_passages(raw, report)
+    read_lists(raw, report)
+
+
+def read_lists(raw: Raw, report: Lossy) -> None:
+    """Fill question, answer and passages from the lists below the records; see `read_nested`."""
     lists = [name for kind in NESTED["lists"] for name in raw.columns if loose(name) == kind]
     lists = [name for name in lists if any(_items(cell) for cell in raw.columns[name])]
     if not lists:

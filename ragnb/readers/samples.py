@@ -26,6 +26,7 @@ from ragnb.readers.names import (
     name_system,
     tell_repeats,
 )
+from ragnb.readers.nested import read_lists
 from ragnb.readers.raw import (
     Lossy,
     Raw,
@@ -203,6 +204,8 @@ def _read(
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
+    if not {"question", "answer"} <= raw.columns.keys():
+        read_lists(raw, report)
     try:
         check_samples(raw)
     except RagnbError as error:

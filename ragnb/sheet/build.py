@@ -1017,9 +1017,7 @@ def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row
             yield note_row("citations_read", row["system"] or "traces", _of_system(row, said))
     citing = {row["system"] for row in found if row["form"] is not None}
     forms = tried(sheet.scenario.citations)
-    shapes = [
-        say("note.citation_field") if one == "field" else CITATION_FORMS[one] for one in forms
-    ]
+    shapes = [say("log.citation_field") if one == "field" else CITATION_FORMS[one] for one in forms]
     for row in found:
         asked = _rate(sheet, "citation_hit_rate", row["system"])
         if row["system"] in citing or not asked:

@@ -110,7 +110,6 @@ _PLACES = (
 )
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁃˒", "0123456789--,", strict=True))
 _WIDEST_RANGE = 50
-_MENTIONS = {"row": pl.UInt32, "form": pl.String, "id": pl.String}
 
 
 def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
@@ -242,8 +241,8 @@ def chosen(seen: Mapping[str | None, Seen], citations: Citations) -> dict[str | 
     {None: 'brackets'}
     >>> chosen({None: Seen(80, forms={"brackets": 50, "links": 30}, differ={("links", "brackets"): 30})}, "auto")
     Traceback (most recent call last):
-    ragnb.errors.RagnbError: answers cite in two forms that name different ids: 50 of 80 as [id], 30 as \
-[text](id); set citations: brackets or citations: links to read one of them, or citations: inline to read all
+    ragnb.errors.RagnbError: answers cite in two forms, and the rates depend on which is read: 50 of 80 as [id], \
+30 as [text](id); set citations: brackets or citations: links to read one of them, or citations: inline to read all
     """
     if citations != "auto":
         return dict.fromkeys(seen, citations)
@@ -278,12 +277,11 @@ def _two_forms(
     """Return the question which of two forms counts."""
     who = "" if system is None else f"system {system!r}: "
     (one, n), (other, m) = first, second
-    names = " or ".join(
-        f"citations: {'list' if form == 'field' else form}" for form in (one, other)
-    )
+    name = "list" if one == "field" else one
     return RagnbError(
-        f"{who}answers cite in two forms that name different ids: {n} of {seen.answers} as {SHAPES[one]}, "
-        f"{m} as {SHAPES[other]}; set {names} to read one of them, or citations: inline to read all"
+        f"{who}answers cite in two forms, and the rates depend on which is read: {n} of {seen.answers} as "
+        f"{SHAPES[one]}, {m} as {SHAPES[other]}; set citations: {name} or citations: {other} to read one of them, "
+        "or citations: inline to read all"
     )
 
 
@@ -457,7 +455,7 @@ def _inline(
     rows: pl.DataFrame, ids: pl.DataFrame, known: pl.Series | None, alone: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return ``row, form, id`` of every inline citation, and the rows with numbers that are no places."""
-    none = pl.DataFrame(schema=_MENTIONS)
+    none = _no_mentions()
     anywhere = pl.DataFrame({"id": [] if known is None else known.drop_nulls().unique()}).cast(
         pl.String
     )
@@ -481,11 +479,15 @@ def _inline(
         if form == "parentheses" and not alone:  # (2019) is a year
             met = met.filter(~pl.col("id").str.contains(r"^\d+$"))
         found.append(met.select("row", "id", form=pl.lit(form)))
-    inline = pl.concat([none, *(one.select(*_MENTIONS) for one in found)])
+    inline = pl.concat([none, *(one.select("row", "form", "id") for one in found)])
     own_numbering = inline.filter(pl.col("form") == "sources").select("row").unique()
     places, beyond = _places(rows.join(own_numbering, on="row", how="anti"))
     inline = pl.concat([inline, places]).unique(maintain_order=True)
     return inline, beyond
+
+
+def _no_mentions() -> pl.DataFrame:
+    return pl.DataFrame(schema={"row": pl.UInt32, "form": pl.String, "id": pl.String})
 
 
 def _groups(rows: pl.DataFrame, texts: pl.Expr, pattern: str) -> pl.DataFrame:
@@ -592,7 +594,7 @@ class _Ids:
 
 def _places(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the citations of answers whose numbers in brackets all are places of passages, and the other rows."""
-    none = pl.DataFrame(schema=_MENTIONS)
+    none = _no_mentions()
     texts = pl.concat([_groups(rows, pl.col("answer"), pattern) for pattern in _PLACES])
     if not len(texts):
         return none, none

@@ -335,7 +335,8 @@ def label_traces(
         once the query runs.
     gold : DataFrame or path, optional
         One row per question, or what `read_gold` reads: ``answerable``, and ``question`` or ``sample_id``;
-        optional ``gold_ids``, ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
+        optional ``gold_ids``, ``gold_claim``. Further columns travel onto the rows. Without it, such columns of
+        `traces` are used.
     refusal : str or sequence of str
         An answer that equals one of them, trimmed and lower-cased, is a refusal.
     patterns : str or sequence of str
