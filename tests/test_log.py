@@ -92,6 +92,7 @@ def test_rates_are_those_of_a_plain_loop(tmp_path):
     rows = log()
     sheet = rn.assess(write(tmp_path, rows))
     means = sheet.means.set_index("metric")
+    rows = [r for r in rows if r["ok"]]  # an answer that failed is none
     refused = [
         any(re.search(p, r["answer"], re.IGNORECASE) for p in WORDS["refusals"]) for r in rows
     ]

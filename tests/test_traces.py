@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
-from ragnb.traces.answers import cited, claim_texts, occurs_whole
+from ragnb.traces.answers import claim_texts, occurs_whole
+from ragnb.traces.citations import cited
 from ragnb.traces.columns import as_series
 from ragnb.weights import weighted_means
 
@@ -418,18 +419,18 @@ def test_empty_lists_of_ids_everywhere_are_no_ids_unless_nothing_can_be_answered
     assert none_can["answer_precision"].tolist() == [0, 0]
 
 
-def test_an_empty_answer_of_a_failed_call_is_none_and_of_another_call_is_told():
+def test_an_answer_of_a_failed_call_is_none_and_an_empty_one_of_another_call_is_told():
     gold = pd.DataFrame({"question": list("qrs"), "answerable": False, "gold_ids": [[]] * 3})
     traces = pd.DataFrame(
         {"question": list("qrs"), "answer": [" ", "", "x"], "ok": [False, True, False]}
     )
     labelled = label_traces(traces, gold=gold)
-    assert labelled["label"].tolist() == [None, "HALLUCINATION", "HALLUCINATION"]
-    assert labelled["under_refusal__status"].tolist() == ["failed", "ok", "ok"]
+    assert labelled["label"].tolist() == [None, "HALLUCINATION", None]
+    assert labelled["under_refusal__status"].tolist() == ["not_applicable", "ok", "not_applicable"]
     told = labelled.attrs["join"]
-    assert (told["n_without_answer"], told["n_empty"]) == (1, 1)
+    assert (told["n_without_answer"], told["n_empty"]) == (2, 1)
     refused = label_traces(traces, gold=gold, patterns="^$")
-    assert refused["label"].tolist() == [None, "REFUSAL_OK", "HALLUCINATION"]
+    assert refused["label"].tolist() == [None, "REFUSAL_OK", None]
     assert refused.attrs["join"]["n_empty"] == 0
 
 
@@ -442,7 +443,7 @@ def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():
     assert labelled["refused"].isna().all()
     assert labelled["label"].isna().all()
     row = refusal_metrics(labelled, metrics="over_refusal").iloc[0]
-    assert (row["n"], row["n_failed"], row["n_missing"]) == (0, 1, 1)
+    assert (row["n"], row["n_not_applicable"], row["n_missing"]) == (0, 1, 1)
 
 
 def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
@@ -454,8 +455,8 @@ def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
     means = refusal_metrics(label_traces(traces, gold=gold)).set_index("metric")
     counts = means[["n", "n_not_applicable", "n_missing"]]
     for rate in ("over_refusal", "under_refusal", "answer_precision"):
-        assert counts.loc[rate].tolist() == [2, 2, 1]
-    assert counts.loc["compliance"].tolist() == [4, 0, 1]
+        assert counts.loc[rate].tolist() == [2, 3, 0]
+    assert counts.loc["compliance"].tolist() == [4, 1, 0]
 
 
 # The join

@@ -23,6 +23,7 @@ from ragnb.traces import (
     Log,
     answer_counts,
     check_gold,
+    citation_forms,
     join_report,
     label_traces,
     read_log,
@@ -143,18 +144,18 @@ class Inputs:
 
 
 def gather(
-    scenario: Scenario, source: Any = None, *, log: bool = False, gold_rows: Any = None
+    scenario: Scenario, source: Any = None, *, gold: Any = None, log: bool = False
 ) -> Inputs:
     """Read the files of a scenario, or use the frame `source` in place of one: traces with gold, or as a `log`.
 
-    `gold_rows` is gold in memory, in place of the file that the scenario names.
+    `gold` is rows in memory in place of the scenario's gold file.
     """
+    gold_source = scenario.gold if gold is None else gold
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
     encoding = None if scenario.encoding == "utf-8" else scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
     named = (scenario.traces, scenario.scores)
-    gold_source = scenario.gold if gold_rows is None else gold_rows
     of_traces = log or gold_source is not None
     traces, scores = named if source is None else (source, None) if of_traces else (None, source)
     frames: list[Any] = []
@@ -261,6 +262,7 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         patterns=scenario.patterns,
         partial=scenario.partial,
         split=scenario.split,
+        citations=scenario.citations,
         containment=scenario.containment,
         join=scenario.join,
     )
@@ -273,6 +275,7 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
     ):  # every number is read off these rows: labelled once
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
+        inputs.join["citations"] = citation_forms(frame)
     else:
         inputs.join = frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)

@@ -350,15 +350,12 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
 
     A file or frame alone with answers and no score is read as a log. The refusal of a file has its card behind it.
     """
-    given = overrides.get("gold")
-    gold_rows = None if isinstance(given, str | os.PathLike) else given
-    if gold_rows is not None:
-        overrides = {name: value for name, value in overrides.items() if name != "gold"}
-    scenario, frame = _opened(source, overrides, of_traces=gold_rows is not None)
-    alone = not isinstance(source, Scenario) and scenario.path is None and scenario.gold is None
-    alone = alone and gold_rows is None
+    overrides, gold = gold_in_memory(overrides)
+    scenario, frame = _opened(source, overrides, has_gold=gold is not None)
+    alone = not isinstance(source, Scenario) and scenario.path is None
+    alone = alone and scenario.gold is None and gold is None
     try:
-        return read_scenario(scenario, frame, gold_rows=gold_rows)
+        return read_scenario(scenario, frame, gold=gold)
     except RagnbError as error:
         path = scenario.scores if alone else None
         query = isinstance(
@@ -390,12 +387,26 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
         raise RagnbError(f"{error}\n\n{card}" if path else str(error)) from None
 
 
+def gold_in_memory(overrides: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return the overrides without gold that is no path, and that gold; None where it is a path or missing.
+
+    Examples
+    --------
+    >>> gold_in_memory({"lang": "en", "gold": "gold.csv"})
+    ({'lang': 'en', 'gold': 'gold.csv'}, None)
+    """
+    gold = overrides.get("gold")
+    if gold is None or isinstance(gold, str | os.PathLike):
+        return dict(overrides), None
+    return {key: value for key, value in overrides.items() if key != "gold"}, gold
+
+
 def read_scenario(
-    scenario: Scenario, frame: Any = None, *, log: bool = False, gold_rows: Any = None
+    scenario: Scenario, frame: Any = None, *, gold: Any = None, log: bool = False
 ) -> tuple[Scenario, Inputs, list[Metric]]:
     """Read the files of a scenario, or a frame in their place, and the tables of its stages."""
     scenario = with_cases(scenario) if frame is None else scenario
-    inputs = gather(scenario, frame, log=log, gold_rows=gold_rows)
+    inputs = gather(scenario, frame, gold=gold, log=log)
     if frame is None:
         join_stages(scenario, inputs)
     if inputs.cases is not None:
@@ -406,12 +417,12 @@ def read_scenario(
 
 
 def _opened(
-    source: Any, overrides: Mapping[str, Any], *, of_traces: bool = False
+    source: Any, overrides: Mapping[str, Any], *, has_gold: bool = False
 ) -> tuple[Scenario, Any]:
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):
-        return scenario_of(Path(source), overrides, "traces" if of_traces else ""), None
+        return scenario_of(Path(source), overrides, "traces" if has_gold else ""), None
     return Scenario.without_files().replace(**overrides), source
 
 

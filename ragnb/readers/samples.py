@@ -21,6 +21,7 @@ from ragnb.readers.frames import native
 from ragnb.readers.layouts import declare_scales, judged, lay_out, spread_results
 from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
 from ragnb.readers.names import meanings, name_columns
+from ragnb.readers.nested import read_lists
 from ragnb.readers.owner import (
     is_repeat_name,
     name_owner,
@@ -211,6 +212,8 @@ def _read(
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
+    if not {"question", "answer"} <= raw.columns.keys():
+        read_lists(raw, report)
     identify(raw, report)
     leave_out_means(raw, report)
     try:

@@ -20,8 +20,10 @@ from ragnb.readers.cells import (
     parse_list,
     to_frame,
 )
+from ragnb.readers.failures import error_words, failure_columns, outcomes
 from ragnb.readers.formats import Source, load
 from ragnb.readers.names import WORDS, name_columns
+from ragnb.readers.nested import from_contexts, read_nested
 from ragnb.readers.owner import name_by_name, name_owner
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
 from ragnb.readers.rows import identify
@@ -55,7 +57,13 @@ def read_traces(
     DataFrame
         ``sample_id`` (where there is one), ``question``, ``answer`` (to the letter), ``chunks`` (lists of
         dicts with a text ``id``; None where a trace has none), ``citations`` (lists of texts, None where a
-        trace has no list of its own), ``ok``, ``ts`` and every other field. ``attrs`` as `read_scores`.
+        trace has no list of its own), ``ok`` (where a column speaks of it: false where the call failed, by
+        ``error``, ``exception``, ``status``, ``success``, ``finish_reason`` and the like), ``error`` (in words),
+        ``ts`` and every other field. ``attrs`` as `read_scores`.
+
+    A record may hold ``messages``, ``turns``, ``steps`` or ``spans``: the last message of the user is the
+    question, the last one of the assistant the answer, and the passages of all steps are its passages, each with
+    its ``step``.
 
     Raises
     ------
@@ -70,6 +78,7 @@ def read_traces(
     ([[{'id': '7'}]], False)
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    as_trace(raw, report)
     name_owner(raw, report)
     raw.need("answer")
     if "sample_id" not in raw.columns:
@@ -89,6 +98,42 @@ def read_traces(
     frame = to_frame(raw, report, origin)
     frame.attrs["role"] = "traces"
     return frame
+
+
+def as_trace(raw: Raw, report: Lossy) -> None:
+    """Read what nested records and columns of failures say of each answer: ``ok`` and the words in ``error``.
+
+    Examples
+    --------
+    >>> raw = Raw({"question": ["a", "b"], "answer": ["Yes.", ""], "status": [200, 504]}, "jsonl")
+    >>> as_trace(raw, Lossy())
+    >>> raw.columns["ok"], raw.columns["error"]
+    ([True, False], [None, 'status 504'])
+    """
+    read_nested(raw, report)
+    from_contexts(raw, report)
+    if "answer" not in raw.columns:
+        return
+    names = failure_columns(raw.columns)
+    alone = [*names] == ["ok"]
+    if not names:
+        return
+    found = outcomes({name: raw.columns[name] for name in names}, list(raw.columns["answer"]))
+    if found is None:
+        return
+    came, words = found
+    raw.columns["ok"] = came
+    if not alone:
+        errors = {name for name, kind in names.items() if kind == "error"}
+        given = [error_words(raw.columns, errors, row) for row in range(len(raw))]
+        again = sum(1 for ok, word in zip(came, given, strict=True) if ok and word)
+        report.add(
+            "mapped", "error", "an answer that came after an error counts as answered", again
+        )
+        report.add("mapped", ", ".join(names), "ok: whether the answer came", len(raw))
+        raw.columns["error"] = words
+    failed = sum(1 for ok in came if ok is False)
+    report.add("mapped", "ok", "answers that failed", failed)
 
 
 def read_gold(

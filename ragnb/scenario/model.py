@@ -701,6 +701,9 @@ class Scenario(Frozen):
         it may match to refuse in part, which counts as answered and is shown.
     split : {"space", "comma"}
         What parts the ids in a citation text.
+    citations : {"auto", "list", "inline", "brackets", "parentheses", "lenticular", "footnotes", "links", "tags", \
+"sources", "numbers"}
+        Where citations are read: see `label_traces`.
     containment : {"auto", "latin"}
         How a claim is looked for in an answer.
     join : {"auto", "question"}
@@ -760,6 +763,19 @@ class Scenario(Frozen):
     patterns: tuple[Pattern, ...] = ()
     partial: tuple[Pattern, ...] = ()
     split: Literal["space", "comma"] = "space"
+    citations: Literal[
+        "auto",
+        "list",
+        "inline",
+        "brackets",
+        "parentheses",
+        "lenticular",
+        "footnotes",
+        "links",
+        "tags",
+        "sources",
+        "numbers",
+    ] = "auto"
     containment: Literal["auto", "latin"] = "auto"
     join: Literal["auto", "question"] = "auto"
     bands: Bands = Bands()

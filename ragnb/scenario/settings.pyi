@@ -1,7 +1,7 @@
 # What `assess` takes by keyword, for type checkers alone: a misspelt option fails there as it does at run time.
 import os
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ragnb.scenario.model import Allow, Bands, Generation, System
 from ragnb.schema import Gate, Metric, Profile, Rubric
@@ -18,7 +18,7 @@ class Settings(TypedDict, total=False):
     cases: _Path
     ratings: _Path
     labels_planned: int | None
-    gold: _Path
+    gold: Any
     documents: _Path
     generation: Generation | Mapping[str, object] | None
     system: System | Mapping[str, str] | None
@@ -50,6 +50,7 @@ class Settings(TypedDict, total=False):
     patterns: Sequence[str] | None
     partial: Sequence[str] | None
     split: str | None
+    citations: str | None
     containment: str | None
     join: str | None
     bands: Bands | Mapping[str, float] | None

@@ -58,6 +58,8 @@ from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentenc
 from ragnb.texts import counted, load
 from ragnb.texts.errors import translated
 from ragnb.traces import Log, count_unanswerable, outcome_counts
+from ragnb.traces.citations import SHAPES as CITATION_FORMS
+from ragnb.traces.citations import tried
 from ragnb.traces.log import MOST_CHECKED
 from ragnb.weights import Moments, Weighing, nfc
 from ragnb.weights import notes as weight_notes
@@ -891,7 +893,7 @@ def notes(
             *inputs.stages,
             *_setting_notes(sheet.scenario, inputs, metrics, docs, say),
             *_gate_notes(sheet, metrics, say),
-            *_input_notes(inputs, metrics, say, lang),
+            *_input_notes(sheet, inputs, metrics, say, lang),
         ]
     )
 
@@ -1067,7 +1069,48 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
         )
 
 
-def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> Iterator[Row]:
+def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row]:
+    """Say in which form the answers of each system cite, that none does, and how many questions have a claim."""
+    found = inputs.join.get("citations", ())
+    for row in found:
+        if row["form"] in CITATION_FORMS and row["form"] not in ("field", "list"):
+            n, of = count(row["n"]), count(row["of"])
+            said = say("note.citations_read", n=n, of=of, form=CITATION_FORMS[row["form"]])
+            yield note_row("citations_read", row["system"] or "traces", _of_system(row, said))
+    citing = {row["system"] for row in found if row["form"] is not None}
+    forms = tried(sheet.scenario.citations)
+    shapes = [say("log.citation_field") if one == "field" else CITATION_FORMS[one] for one in forms]
+    for row in found:
+        asked = _rate(sheet, "citation_hit_rate", row["system"])
+        if row["system"] in citing or not asked:
+            continue
+        names = say("note.join").join(shapes)
+        said = say("note.no_citations", n=count(row["of"]), forms=names)
+        yield note_row("no_citations", row["system"] or "traces", _of_system(row, said))
+    for name in [None] if sheet.systems is None else sheet.systems["system"].unique():
+        claims, answerable = (
+            _rate(sheet, rate, name) for rate in ("claim_containment", "over_refusal")
+        )
+        if claims and claims < answerable:
+            said = say("note.claims", n=count(claims), of=count(answerable))
+            yield note_row("claims", "claim_containment", _of_system({"system": name}, said))
+
+
+def _of_system(row: Mapping[str, Any], text: str) -> str:
+    return text if row["system"] is None else f"{row['system']}: {text}"
+
+
+def _rate(sheet: Assessment, metric: str, system: Any) -> int:
+    """Return the n of a rate, of one system where there are several."""
+    means = sheet.means
+    if system is not None and sheet.systems is not None:
+        means = sheet.systems[sheet.systems["system"] == system]
+    return int(means.loc[means["metric"] == metric, "n"].sum())
+
+
+def _input_notes(
+    sheet: Assessment, inputs: Inputs, metrics: list[Metric], say: Say, lang: str
+) -> Iterator[Row]:
     """Say what the traces lack, one note a kind of loss and column, and which columns are left out.
 
     Harmless renames stay in the ledger of the readers.
@@ -1116,6 +1159,7 @@ def _input_notes(inputs: Inputs, metrics: list[Metric], say: Say, lang: str) -> 
                 "traces",
                 say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())),
             )
+    yield from _citation_notes(sheet, inputs, say)
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for loss in inputs.lossy:
         said = loss["what"] in _LOSSY_SAID and (loss["column"] or loss["what"] == "bad_line")

@@ -479,7 +479,9 @@ def log(w: Formatter) -> Section | None:
         "log.day": lambda row: w.say("log.all") if is_missing(row["day"]) else row["day"],
         ">column.n": lambda row: count(row["n"]),
     }
-    written: dict[str, Write] = {"refusal_rate": percent, "failed": percent}
+    written: dict[str, Write] = {"refusal_rate": percent}
+    if found.daily["failed"].notna().any():  # else no column speaks of failures
+        written["failed"] = percent
     written |= {key: lambda size: "" if is_missing(size) else f"{size:.4g}" for key in sizes}
     daily = found.daily.assign(
         **{key: found.daily[key].map(write) for key, write in written.items()}
@@ -998,6 +1000,10 @@ def _headline(rows: Mapping[str, Row]) -> str | None:
     return next((m for m in (TOTAL, OUTCOME) if m in rows and not pd.isna(rows[m]["value"])), None)
 
 
+# The rates that are 0 where no citation is read.
+_OF_CITATIONS = ("answer_precision", "citation_hit_rate", "correct_outcome", "compliance")
+
+
 def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
     """Return the tone, the status, the sentence and its reason, which begins with all that was lost."""
     if blocking := blocking_words(w):
@@ -1053,6 +1059,8 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     said = w.said(gate) | {"asks": w.requirement(gate)}
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")
+    if fails and (none_found := _no_citations(w, gate)):
+        return none_found, w.say("headline.asks", **said)
     sentence, (k, n) = (
         w.about(metric).get("headline"),
         counted(w, metric) if w.shown == gate["system"] else (0, 0),
@@ -1074,6 +1082,17 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
             "headline.times", times=f"{10 * gate['low'] / at // 1 / 10:g}", **said
         )
     return title, lead + w.say("headline.conclusive" if fails else "headline.inconclusive", **said)
+
+
+def _no_citations(w: Formatter, gate: Row) -> str:
+    """Return the sentence that no answer cites anything, for a rate that would say so by a 0; else nothing."""
+    if gate["metric"] not in _OF_CITATIONS:
+        return ""
+    notes = w.whole.notes
+    rows = notes[
+        (notes["code"] == "no_citations") & notes["about"].isin([gate["system"], "traces"])
+    ]
+    return str(rows["text"].iloc[0]) if len(rows) else ""
 
 
 def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, str]:
@@ -1101,7 +1120,20 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
     if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     key = "headline.no_gates" if tally(w) else "headline.no_gold"
-    return w.say("headline.log", n=count(w.sheet.rows), rates=names), w.say(key)
+    said = w.say("headline.log", n=count(w.sheet.rows), rates=names)
+    return said + _failed_answers(w), w.say(key)
+
+
+def _failed_answers(w: Formatter) -> str:
+    """Return how many answers of a log failed; nothing where no column speaks of it, or none did."""
+    daily = None if w.whole.log is None else w.whole.log.daily
+    if daily is None or daily["failed"].isna().all():
+        return ""
+    n = int(daily["n"].sum())
+    failed = round(float((daily["n"] * daily["failed"]).sum()))
+    if not failed:
+        return ""
+    return w.say("headline.log_failed", bad=count(failed), n=count(n), share=percent(failed / n))
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 A labelled trace is a row of a scores frame, so its rates are means like any other.
 """
 
+from ragnb.traces.citations import citation_forms
 from ragnb.traces.label import (
     RATES,
     answer_counts,
@@ -16,4 +17,4 @@ from ragnb.traces.label import (
     repeated_answers,
     sample_traces,
 )
-from ragnb.traces.log import Log, read_log
+from ragnb.traces.log import LATENCY, TIMES, Log, read_log

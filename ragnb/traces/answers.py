@@ -1,4 +1,4 @@
-"""Rules on answers, written once in Polars: refusals, cited ids, whether an answer contains a claim.
+"""Rules on answers, written once in Polars: refusals, and whether an answer contains a claim.
 
 Answers are untrusted text: every regular expression here runs on an engine that takes linear time (Rust's
 ``regex``), which has no look-around and no back-references.
@@ -8,17 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from ragnb.errors import RagnbError
 from ragnb.polars import pl
 
-Split = Literal["space", "comma"]
-SEPARATORS: dict[Split, str] = {"space": r"[\s，、]+", "comma": "，"}
-LONGEST_LIST, FARTHEST_BRACKET = 2_000, 200
-# The list, whether a bracket closes it, and what follows on the line up to a further bracket.
-CITATIONS = r"(?i)citations\s*[:：]\s*\[([^\[\]]*)(\]?)([^\[\]\n]*\]?)"
-QUOTED = r"""(?s)^(?:"(.*)"|'(.*)'|`(.*)`)$"""
 PHRASE = r"[a-z0-9][a-z0-9\-\s]{4,}"
 # A place where no Latin word or number goes on.
 EDGE = "(?:(?<![A-Za-z0-9])|(?![A-Za-z0-9]))"
@@ -97,44 +90,6 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
             ) from None
         found.append(pl.col("answer").str.contains(ignoring_case))
     return pl.any_horizontal(found)
-
-
-def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
-    """Return the distinct ids of the first ``citations: [...]`` of each answer, and which lists are not taken.
-
-    Parameters
-    ----------
-    answers : series of str
-        In NFC.
-    split : {"space", "comma"}
-        What parts ids: commas (also ``，、``) and white space, or commas alone (also ``，``).
-
-    Returns
-    -------
-    (series of list of str, series of bool)
-        Null where no list stands. True where a list opens that cannot be taken whole: it never closes within
-        2,000 characters, or a bracket stands inside it. It is never cut.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> lists, flagged = cited(pl.Series(["citations: [a, b c]", "citations: [a[1], b]", "no"]), "space")
-    >>> lists.to_list(), flagged.to_list()
-    ([['a', 'b', 'c'], None, None], [False, True, False])
-    """
-    groups = answers.str.extract_groups(CITATIONS)
-    inside, closed, after = (groups.struct.field(name) for name in groups.struct.fields)
-    # A second `]` on the line, with no `[` before it, means that an id holds a bracket.
-    inner = after.str.ends_with("]") & (after.str.len_chars() <= FARTHEST_BRACKET + 1)
-    whole = (closed == "]") & ~inner & (inside.str.len_chars() <= LONGEST_LIST)
-    # Answers cite the same passages again and again: each list is taken apart once.
-    lists = pl.DataFrame({"inside": inside.set(~whole, None)})
-    parts = pl.col("inside").str.replace_all(SEPARATORS[split], ",").str.split(",")
-    unquoted = pl.element().str.strip_chars().str.replace(QUOTED, "$1$2$3").str.strip_chars()
-    ids = parts.list.eval(unquoted).list.eval(pl.element().filter(pl.element() != ""))
-    table = lists.unique().with_columns(ids=ids.list.unique(maintain_order=True))
-    lists = lists.join(table, on="inside", how="left", maintain_order="left")
-    return lists["ids"], inside.is_not_null() & ~whole.fill_null(False)
 
 
 def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +18,15 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known
 from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
+from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.frames import as_called, brought, canonical
-from ragnb.readers.raw import absent, collector_paused
+from ragnb.readers.raw import collector_paused
+from ragnb.readers.traces import read_gold
 from ragnb.schema import KNOWN_RATES, METRICS, Metric, metric_list
 from ragnb.traces import answers, columns
-from ragnb.traces.answers import Split, trimmed_and_lowered
+from ragnb.traces import citations as citing
+from ragnb.traces.answers import trimmed_and_lowered
+from ragnb.traces.citations import Citations, Split
 from ragnb.weights import (
     MetricsArgument,
     as_pandas,
@@ -303,7 +308,7 @@ Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
 FACTS = ("answered", "refused", "partial", "hit", "contained", "compliant")
 MISSES = ("not retrieved", "retrieved, not cited")
-STATUSES = ("missing", "ok", "not_applicable", "failed")
+STATUSES = ("missing", "ok", "not_applicable")
 
 
 def label_traces(
@@ -314,6 +319,7 @@ def label_traces(
     patterns: str | Sequence[str] = (),
     partial: str | Sequence[str] = (),
     split: Split = "space",
+    citations: Citations = "auto",
     containment: Literal["auto", "latin"] = "auto",
     join: Join = "auto",
 ) -> Frame:
@@ -323,12 +329,14 @@ def label_traces(
     ----------
     traces : DataFrame
         One row per answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
-        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok`` (where it is
-        false, an empty answer is none). Of pandas, Polars, PyArrow or DuckDB, whose rows are worked on in memory,
-        or of PySpark, whose executors label them once the query runs.
-    gold : DataFrame, optional
-        One row per question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
-        ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
+        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, and what says that an
+        answer failed and so is none: ``ok``, ``error``, ``status`` and the like (see `read_traces`). Of pandas,
+        Polars, PyArrow or DuckDB, whose rows are worked on in memory, or of PySpark, whose executors label them
+        once the query runs.
+    gold : DataFrame or path, optional
+        One row per question, or what `read_gold` reads: ``answerable``, and ``question`` or ``sample_id``;
+        optional ``gold_ids``, ``gold_claim``. Further columns travel onto the rows. Without it, such columns of
+        `traces` are used.
     refusal : str or sequence of str
         An answer that equals one of them, trimmed and lower-cased, is a refusal.
     patterns : str or sequence of str
@@ -340,6 +348,13 @@ def label_traces(
     split : {"space", "comma"}
         What parts the ids of ``citations: [...]`` in an answer: commas (also ``，、``) and white space, or commas
         alone (also ``，``), for ids that hold blanks or ``、``.
+    citations : {"auto", "list", "inline", "brackets", "parentheses", "lenticular", "footnotes", "links", "tags", \
+"sources", "numbers"}
+        Where citations are read. ``auto`` takes the list field, else ``citations: [...]`` in the text, else the
+        one inline form that the answers of a system show: ``[id]``, ``(id)``, ``【id】``, ``[^id]``,
+        ``[text](id)``, ``<cite>id</cite>``, ``source: id``, of ids in the passages of the row or in gold, or
+        ``[1]``, a place among these passages. ``list`` takes no inline form, ``inline`` every one of them where
+        there is no list, and the name of a form that form alone.
     containment : {"auto", "latin"}
         Whether a claim that has no Latin phrase, or is not Latin, also counts when it occurs whole.
     join : {"auto", "question"}
@@ -351,20 +366,23 @@ def label_traces(
         Of the caller's engine: the traces' rows and columns, then gold's, then ``answered, refused, partial,
         hit, contained, compliant`` (nullable booleans), ``label``, ``miss`` (why nothing was hit),
         ``citations_predicted``, ``citations_flagged`` (a list occurs in the text that cannot be taken whole),
+        ``citations_form`` (where they were read: ``field``, ``list`` or an inline form),
         and the rates of `RATES`: 0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the
-        rate does not apply, and ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
+        rate does not apply, and ``<rate>__status`` (``ok, not_applicable, missing``) that says why. An answer that
+        failed has no rates: it is one lost answer.
         Scores that the traces bring along do not apply to unanswerable questions (see `mark_unanswerable`).
         A pandas frame's ``attrs["join"]`` is the `join_report`.
 
     Raises
     ------
     RagnbError
-        For a column that is missing, an option or a pattern that is unknown, and a cell of the wrong kind.
+        For a column that is missing, an option or a pattern that is unknown, a cell of the wrong kind, and
+        citations in two forms that name different ids.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes. citations: [a]", "Not in context"]})
+    >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes [a].", "Not in context"]})
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
     >>> label_traces(traces, gold=gold)[["label", "citation_hit_rate", "under_refusal"]]
             label  citation_hit_rate  under_refusal
@@ -373,17 +391,23 @@ def label_traces(
     """
     traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
-    gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    gold = _gold_frame(gold)
     if "answer" not in (have := column_names(named)):
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
     options = {
-        "split": (split, answers.SEPARATORS),
+        "split": (split, citing.SEPARATORS),
+        "citations": (citations, citing.CHOICES),
         "containment": (containment, ("auto", "latin")),
     }
     for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
         need_known(name, value, list(choices))
     words = [_words(refusal), _words(patterns), _words(partial)]
-    how: dict[str, Any] = {"words": words, "split": split, "whole": containment == "auto"}
+    how: dict[str, Any] = {
+        "words": words,
+        "split": split,
+        "citations": citations,
+        "whole": containment == "auto",
+    }
     if on_spark(named):
         by, own = _join_on_spark(named, gold, join), None
         if gold is None:  # of all rows, not of each batch
@@ -394,9 +418,21 @@ def label_traces(
                 reduced(asked, _kinds_in, lambda kinds: tuple(map(any, zip(*kinds, strict=True))))
             )
 
+        def match_part(part: pl.DataFrame) -> Match | None:
+            return None if gold is None else match(part, gold, by)
+
+        def seen(part: pl.DataFrame) -> dict[str | None, citing.Seen]:
+            rows = _read_rows(part, gold, match_part(part), words, own)[1]
+            return citing.read(rows, split=split, citations=citations, known=_gold_ids(gold)).seen
+
+        forms = (
+            citing.chosen(reduced(named, seen, citing.merged), citations)
+            if citations == "auto"
+            else None
+        )
+
         def label(part: pl.DataFrame) -> Any:
-            met = None if gold is None else match(part, gold, by)
-            return _labelled(part, gold, met, named=own, **how)[0]
+            return _labelled(part, gold, match_part(part), named=own, forms=forms, **how)[0]
 
         made: Any = mapped(named, label)
     else:
@@ -416,25 +452,58 @@ def _labelled(
     *,
     words: Sequence[Sequence[str]],
     split: Split,
+    citations: Citations,
     whole: bool,
     named: bool | None = None,
+    forms: Mapping[str | None, str] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the labelled rows of pandas or Polars, and the join report with what became of the answers."""
+    """Return the labelled rows of pandas or Polars, and the join report with what became of the answers.
+
+    `forms` says how the answers of each system cite, where that was found on more rows than these.
+    """
     with collector_paused(), ThreadPoolExecutor() as pool:
-        if met is None:
-            expected = expectations(frame, named)
-        else:
-            frame = columns.with_gold(frame, gold, met.rows)
-            expected = expectations(gold).select(pl.all().gather(met.rows))
+        frame, rows = _read_rows(frame, gold, met, words, named)
         counts = pool.submit(join_counts, frame, met)
-        rows = _answers(frame).hstack(expected)
         contained = pool.submit(answers.holds, rows["lower"], rows["claim"], whole)
         ranks = pool.submit(_ranks, rows)
-        rows = rows.with_columns(_refusals(*words))
-        rows = _with_citations(rows, split)
+        found = citing.read(rows, split=split, citations=citations, known=_gold_ids(gold))
+        forms = citing.chosen(found.seen, citations) if forms is None else forms
+        rows = rows.drop("citations").hstack(citing.taken(found, rows["system"], forms))
         made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
+        if failure_columns(frame.columns) and "ok" not in frame.columns:
+            made = made.with_columns(rows["ok"])
         labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
-        return labelled, counts.result() | answer_counts(made.with_columns(rows["answer"]))
+        report = counts.result() | answer_counts(made.with_columns(rows["answer"]))
+        return labelled, report | {
+            "citations": citing.citation_forms(made.with_columns(rows["system"]))
+        }
+
+
+def _read_rows(
+    frame: Any, gold: Any, met: Match | None, words: Sequence[Sequence[str]], named: bool | None
+) -> tuple[Any, pl.DataFrame]:
+    """Return the traces with gold's columns, and what the labels are made of."""
+    if met is None:
+        expected = expectations(frame, named)
+    else:
+        frame = columns.with_gold(frame, gold, met.rows)
+        expected = expectations(gold).select(pl.all().gather(met.rows))
+    rows = _answers(frame).hstack(expected).with_columns(system=columns.texts(frame, "system"))
+    return frame, rows.with_columns(_refusals(*words))
+
+
+def _gold_frame(gold: Any) -> Any:
+    """Return gold, a frame of any engine, a file or records, as a frame to work on."""
+    if gold is None:
+        return None
+    if isinstance(gold, str | os.PathLike | list):
+        return pd.DataFrame(read_gold(gold))
+    return columns.workable(canonical(gold, reader="read_gold"))
+
+
+def _gold_ids(gold: Any) -> pl.Series | None:
+    """Return all ids that gold names, as those that an answer may cite."""
+    return None if gold is None else columns.id_lists(gold, "gold_ids").explode()
 
 
 def answer_counts(labelled: Any) -> dict[str, int]:
@@ -493,7 +562,7 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     (['z'], ['y'])
     """
     frame = canonical(traces, reader="read_traces")
-    gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    gold = _gold_frame(gold)
     if on_spark(frame):
         return _report_on_spark(frame, gold, _join_on_spark(frame, gold, join))
     frame = columns.workable(frame)
@@ -566,17 +635,31 @@ def _words(words: str | Sequence[str]) -> list[str]:
 
 
 def _answers(frame: Any) -> pl.DataFrame:
-    """Return ``answer`` (null where a call failed with an empty one), in ``lower`` case, ``failed``, ids."""
+    """Return ``answer`` (null where the call failed), in ``lower`` case, ``ok``, ``failed``, ids."""
     answer, lower = answers.trimmed_and_lowered(columns.texts(frame, "answer"))
-    ok = columns.column(frame, "ok")
-    if ok.dtype not in (pl.Boolean, pl.Null):
-        ok = pl.Series(
-            [None if absent(cell) else bool(cell) for cell in ok.to_list()], dtype=pl.Boolean
-        )
-    failed = ~ok.cast(pl.Boolean).fill_null(True)
-    answer, lower = (texts.set((answer == "") & failed, None) for texts in (answer, lower))
+    ok = came(frame)
+    failed = ~ok.fill_null(True)
+    answer = answer.set(failed, None)
+    lower = lower.set(failed, None)
     lists = {name: columns.id_lists(frame, name) for name in ("citations", "chunks")}
-    return pl.DataFrame({"answer": answer, "lower": lower, "failed": failed, **lists})
+    return pl.DataFrame({"answer": answer, "lower": lower, "ok": ok, "failed": failed, **lists})
+
+
+def came(frame: Any) -> pl.Series:
+    """Return whether each answer came, by the columns that speak of failures; null where none does.
+
+    Examples
+    --------
+    >>> came(pd.DataFrame({"answer": ["Yes.", ""], "error": [None, "timeout"]})).to_list()
+    [True, False]
+    """
+    names = failure_columns([str(name) for name in frame.columns])
+    if [*names] == ["ok"] and (ok := columns.column(frame, "ok")).dtype in (pl.Boolean, pl.Null):
+        return ok.cast(pl.Boolean)
+    cells = {name: columns.cells(frame, name) for name in names}
+    found = outcomes(cells, columns.cells(frame, "answer")) if names else None
+    none = [None] * len(frame)
+    return pl.Series("ok", none if found is None else found[0], dtype=pl.Boolean)
 
 
 def _refusals(
@@ -595,16 +678,6 @@ def _refusals(
         pl.when(pl.col("answer").is_not_null()).then(fact).alias(name)
         for name, fact in facts.items()
     ]
-
-
-def _with_citations(rows: pl.DataFrame, split: Split) -> pl.DataFrame:
-    """Return the rows with their cited ids, of the list field, else of the text, and which texts are not taken."""
-    field = rows["citations"]
-    lists, flagged = answers.cited(rows["answer"].set(field.is_not_null(), None), split)
-    return rows.with_columns(
-        citations_predicted=columns.distinct(field).zip_with(field.is_not_null(), lists),
-        citations_flagged=flagged,
-    )
 
 
 def _ranks(rows: pl.DataFrame) -> pl.Series:
@@ -669,13 +742,14 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         "not retrieved": pl.col("retrieval_hit") == 0,
         "retrieved, not cited": pl.col("retrieval_hit") == 1,
     }
-    failed = pl.col("failed") & refused.is_null()
+    # An answer that failed is one lost answer, not a failed cell of each rate; and a rate that needs gold does not
+    # apply where there is none.
+    lacking = refused.is_null() & ~pl.col("failed") & answerable.is_not_null()
     statuses = [
         _first_word(
             {
                 "ok": pl.col(name).is_not_null(),
-                "not_applicable": outside[name],
-                "failed": failed,
+                "not_applicable": outside[name].fill_null(False) | ~lacking.fill_null(False),
                 "missing": True,
             },
             STATUSES,
@@ -683,7 +757,13 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         for name in rates
     ]
     miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
-    found = ("label", miss.alias("miss"), "citations_predicted", "citations_flagged")
+    found = (
+        "label",
+        miss.alias("miss"),
+        "citations_predicted",
+        "citations_flagged",
+        "citations_form",
+    )
     return rows.select(*FACTS, *found, *rates, *statuses)
 
 

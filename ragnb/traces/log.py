@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,16 @@ import pandas as pd
 
 from ragnb.polars import pl
 from ragnb.readers.cells import passage_text
+from ragnb.readers.names import loose
 from ragnb.schema import DRAWN
 from ragnb.scoring.lexical import name_support, number_support, support_lexical
 from ragnb.traces import answers, columns
 
 WORDS = tomllib.loads(Path(__file__).with_name("log.toml").read_text(encoding="utf-8"))
+TIMES: tuple[str, ...] = tuple(WORDS["times"])
+"""Columns that say when a question was asked."""
+LATENCY: tuple[str, ...] = tuple(WORDS["latency"])
+"""Columns that say how long an answer took."""
 REASONS = ("repeated", "empty", "unsupported", "refused", "other")
 SUPPORT = ("support_lexical", "number_support", "name_support")
 MOST_CHECKED = 5000
@@ -34,8 +40,8 @@ class Log:
     patterns : DataFrame
         ``pattern, n, example``: what refusals look like, and how many answers that count as answers match it.
     daily : DataFrame
-        ``day`` (of many days the week or month; missing without times), ``n, refusal_rate, failed,
-        latency_median, latency_p95, length_median, length_p95``.
+        ``day`` (of many days the week or month; missing without times), ``n, refusal_rate``, ``failed`` (missing
+        where no column speaks of failures), ``latency_median, latency_p95, length_median, length_p95``.
     to_label : DataFrame
         A gold file to fill in, in random order: ``question, answerable, gold_ids, doc_name, reason,
         inclusion_probability``.
@@ -82,6 +88,8 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     question = asked_by.fillna("").astype(str)  # an empty record has none
     asked = question.groupby(texts).transform("nunique").to_numpy()
     passages = _passages(frame)
+    failed = ok_of(frame).eq(False).fillna(False)  # of an answer that failed nothing is measured
+    passages = [None if gone else held for gone, held in zip(failed, passages, strict=True)]
     rates: dict[str, Any] = {
         "refusal_rate": np.where(known, ~answered, np.nan),
         "refusal_rate_proposed": np.where(known, ~answered | proposed, np.nan),
@@ -139,12 +147,16 @@ def _passages(frame: pd.DataFrame) -> list[Any]:
 
 
 def _daily(rows: pd.DataFrame) -> pd.DataFrame:
-    times = next((rows[name] for name in WORDS["times"] if name in rows), None)
-    table = pd.DataFrame({"day": _days(times), "refusal_rate": rows["refusal_rate"], "failed": 0.0})
-    if "ok" in rows:
-        table["failed"] = 1.0 - rows["ok"].astype("boolean").fillna(True).astype(float)
-    named = next((name for name in WORDS["latency"] if name in rows), None)
-    table["latency"] = pd.to_numeric(rows[named], errors="coerce") if named else math.nan
+    times = named_column(rows, TIMES)
+    # Without a column that speaks of failures there is no share of them.
+    table = pd.DataFrame(
+        {"day": _days(times), "refusal_rate": rows["refusal_rate"], "failed": math.nan}
+    )
+    ok = ok_of(rows)
+    if ok.notna().any():
+        table["failed"] = 1.0 - ok.fillna(True).astype(float)
+    latency = named_column(rows, LATENCY)
+    table["latency"] = math.nan if latency is None else pd.to_numeric(latency, errors="coerce")
     table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in rows["answer"]]
     by = table.groupby("day", dropna=False, sort=True)
     made = by.agg(
@@ -153,6 +165,32 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
     for name in ("latency", "length"):
         made[f"{name}_median"], made[f"{name}_p95"] = by[name].median(), by[name].quantile(0.95)
     return made.reset_index()
+
+
+def ok_of(rows: pd.DataFrame) -> pd.Series[Any]:
+    """Return whether each answer came, missing where no column says.
+
+    Examples
+    --------
+    >>> ok_of(pd.DataFrame({"ok": [True, None]})).tolist(), ok_of(pd.DataFrame({"a": [1]})).isna().tolist()
+    ([True, <NA>], [True])
+    """
+    if "ok" not in rows:
+        return pd.Series(pd.NA, index=rows.index, dtype="boolean")
+    return rows["ok"].astype("boolean")
+
+
+def named_column(rows: pd.DataFrame, names: Sequence[str]) -> Any:
+    """Return the first column of some names, whatever their case, blanks and underscores; None without one.
+
+    Examples
+    --------
+    >>> named_column(pd.DataFrame({"Latency-MS": [3]}), LATENCY).tolist()
+    [3]
+    """
+    near = {loose(name): name for name in reversed(list(map(str, rows.columns)))}
+    found = next((near[loose(name)] for name in names if loose(name) in near), None)
+    return None if found is None else rows[found]
 
 
 def _days(times: Any) -> Any:

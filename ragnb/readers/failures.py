@@ -1,0 +1,137 @@
+"""Which answers of a log failed: by an error, a flag, a status or the reason why a model stopped."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ragnb.readers.names import loose
+from ragnb.readers.raw import absent
+
+NESTED = tomllib.loads(Path(__file__).with_name("nested.toml").read_text(encoding="utf-8"))
+_WORDS = {kind: {*words} for kind, words in NESTED["outcome"].items()}
+_KINDS = {name: kind for kind, names in NESTED["failure"].items() for name in names}
+_HTTP = re.compile(r"[1-5]\d\d(\.0)?")
+# As long as an error is shown.
+_LONGEST = 300
+
+
+def failure_columns(columns: Collection[str]) -> dict[str, str]:
+    """Return the columns that say whether an answer failed, and how: ``error, ok, failed, status, finish``.
+
+    Examples
+    --------
+    >>> failure_columns(["question", "Error_Message", "ok", "finish_reason"])
+    {'Error_Message': 'error', 'ok': 'ok', 'finish_reason': 'finish'}
+    """
+    return {name: _KINDS[loose(name)] for name in columns if loose(name) in _KINDS}
+
+
+def outcomes(
+    columns: Mapping[str, Sequence[Any]], answers: Sequence[Any]
+) -> tuple[list[bool | None], list[str | None]] | None:
+    """Return of each answer whether it came, and the words of the error; None if no column speaks of it.
+
+    A column speaks if a cell of it can be understood: a status ``open`` in every row is no outcome. An error
+    beside an answer and a flag or status that says that all went well was tried again: the answer came.
+
+    Parameters
+    ----------
+    columns : mapping of name to cells
+        Those of `failure_columns`.
+    answers : sequence
+
+    Examples
+    --------
+    >>> outcomes({"error": ["timeout", None]}, [None, "Yes."])
+    ([False, True], ['timeout', None])
+    >>> outcomes({"status": [200, 503]}, ["Yes.", ""])
+    ([True, False], [None, 'status 503'])
+    >>> outcomes({"status": ["open", "open"]}, ["Yes.", "No."]) is None
+    True
+    """
+    kinds = failure_columns(columns)
+    cells = {name: list(columns[name]) for name in kinds}
+    speaks = [
+        name
+        for name, kind in kinds.items()
+        if kind == "error" or any(_good(cell, kind) is not None for cell in cells[name])
+    ]
+    if not speaks:
+        return None
+    came: list[bool | None] = []
+    words: list[str | None] = []
+    for row, answer in enumerate(answers):
+        error: str | None = None
+        bad: str | None = None
+        good = False
+        for name in speaks:
+            kind, cell = kinds[name], cells[name][row]
+            if kind == "error":
+                error = error or _error(cell, name)
+                continue
+            found = _good(cell, kind)
+            good = good or bool(found)
+            if found is False:
+                bad = _bad(cell, kind, name)
+        there = isinstance(answer, str) and answer.strip() != ""
+        tried_again = error is not None and good and there
+        failed = bad is not None or (error is not None and not tried_again)
+        came.append(not failed)
+        words.append(error or bad)
+    return came, words
+
+
+def error_words(
+    columns: Mapping[str, Sequence[Any]], names: Collection[str], row: int
+) -> str | None:
+    """Return the words of the first error in a row, also of one after which the answer came.
+
+    Examples
+    --------
+    >>> error_words({"error": ["none", "timeout"]}, ["error"], 1)
+    'timeout'
+    """
+    found = (_error(columns[name][row], name) for name in names)
+    return next(filter(None, found), None)
+
+
+def _error(cell: Any, name: str) -> str | None:
+    if cell is True:
+        return name
+    if absent(cell) or str(cell).strip().casefold() in _WORDS["none"]:
+        return None
+    if isinstance(cell, Mapping):
+        message = next((cell[key] for key in ("message", "type", "code") if cell.get(key)), cell)
+        return str(message)[:_LONGEST]
+    return str(cell).strip()[:_LONGEST]
+
+
+def _good(cell: Any, kind: str) -> bool | None:
+    """Return whether a flag, a status or a reason says that all went well; None where it says nothing."""
+    if isinstance(cell, Mapping):
+        cell = next(
+            (cell[key] for key in ("status_code", "statusCode", "code") if key in cell), None
+        )
+    if absent(cell):
+        return None
+    word = str(cell).strip().casefold()
+    if kind in ("ok", "failed"):
+        flag = True if word in _WORDS["yes"] else False if word in _WORDS["no"] else None
+        if flag is None or kind == "ok":
+            return flag
+        return not flag
+    if word in _WORDS["bad"]:
+        return False
+    if kind == "finish":
+        return True if word in _WORDS["stopped"] else None
+    if _HTTP.fullmatch(word):
+        return int(float(word)) < 400
+    return True if word in _WORDS["good"] else None
+
+
+def _bad(cell: Any, kind: str, name: str) -> str:
+    return name if kind in ("ok", "failed") else f"{name} {str(cell).strip()[:_LONGEST]}"

@@ -1,0 +1,330 @@
+"""Traces with messages, turns, steps or spans below each record → question, answer and passages of the record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ragnb.readers.cells import CONTEXTS, parse_list, passage_text
+from ragnb.readers.failures import NESTED
+from ragnb.readers.names import loose
+from ragnb.readers.raw import Lossy, Raw, absent
+
+_MESSAGE = {kind: {*words} for kind, words in NESTED["message"].items()}
+_STEP = NESTED["step"]
+_PLACES = ("chunks", "retrieved_contexts")
+_IDS = ("id", "chunkid", "passageid", "docid", "documentid", "nodeid", "uuid", "key")
+_WRAPPERS = ("document", "node", "chunk", "passage")
+# One word, or a file with its extension and perhaps a place in it.
+_NAME = re.compile(r"\S{1,200}|[^\n]{1,200}\.[A-Za-z0-9]{1,5}(?:[#?]\S*)?")
+# Deeper than any trace nests what it retrieved.
+_DEEPEST = 4
+
+
+class Told(NamedTuple):
+    """What one record says below its top: None where it does not."""
+
+    question: str | None
+    answer: str | None
+    passages: list[dict[str, Any]] | None
+
+
+def read_nested(raw: Raw, report: Lossy) -> None:
+    """Give a table of traces the question, the answer and the passages that its records hold in a list below.
+
+    The last message of a user is the question, the last one of the assistant after it the answer, and the passages
+    of all steps are passages, each with the number of its ``step``. What a record says at its top counts first.
+
+    Examples
+    --------
+    >>> chat = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ann."}]
+    >>> raw = Raw({"messages": [chat]}, "jsonl")
+    >>> read_nested(raw, Lossy())
+    >>> raw.columns["question"], raw.columns["answer"]
+    (['Who?'], ['Ann.'])
+    """
+    named_passages(raw, report)
+    read_lists(raw, report)
+
+
+def read_lists(raw: Raw, report: Lossy) -> None:
+    """Fill question, answer and passages from the lists below the records; see `read_nested`."""
+    lists = [name for kind in NESTED["lists"] for name in raw.columns if loose(name) == kind]
+    lists = [name for name in lists if any(_items(cell) for cell in raw.columns[name])]
+    if not lists:
+        return
+    told = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
+    for name in ("question", "answer"):
+        _fill(raw, name, [getattr(one, name) for one in told], lists, report)
+    if not any(name in raw.columns for name in _PLACES):
+        _passages(raw, [one.passages for one in told], lists, report)
+
+
+def named_passages(raw: Raw, report: Lossy) -> None:
+    """Take a list of passages under another name, such as ``sources``, for those that were retrieved."""
+    if any(name in raw.columns for name in _PLACES):
+        return
+    for kind in NESTED["trace"]["passages"]:
+        for name in [one for one in raw.columns if loose(one) == kind]:
+            lists = [_items(cell) for cell in raw.columns[name]]
+            whole = all(
+                items is not None or absent(cell) or cell == ""
+                for items, cell in zip(lists, raw.columns[name], strict=True)
+            )
+            if any(lists) and whole:
+                found = [None if items is None else _found(items, None) for items in lists]
+                _passages(raw, _names_as_ids(found), [name], report)
+                return
+
+
+def _names_as_ids(found: list[Any]) -> list[Any]:
+    """Take texts for ids where each is a name: one word, or the path of a file."""
+    passages = [one for items in found for one in items or ()]
+    if not all([*one] == ["text"] and _NAME.fullmatch(one["text"].strip()) for one in passages):
+        return found
+    return [items and [{"id": one["text"].strip()} for one in items] for items in found]
+
+
+def _fill(raw: Raw, name: str, found: list[Any], lists: Sequence[str], report: Lossy) -> None:
+    """Fill the gaps of a column with what was found below."""
+    given = list(raw.columns.get(name, [None] * len(raw)))
+    empty = [absent(cell) or cell == "" for cell in given]
+    used = [gap and cell is not None for gap, cell in zip(empty, found, strict=True)]
+    if not any(used):
+        return
+    raw.columns[name] = [
+        below if use else cell for cell, below, use in zip(given, found, used, strict=True)
+    ]
+    report.add("made", name, f"from {', '.join(lists)}", sum(used))
+
+
+def _passages(raw: Raw, found: list[Any], lists: Sequence[str], report: Lossy) -> None:
+    """Add the column of passages: chunks where they have ids, else texts."""
+    if not any(found):
+        return
+    ids = any("id" in passage for passages in found for passage in passages or ())
+    name = "chunks" if ids else "retrieved_contexts"
+    raw.columns[name] = found
+    report.add("made", name, f"passages of {', '.join(lists)}", sum(map(bool, found)))
+
+
+def _told(cells: Sequence[Any]) -> Told:
+    question = answer = passages = None
+    for cell in cells:
+        items = _items(cell)
+        if items is None:
+            continue
+        one = _of_messages(items) if _is_chat(items) else _of_steps(items)
+        question = one.question if question is None else question
+        answer = one.answer if answer is None else answer
+        passages = one.passages if passages is None else passages
+    return Told(question, answer, passages)
+
+
+def _items(cell: Any) -> list[Any] | None:
+    """Return the list in a cell, also one in a text; None where there is none."""
+    if isinstance(cell, str):
+        cell = parse_list(cell) if cell.lstrip()[:1] == "[" else None
+    if isinstance(cell, Mapping):
+        inner = [value for value in cell.values() if isinstance(value, list)]
+        cell = inner[0] if len(inner) == 1 else None
+    if hasattr(cell, "tolist") and not isinstance(cell, list):
+        cell = cell.tolist()
+    return list(cell) if isinstance(cell, list | tuple) else None
+
+
+def _is_chat(items: Sequence[Any]) -> bool:
+    return any(_speaker(item) for item in items)
+
+
+def _speaker(item: Any) -> str:
+    """Return who speaks: user, assistant, tool; nothing for others and for what is no message."""
+    fields = _named(item)
+    word = next((str(fields[key]) for key in NESTED["message"]["speaker"] if key in fields), "")
+    word = loose(word).removesuffix("message")
+    kinds = ("user", "assistant", "tool")
+    found = next((kind for kind in kinds if word in _MESSAGE[kind]), "")
+    return found if any(key in fields for key in NESTED["message"]["content"]) else ""
+
+
+def _of_messages(items: Sequence[Any]) -> Told:
+    question = answer = None
+    passages: list[dict[str, Any]] = []
+    searched = False
+    for number, item in enumerate(items, 1):
+        who = _speaker(item)
+        fields = _named(item)
+        content = next((fields[k] for k in NESTED["message"]["content"] if k in fields), None)
+        text = _text(content)
+        if who == "user" and text:
+            question = text
+            answer = None  # of the question before
+        elif who == "assistant" and text:
+            answer = text
+        elif who == "tool":
+            searched = True
+            passages += _found(_parsed(content), number)
+        below = [value for key, value in fields.items() if key in _STEP["passages"]]
+        below += [_named(fields.get("context")).get("citations")] * (who == "assistant")
+        for value in below:
+            if isinstance(value, list):
+                searched = True
+                passages += _found(value, number)
+    return Told(question, answer, passages if searched else None)
+
+
+def _of_steps(items: Sequence[Any]) -> Told:
+    question = answer = None
+    passages: list[dict[str, Any]] = []
+    searched = False
+    for nth, item in enumerate(items, 1):
+        fields = _flat(item)
+        number = next((fields[key] for key in _STEP["number"] if key in fields), nth)
+        kind = loose(fields.get("openinference.span.kind") or fields.get("spankind") or "")
+        retrieves = kind in _STEP["retriever"]
+        for key in _STEP["passages"]:
+            value = fields.get(key)
+            if key == "output.value" and not retrieves:
+                continue
+            if isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] in "[{"):
+                found = _found(_parsed(value), number)
+                searched = True
+                passages += found
+                if found:
+                    break
+        if retrieves:
+            continue
+        asked = next(
+            (_text(fields[key]) for key in _STEP["question"] if _text(fields.get(key))), None
+        )
+        said = next((_text(fields[key]) for key in _STEP["answer"] if _text(fields.get(key))), None)
+        if kind and (
+            question or answer
+        ):  # of spans the first, the root, has the question and the answer
+            continue
+        question = asked or question
+        answer = said or (answer if not asked else None)
+    return Told(question, answer, passages if searched else None)
+
+
+def _named(item: Any) -> dict[str, Any]:
+    """Return the fields of an object by their loose names."""
+    return {loose(key): value for key, value in item.items()} if isinstance(item, Mapping) else {}
+
+
+def _flat(item: Any, depth: int = 0) -> dict[str, Any]:
+    """Return the fields of a step and of its attributes, by their loose names; lists in points become lists."""
+    fields = _named(item)
+    flat = dict(fields)
+    for key in _STEP["fields"]:
+        inner = fields.get(key)
+        if isinstance(inner, str) and inner.lstrip()[:1] == "{":
+            inner = _parsed(inner)
+        if isinstance(inner, Mapping) and depth < _DEEPEST:
+            for name, value in _flat(inner, depth + 1).items():
+                flat.setdefault(name, value)
+    for name in ("retrieval", "input", "output", "openinference"):
+        inner = flat.get(name)
+        if isinstance(inner, Mapping):
+            for key, value in inner.items():
+                flat.setdefault(f"{name}.{loose(key)}", value)
+    span = flat.get("openinference.span")
+    if isinstance(span, Mapping):
+        flat.setdefault("openinference.span.kind", span.get("kind"))
+    documents = _in_points(flat, "retrieval.documents.")
+    if documents:
+        flat.setdefault("retrieval.documents", documents)
+    return flat
+
+
+def _in_points(fields: Mapping[str, Any], start: str) -> list[dict[str, Any]]:
+    """Return the objects that OpenInference writes as ``retrieval.documents.0.document.content``."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in fields.items():
+        if name.startswith(start):
+            number, _, key = name.removeprefix(start).partition(".")
+            found.setdefault(number, {})[key.removeprefix("document.")] = value
+    return list(found.values())
+
+
+def _text(content: Any) -> str | None:
+    """Return the text of a message: a text, or the texts of its parts."""
+    if isinstance(content, str):
+        return content if content.strip() else None
+    if isinstance(content, list):
+        parts = [part if isinstance(part, str) else _named(part).get("text") for part in content]
+        texts = [part for part in parts if isinstance(part, str) and part.strip()]
+        return "\n".join(texts) or None
+    if isinstance(content, Mapping):
+        fields = _named(content)
+        keys = (*NESTED["message"]["content"], "answer", "question", "query", "output")
+        return next((fields[k] for k in keys if isinstance(fields.get(k), str)), None)
+    return None
+
+
+def _parsed(content: Any) -> Any:
+    """Return what the JSON in a text holds; a text of another kind as it is."""
+    if isinstance(content, str) and content.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(content)
+        found = parse_list(content)
+        return content if found is None else found
+    return content
+
+
+def _found(value: Any, number: Any, depth: int = 0) -> list[dict[str, Any]]:
+    """Return the passages in a value: texts, objects with a text or an id, and lists of them."""
+    if isinstance(value, str):
+        return [_passage({"text": value}, number)] if value.strip() else []
+    if isinstance(value, Mapping):
+        fields = _named(value)
+        for key in _STEP["passages"]:
+            if isinstance(fields.get(key), list) and depth < _DEEPEST:
+                return _found(fields[key], number, depth + 1)
+        return [_passage(value, number)] if _is_passage(value) else []
+    if isinstance(value, list | tuple) and depth < _DEEPEST:
+        return [one for item in value for one in _each(item, number, depth)]
+    return []
+
+
+def _each(item: Any, number: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if isinstance(item, int) and not isinstance(item, bool):
+        yield _passage({"id": str(item)}, number)
+    else:
+        yield from _found(item, number, depth + 1)
+
+
+def _is_passage(value: Mapping[str, Any]) -> bool:
+    return bool(passage_text(value)) or any(key in _named(value) for key in _IDS)
+
+
+def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
+    """Return a passage with its id as ``id`` and the step it comes from."""
+    passage = {str(key).removeprefix("document."): cell for key, cell in value.items()}
+    for wrapper in _WRAPPERS:
+        inner = passage.get(wrapper)
+        if isinstance(inner, Mapping):
+            passage = {**{k: v for k, v in passage.items() if k != wrapper}, **inner}
+    fields = _named(passage)
+    name = next((fields[key] for key in _IDS if not absent(fields.get(key))), None)
+    if name is None:
+        name = _named(fields.get("metadata")).get("id")
+    if name is not None:
+        passage["id"] = str(name)
+    return passage if number is None else {**passage, "step": number}
+
+
+def from_contexts(raw: Raw, report: Lossy) -> None:
+    """Count the passages of objects with ids as chunks too, so that retrieval is measured."""
+    if "chunks" in raw.columns or CONTEXTS[0] not in raw.columns:
+        return
+    found = [_items(cell) for cell in raw.columns[CONTEXTS[0]]]
+    if not any(isinstance(item, Mapping) for items in found for item in items or ()):
+        return
+    passages = [None if items is None else _found(items, None) for items in found]
+    if any("id" in passage for items in passages for passage in items or ()):
+        raw.columns["chunks"] = passages
+        report.add("made", "chunks", f"passages of {CONTEXTS[0]} with an id", len(raw))

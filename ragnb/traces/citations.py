@@ -1,0 +1,622 @@
+"""Which passages answers cite: a field, a list in the text, or an inline form that the answers themselves show.
+
+Answers are untrusted text: every regular expression here runs in linear time (Rust's ``regex``). An inline
+citation counts only if it names an id that is known, from the passages of its row or from gold, or a number that
+is a place among these passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import narwhals as nw
+
+from ragnb.errors import RagnbError
+from ragnb.polars import pl
+from ragnb.traces.columns import as_series, distinct
+from ragnb.weights import collected
+
+Split = Literal["space", "comma"]
+SEPARATORS: dict[Split, str] = {"space": r"[\s，、]+", "comma": "，"}
+LONGEST_LIST = 2_000
+FARTHEST_BRACKET = 200
+# The list, whether a bracket closes it, and what follows on the line up to a further bracket.
+CITATIONS = r"(?i)citations\s*[:：]\s*\[([^\[\]]*)(\]?)([^\[\]\n]*\]?)"
+QUOTED = r"""(?s)^(?:"(.*)"|'(.*)'|`(.*)`)$"""
+
+Citations = Literal[
+    "auto",
+    "list",
+    "inline",
+    "brackets",
+    "parentheses",
+    "lenticular",
+    "footnotes",
+    "links",
+    "tags",
+    "sources",
+    "numbers",
+]
+# Inline forms as people see them.
+FORMS: dict[str, str] = {
+    "brackets": "[id]",
+    "parentheses": "(id)",
+    "lenticular": "【id】",
+    "footnotes": "[^id]",
+    "links": "[text](id)",
+    "tags": "<cite>id</cite>",
+    "sources": "source: id",
+    "numbers": "[1]",
+}
+SHAPES = {"field": "a field", "list": "citations: [id, id]", **FORMS}
+CHOICES: tuple[Citations, ...] = (
+    "auto",
+    "list",
+    "inline",
+    "brackets",
+    "parentheses",
+    "lenticular",
+    "footnotes",
+    "links",
+    "tags",
+    "sources",
+    "numbers",
+)
+# Answers of which a second form names other ids, at most, for the first to be read without a question.
+TOLERATED = 0.05
+Key = TypeVar("Key")
+_LABELS = (
+    "sources?|references?|refs?|citations?|cited from|来源|來源|出处|出處|引用|参考|參考|"
+    "参考来源|参考文献|资料来源|資料來源|quellen?|fuentes?|fonti?|出典|参照|источники?|출처"
+)
+_NUMBERED = r"[ \t]*(?:[-*•]|\d{1,3}[.)]|\[\^?\d{1,3}\]:?)[ \t]*"
+# What holds the ids of each form: one group.
+_PATTERNS: dict[str, str] = {
+    "brackets": r"[\[［]([^\[\]［］\n]+)[\]］]",
+    "parentheses": r"[(（]([^()（）\n]+)[)）]",
+    "lenticular": r"【([^【】\n]+)】",
+    "footnotes": r"\[\^([^\[\]\n]+)\]",
+    "links": r"\]\(<?([^()<>\n]+)>?\)",
+    "tags": (
+        r"(?i)<(?:cite|citation|ref|source|sup)s?\b(?:[^<>]*?\b(?:id|ref|src|source|doc|name)\s*=\s*[\"'])?"
+        r"([^<>]*(?:>[^<>]*)?)"
+    ),
+    # A label and the rest of its line, with the lines of a list below; or a numbered line at the end of an answer.
+    "sources": (
+        rf"(?im)(?:^|[^\p{{L}}])(?:{_LABELS})[*_]{{0,3}}\s*[:：][*_]{{0,3}}[ \t]*"
+        rf"([^\n]*(?:\n{_NUMBERED}[^\n]+)*)"
+    ),
+}
+_DEFINED = r"(?m)^\s*\[\^?\d{1,3}\]:?[ \t]+([^\n]+)$"
+# `]`, `)` and the like part ids only in a line after a label, whose ids may stand in any form.
+_AND = r"\s(?:[-–—•&]|and|und|et|y|и|和|及|与)\s"
+_PARTS = rf"[,;|，；、†\n]|{_AND}"
+_PARTS_OF_LINE = rf"[,;|，；、†\n\[\]［］()（）【】<>]|{_AND}"
+_LABEL_BEFORE = (
+    rf"(?i)^(?:[-*•]\s*|\d{{1,3}}[.)]\s+)?(?:see\s+|vgl\.?\s+|voir\s+|见\s*|參見\s*|参见\s*)?"
+    rf"(?:(?:{_LABELS}|doc|document|passage|chunk|id|文档|文件|段落)\s*[:：#]\s*)?"
+)
+_ENDS = " \t\r\n\"'`“”‘’"
+_LOOSE_ENDS = _ENDS + "*_.。,;:，；：<>"
+_AWKWARD = r"[\[\]［］()（）【】<>,;|，；、†\s]"
+_NUMBER = r"\d{1,3}(?:\s*[-–—,，、;]\s*\d{1,3})*"
+_PLACES = (
+    rf"[\[［【]\s*\^?\s*({_NUMBER})\s*(?:†[^\[\]【】\n]*)?[\]］】]",
+    rf"(?i)<(?:cite|sup|citation|ref)\b[^<>]*>\s*\[?\s*({_NUMBER})\s*\]?\s*</",
+    r"(?:[\p{P}\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]|\p{L}{3})([⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[˒,⁻⁃][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*)",
+)
+_RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁃˒", "0123456789--,", strict=True))
+_WIDEST_RANGE = 50
+
+
+def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
+    """Return the distinct ids of the first ``citations: [...]`` of each answer, and which lists are not taken.
+
+    Parameters
+    ----------
+    answers : series of str
+        In NFC.
+    split : {"space", "comma"}
+        What parts ids: commas (also ``，、``) and white space, or commas alone (also ``，``).
+
+    Returns
+    -------
+    (series of list of str, series of bool)
+        Null where no list stands. True where a list opens that cannot be taken whole: it never closes within
+        2,000 characters, or a bracket stands inside it. It is never cut.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> lists, flagged = cited(pl.Series(["citations: [a, b c]", "citations: [a[1], b]", "no"]), "space")
+    >>> lists.to_list(), flagged.to_list()
+    ([['a', 'b', 'c'], None, None], [False, True, False])
+    """
+    groups = answers.str.extract_groups(CITATIONS)
+    inside, closed, after = (groups.struct.field(name) for name in groups.struct.fields)
+    # A second `]` on the line, with no `[` before it, means that an id holds a bracket.
+    inner = after.str.ends_with("]") & (after.str.len_chars() <= FARTHEST_BRACKET + 1)
+    whole = (closed == "]") & ~inner & (inside.str.len_chars() <= LONGEST_LIST)
+    # Answers cite the same passages again and again: each list is taken apart once.
+    lists = pl.DataFrame({"inside": inside.set(~whole, None)})
+    parts = pl.col("inside").str.replace_all(SEPARATORS[split], ",").str.split(",")
+    unquoted = pl.element().str.strip_chars().str.replace(QUOTED, "$1$2$3").str.strip_chars()
+    ids = parts.list.eval(unquoted).list.eval(pl.element().filter(pl.element() != ""))
+    table = lists.unique().with_columns(ids=ids.list.unique(maintain_order=True))
+    lists = lists.join(table, on="inside", how="left", maintain_order="left")
+    return lists["ids"], inside.is_not_null() & ~whole.fill_null(False)
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a batch of answers cites, before one form is chosen.
+
+    Attributes
+    ----------
+    lists : series of list of str
+        Of the field, else of the list in the text; null where there is neither.
+    place : series of str
+        ``field`` or ``list``, null where there is neither.
+    flagged : series of bool
+        Where a list in the text cannot be taken whole.
+    inline : DataFrame
+        ``row, form, id``: the citations that each inline form finds where no list is read.
+    seen : dict of system to Seen
+    """
+
+    lists: pl.Series
+    place: pl.Series
+    flagged: pl.Series
+    inline: pl.DataFrame
+    seen: dict[str | None, Seen]
+
+
+@dataclass
+class Seen:
+    """How many answers of a system cite in which form.
+
+    Attributes
+    ----------
+    answers : int
+        Answers that are no refusals.
+    listed : dict of str to int
+        Those with a ``field``, and those with a ``list`` in the text.
+    forms : dict of str to int
+        Those in which an inline form finds an id.
+    differ : dict of (form, form) to int
+        Those in which the first form names an id that the second does not.
+    numeric : bool
+        Whether an id is a number, so that a number in brackets is no place.
+    beyond : int
+        Answers with a number in brackets that no passage has.
+    """
+
+    answers: int = 0
+    listed: dict[str, int] = field(default_factory=dict)
+    forms: dict[str, int] = field(default_factory=dict)
+    differ: dict[tuple[str, str], int] = field(default_factory=dict)
+    numeric: bool = False
+    beyond: int = 0
+
+
+def merged(parts: Sequence[Mapping[str | None, Seen]]) -> dict[str | None, Seen]:
+    """Return what several batches of answers show, by system.
+
+    Examples
+    --------
+    >>> merged([{None: Seen(2, forms={"links": 1})}, {None: Seen(3, forms={"links": 2})}])[None].forms
+    {'links': 3}
+    """
+    whole: dict[str | None, Seen] = {}
+    for part in parts:
+        for system, seen in part.items():
+            into = whole.setdefault(system, Seen())
+            into.answers += seen.answers
+            into.beyond += seen.beyond
+            into.numeric = into.numeric or seen.numeric
+            into.listed = _summed(into.listed, seen.listed)
+            into.forms = _summed(into.forms, seen.forms)
+            into.differ = _summed(into.differ, seen.differ)
+    return whole
+
+
+def _summed(counts: Mapping[Key, int], more: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: counts.get(key, 0) + more.get(key, 0) for key in {**counts, **more}}
+
+
+def chosen(seen: Mapping[str | None, Seen], citations: Citations) -> dict[str | None, str]:
+    """Return how the answers of each system are read: ``list``, ``inline`` or one inline form.
+
+    Raises
+    ------
+    RagnbError
+        Where two forms name different ids.
+
+    Examples
+    --------
+    >>> chosen({None: Seen(80, forms={"brackets": 80})}, "auto")
+    {None: 'brackets'}
+    >>> chosen({None: Seen(80, forms={"brackets": 50, "links": 30}, differ={("links", "brackets"): 30})}, "auto")
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: answers cite in two forms, and the rates depend on which is read: 50 of 80 as [id], \
+30 as [text](id); set citations: brackets or citations: links to read one of them, or citations: inline to read all
+    """
+    if citations != "auto":
+        return dict.fromkeys(seen, citations)
+    return {system: _form_of(one, system) for system, one in seen.items()}
+
+
+def _form_of(seen: Seen, system: str | None) -> str:
+    forms = dict(seen.forms)
+    placed = forms.get("numbers", 0)
+    misplaced = seen.beyond > TOLERATED * (seen.beyond + placed)
+    if seen.numeric or misplaced:
+        forms.pop("numbers", None)
+    if not forms:
+        return "list"
+    leading = max(forms, key=lambda form: forms[form])
+    for form, n in forms.items():
+        differing = seen.differ.get((form, leading), 0)
+        if form != leading and differing > TOLERATED * (forms[leading] + differing):
+            raise _two_forms(seen, system, (leading, forms[leading]), (form, n))
+    listed = sum(seen.listed.values())
+    if not listed:
+        return leading
+    if forms[leading] > TOLERATED * (listed + forms[leading]):
+        name = max(seen.listed, key=lambda place: seen.listed[place])
+        raise _two_forms(seen, system, (name, listed), (leading, forms[leading]))
+    return "list"
+
+
+def _two_forms(
+    seen: Seen, system: str | None, first: tuple[str, int], second: tuple[str, int]
+) -> RagnbError:
+    """Return the question which of two forms counts."""
+    who = "" if system is None else f"system {system!r}: "
+    (one, n), (other, m) = first, second
+    name = "list" if one == "field" else one
+    return RagnbError(
+        f"{who}answers cite in two forms, and the rates depend on which is read: {n} of {seen.answers} as "
+        f"{SHAPES[one]}, {m} as {SHAPES[other]}; set citations: {name} or citations: {other} to read one of them, "
+        "or citations: inline to read all"
+    )
+
+
+def read(
+    rows: pl.DataFrame, *, split: Split, citations: Citations, known: pl.Series | None = None
+) -> Read:
+    """Return what the answers cite in every form that may count.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        ``answer, refused, citations, chunks, gold_ids`` and ``system`` (null for none).
+    split : {"space", "comma"}
+    citations : one of `CHOICES`
+    known : series of str, optional
+        Further ids that may be cited, as all those of gold.
+    """
+    given = rows["citations"]
+    in_text, flagged = cited(rows["answer"].set(given.is_not_null(), None), split)
+    lists = distinct(given).zip_with(given.is_not_null(), in_text)
+    place = (
+        pl.DataFrame({"field": given.is_not_null(), "list": in_text.is_not_null()})
+        .select(pl.when("field").then(pl.lit("field")).when("list").then(pl.lit("list")))
+        .to_series()
+    )
+    answered = (~rows["refused"]).fill_null(False)
+    searched = rows.select(
+        "chunks", "gold_ids", answer="answer", row=pl.int_range(pl.len(), dtype=pl.UInt32)
+    )
+    if citations in FORMS:  # counts alone, also where there is a list
+        lists = lists.clear(len(rows))
+        place = place.clear(len(rows))
+        searched = searched.filter(answered)
+        searched = searched.with_columns(pl.col("answer").str.replace_all(CITATIONS, ""))
+    elif citations == "list":
+        searched = searched.clear()
+    else:
+        searched = searched.filter(answered & place.is_null() & ~flagged)
+    ids = _known(searched)
+    inline, beyond = _inline(searched, ids, known, alone=citations == "parentheses")
+    seen = _seen(rows, answered, place, inline, beyond, ids)
+    return Read(lists, place, flagged, inline, seen)
+
+
+def taken(found: Read, systems: pl.Series, forms: Mapping[str | None, str]) -> pl.DataFrame:
+    """Return the citations of the form that was chosen for each system.
+
+    Returns
+    -------
+    DataFrame
+        ``citations_predicted``, ``citations_flagged`` and ``citations_form``: where they were read, null for none.
+    """
+    of_system = pl.DataFrame(
+        {"system": [*forms], "chosen": [*forms.values()]},
+        schema={"system": pl.String, "chosen": pl.String},
+    )
+    rows = pl.DataFrame({"system": systems.cast(pl.String)}).with_row_index("row")
+    rows = rows.join(of_system, on="system", how="left", nulls_equal=True, maintain_order="left")
+    of_form = found.inline.join(rows, on="row", maintain_order="left")
+    of_form = of_form.filter((pl.col("form") == pl.col("chosen")) | (pl.col("chosen") == "inline"))
+    grouped = of_form.group_by("row", maintain_order=True).agg(
+        inline=pl.col("id").drop_nulls().unique(maintain_order=True), form=pl.col("form").first()
+    )
+    table = rows.with_columns(lists=found.lists, place=found.place)
+    table = table.join(grouped, on="row", how="left", maintain_order="left")
+    return table.select(
+        citations_predicted=pl.coalesce("lists", "inline"),
+        citations_flagged=found.flagged,
+        citations_form=pl.coalesce("place", "form").cast(pl.Enum([*SHAPES])),
+    )
+
+
+def tried(citations: str) -> list[str]:
+    """Return the forms that a setting looks for, in order.
+
+    Examples
+    --------
+    >>> tried("list"), tried("brackets")
+    (['field', 'list'], ['brackets'])
+    """
+    if citations in FORMS:
+        return [citations]
+    return ["field", "list"] if citations == "list" else [*SHAPES]
+
+
+def citation_forms(labelled: Any) -> list[dict[str, Any]]:
+    """Return how many answers of each system cite in each form: ``system, form, n, of``, the most frequent first.
+
+    Parameters
+    ----------
+    labelled : DataFrame of any engine
+        With ``answered, citations_predicted, citations_form`` and perhaps ``system``; refusals do not count.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"answered": [True, True, False], "citations_form": ["brackets", None, None]})
+    >>> citation_forms(rows)
+    [{'system': None, 'form': 'brackets', 'n': 1, 'of': 2}]
+    """
+    rows = nw.from_native(labelled)
+    have = rows.collect_schema().names()
+    system = nw.col("system") if "system" in have else nw.lit(None, nw.String)
+    answered = rows.filter(nw.col("answered").fill_null(False)).select(
+        system.cast(nw.String).alias("system"), nw.col("citations_form").cast(nw.String)
+    )
+    counts = answered.group_by("system", "citations_form").agg(nw.len().alias("n"))
+    table: Any = collected(counts)
+    whole: dict[str | None, int] = {}
+    for name, n in zip(table["system"].to_list(), table["n"].to_list(), strict=True):
+        whole[name] = whole.get(name, 0) + n
+    found = [
+        {"system": system, "form": form, "n": int(n), "of": int(whole[system])}
+        for system, form, n in table.iter_rows()
+    ]
+    return sorted(found, key=lambda row: (str(row["system"]), -row["n"], str(row["form"])))
+
+
+def _known(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return ``row, id``: the ids of the passages and of the gold of each row."""
+    both = [
+        rows.select("row", id=name).explode("id").drop_nulls() for name in ("chunks", "gold_ids")
+    ]
+    return pl.concat(both).unique(maintain_order=True)
+
+
+def _seen(
+    rows: pl.DataFrame,
+    answered: pl.Series,
+    place: pl.Series,
+    inline: pl.DataFrame,
+    beyond: pl.DataFrame,
+    ids: pl.DataFrame,
+) -> dict[str | None, Seen]:
+    """Count the answers of each system that cite in each form."""
+    systems = rows.select("system", row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    numeric = ids.filter(pl.col("id").str.contains(r"^\d+$")).select("row").unique()
+    marks = systems.with_columns(
+        answered=answered,
+        field=(place == "field").fill_null(False),
+        list=(place == "list").fill_null(False),
+        numeric=pl.col("row").is_in(numeric["row"].implode()),
+        beyond=pl.col("row").is_in(beyond["row"].implode()),
+    )
+    counts = marks.group_by("system").agg(
+        pl.col("answered", "beyond").sum(),
+        pl.col("numeric").any(),
+        (pl.col("field", "list") & pl.col("answered")).sum(),
+    )
+    found: dict[str | None, Seen] = {}
+    for row in counts.iter_rows(named=True):
+        listed = {name: row[name] for name in ("field", "list") if row[name]}
+        seen = Seen(row["answered"], listed, numeric=row["numeric"], beyond=row["beyond"])
+        found[row["system"]] = seen
+    grouped = inline.group_by("row", "form").agg(pl.col("id").unique())
+    by_form = {str(form): part for (form,), part in grouped.group_by("form")}
+    for form in [name for name in FORMS if name in by_form]:
+        own = by_form[form].join(systems, on="row")
+        for system, n in own.group_by("system").agg(pl.len()).rows():
+            found[system].forms[form] = n
+        for other in by_form:
+            if other == form:
+                continue
+            beside = own.join(by_form[other].select("row", other="id"), on="row", how="left")
+            more = pl.col("id").list.set_difference(pl.col("other").fill_null([])).list.len() > 0
+            for system, n in beside.group_by("system").agg(more.sum()).rows():
+                found[system].differ[form, other] = n
+    return found
+
+
+def _inline(
+    rows: pl.DataFrame, ids: pl.DataFrame, known: pl.Series | None, alone: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return ``row, form, id`` of every inline citation, and the rows with numbers that are no places."""
+    none = _no_mentions()
+    anywhere = pl.DataFrame({"id": [] if known is None else known.drop_nulls().unique()}).cast(
+        pl.String
+    )
+    if not len(rows) or not (len(ids) or len(anywhere)):
+        return none, none
+    rows, names = _without_awkward_ids(rows, ids)
+    lookup = _Ids(names, anywhere)
+    found = []
+    for form, pattern in _PATTERNS.items():
+        texts = pl.col("answer")
+        if form == "parentheses":  # those of a link are a form of their own
+            texts = texts.str.replace_all(_PATTERNS["links"], "]")
+        inside = _groups(rows, texts, pattern)
+        if form == "sources":
+            inside = pl.concat([inside, _groups(rows, texts, _DEFINED)])
+        if form == "links":
+            inside = inside.with_columns(pl.col("text").str.replace_all("%20", " ", literal=True))
+        if form == "tags":
+            inside = inside.with_columns(pl.col("text").str.replace_all(r"[\"']?\s*/?>", "\n"))
+        met = lookup.met(inside, line=form == "sources")
+        if form == "parentheses" and not alone:  # (2019) is a year
+            met = met.filter(~pl.col("id").str.contains(r"^\d+$"))
+        found.append(met.select("row", "id", form=pl.lit(form)))
+    inline = pl.concat([none, *(one.select("row", "form", "id") for one in found)])
+    own_numbering = inline.filter(pl.col("form") == "sources").select("row").unique()
+    places, beyond = _places(rows.join(own_numbering, on="row", how="anti"))
+    inline = pl.concat([inline, places]).unique(maintain_order=True)
+    return inline, beyond
+
+
+def _no_mentions() -> pl.DataFrame:
+    return pl.DataFrame(schema={"row": pl.UInt32, "form": pl.String, "id": pl.String})
+
+
+def _groups(rows: pl.DataFrame, texts: pl.Expr, pattern: str) -> pl.DataFrame:
+    """Return ``row, text``: what the group of a pattern holds wherever it is found."""
+    found = rows.select("row", text=texts.str.extract_all(pattern))
+    found = found.filter(pl.col("text").list.len() > 0).explode("text")
+    return found.with_columns(pl.col("text").str.extract(pattern, 1))
+
+
+def _without_awkward_ids(
+    rows: pl.DataFrame, ids: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Replace ids that hold blanks, brackets or commas in the answers by names without, the longest first.
+
+    Returns
+    -------
+    DataFrame, DataFrame
+        The rows, and ``row, id, text``: how each id is called in them.
+    """
+    plain = ids.select("row", "id", text="id")
+    awkward = ids.filter(pl.col("id").str.contains(_AWKWARD))
+    if not len(awkward):
+        return rows, plain
+    texts = dict(rows.select("row", "answer").iter_rows())
+    keys: list[tuple[int, str, str]] = []
+    by_row = awkward.group_by("row", maintain_order=True).agg("id")
+    for row, names in by_row.iter_rows():
+        text = texts[row]
+        for nth, name in enumerate(sorted(names, key=len, reverse=True)):
+            if name in text:
+                key = f"\ue000{nth}\ue001"
+                text = text.replace(name, key)
+                keys.append((row, key, name))
+        texts[row] = text
+    rows = rows.with_columns(answer=as_series([texts[row] for row in rows["row"]]))
+    called = pl.DataFrame(
+        keys, schema={"row": pl.UInt32, "text": pl.String, "id": pl.String}, orient="row"
+    )
+    return rows, pl.concat([plain, called.select("row", "id", "text")])
+
+
+class _Ids:
+    """The ids that answers may cite: to the letter, else without regard to case, else one of all of gold."""
+
+    def __init__(self, of_row: pl.DataFrame, anywhere: pl.DataFrame) -> None:
+        self.exact = of_row
+        self.anywhere = anywhere.select("id", text="id")
+
+    @cached_property
+    def folded(self) -> pl.DataFrame:
+        """In lower case, without those that differ in case alone."""
+        lower = pl.col("text").str.to_lowercase()
+        return self.exact.with_columns(lower).unique(["row", "text"], keep="none")
+
+    def met(self, inside: pl.DataFrame, *, line: bool) -> pl.DataFrame:
+        """Return ``row, id``: of each text the whole if it is an id, else its parts, else its words.
+
+        Words count if all of them are ids, or, in the `line` after a label, any.
+        """
+        inside = inside.drop_nulls()
+        stripped = inside.with_columns(pl.col("text").str.strip_chars(_ENDS))
+        whole, rest = self._split(stripped)
+        parts = rest.with_columns(
+            pl.col("text").str.replace_all(_PARTS_OF_LINE if line else _PARTS, "\n").str.split("\n")
+        ).explode("text")
+        parts = parts.with_columns(pl.col("text").str.strip_chars(_LOOSE_ENDS))
+        named, rest = self._split(parts.filter(pl.col("text") != ""))
+        bare = pl.col("text").str.replace(_LABEL_BEFORE, "").str.strip_chars(_LOOSE_ENDS)
+        labelled, rest = self._split(rest.with_columns(bare).filter(pl.col("text") != ""))
+        words = rest.with_row_index("part").with_columns(
+            pl.col("text").str.extract_all(r"\S+").alias("text")
+        )
+        words = words.filter(pl.col("text").list.len() > 1).with_columns(
+            size=pl.col("text").list.len()
+        )
+        words = words.explode("text").with_columns(pl.col("text").str.strip_chars(_LOOSE_ENDS))
+        single, _ = self._split(words, everywhere=False)
+        if not line:
+            hits = pl.col("text").len().over("part")
+            single = single.filter(hits == pl.col("size"))
+        return pl.concat([one.select("row", "id") for one in (whole, named, labelled, single)])
+
+    def _split(
+        self, texts: pl.DataFrame, everywhere: bool = True
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the texts that are ids, with these, and those that are none."""
+        keys = ["row", "text"]
+        columns = [*texts.columns, "id"]
+        none = texts.clear().with_columns(id=pl.lit(None, pl.String))
+        found = [none]
+        rest = texts
+        if len(rest):
+            found.append(rest.join(self.exact, on=keys, maintain_order="left"))
+            rest = rest.join(self.exact, on=keys, how="anti")
+        if len(rest):
+            lowered = rest.with_columns(spelt="text", text=pl.col("text").str.to_lowercase())
+            found.append(lowered.join(self.folded, on=keys, maintain_order="left"))
+            rest = lowered.join(self.folded, on=keys, how="anti").with_columns(text="spelt")
+        if everywhere and len(rest) and len(self.anywhere):
+            found.append(rest.join(self.anywhere, on="text", maintain_order="left"))
+            rest = rest.join(self.anywhere, on="text", how="anti")
+        return pl.concat([one.select(columns) for one in found]), rest.select(texts.columns)
+
+
+def _places(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the citations of answers whose numbers in brackets all are places of passages, and the other rows."""
+    none = _no_mentions()
+    texts = pl.concat([_groups(rows, pl.col("answer"), pattern) for pattern in _PLACES])
+    if not len(texts):
+        return none, none
+    # Raised digits are digits.
+    spelt = pl.col("text").str.replace_many([*_RAISED], [*_RAISED.values()])
+    spans = texts.with_columns(spelt.str.replace_all(r"\s*[–—-]\s*", "-"))
+    spans = spans.with_columns(pl.col("text").str.extract_all(r"\d+(?:-\d+)?")).explode("text")
+    ends = pl.col("text").str.split("-").list.eval(pl.element().cast(pl.Int32))
+    spans = spans.with_columns(first=ends.list.first(), last=ends.list.last())
+    spans = spans.join(rows.select("row", "chunks"), on="row", maintain_order="left")
+    width = pl.col("last") - pl.col("first")
+    fits = (
+        (pl.col("first") >= 1)
+        & (width >= 0)
+        & (width < _WIDEST_RANGE)
+        & (pl.col("last") <= pl.col("chunks").list.len().fill_null(0))
+    )
+    all_fit = fits.all().over("row")
+    beyond = spans.filter(~all_fit).select("row", form=pl.lit("numbers"), id=pl.lit(""))
+    placed = spans.filter(all_fit)
+    numbers = pl.int_ranges(pl.col("first"), pl.col("last") + 1)
+    placed = placed.with_columns(place=numbers).explode("place")
+    ids = pl.col("chunks").list.get(pl.col("place") - 1, null_on_oob=True)
+    places = placed.select("row", form=pl.lit("numbers"), id=ids)
+    return places.unique(maintain_order=True), beyond
