@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
     Metric,
+    is_operation,
     note_row,
     resolve_metrics,
     undeclared_columns,
@@ -415,28 +416,45 @@ def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
 def metrics_of(
     scenario: Scenario, frame: Any, tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Metric]:
-    """The scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces."""
-    columns, own, given = column_names(frame), scenario.declared, scenario.metrics
+    """Return the scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces.
+
+    Measures of operation (latency, tokens, cost) that a gate names come last; they need no declaration.
+    """
+    columns = column_names(frame)
+    own = scenario.declared
+    given = scenario.metrics
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
     elif given is None:
-        made = (
-            Metric(n, row["low"], row["high"], row["better"])
-            for n, row in tools.items()
-            if n in columns
-        )
-        given = (
-            tuple(m for m in made if m.name not in METRICS or m.scale != METRICS[m.name].scale)
-            or None
-        )
-    chosen = resolve_metrics(
-        given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns
-    )
-    named = {metric.name for metric in chosen}
-    metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
+        given = tuple(_of_tool(tools, columns)) or None
+    named_or_declared = given and [own.get(m, m) if isinstance(m, str) else m for m in given]
+    metrics = list(resolve_metrics(named_or_declared, columns))
+
+    there = {metric.name for metric in metrics}
+    metrics += [METRICS[name] for name in RATES if name in columns and name not in there]
     if not metrics:
         raise RagnbError(_nothing_to_average(head_of(frame)))
+
+    gated = dict.fromkeys(gate.metric for gate in scenario.gates or ())
+    measured = [name for name in gated if name in columns and name not in there]
+    metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
     return metrics
+
+
+def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:
+    """Yield the metrics that a layout declares and METRICS does not hold as they are.
+
+    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the total.
+    """
+    for name, row in tools.items():
+        if name not in columns:
+            continue
+        known = METRICS.get(name)
+        made = Metric(name, row["low"], row["high"], row["better"], role="quality")
+        if known is None or known.scale != made.scale:
+            yield made
+        elif known.role == "rate":
+            yield replace(known, role="quality")
 
 
 def _nothing_to_average(frame: pd.DataFrame) -> str:

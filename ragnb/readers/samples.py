@@ -277,7 +277,7 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
         if name in taken or (known and (known.low, known.high) == (scale["low"], scale["high"])):
             continue
         with suppress(ValidationError):  # a name that no metric can have
-            made.append(Metric(name, scale["low"], scale["high"], scale["better"]))
+            made.append(Metric(name, scale["low"], scale["high"], scale["better"], role="quality"))
     return made
 
 

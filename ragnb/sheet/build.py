@@ -43,6 +43,7 @@ from ragnb.schema import (
     note_row,
     records,
 )
+from ragnb.sheet.operations import measure_operations, operation_names
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.texts.errors import translated
@@ -210,6 +211,7 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
             frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang
         ),
         "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
+        "operations": measure_operations(frame, operation_names(frame, metrics)),
         "outcomes": outcomes,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
         "documents": _by_document(grouped[: len(by_doc)], weighing, means),
@@ -275,7 +277,11 @@ def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap:
     """Return what systems have in common where not all answered the same questions, else nothing."""
     # A question without any score was not answered: it must not make the means look comparable.
-    some = [~nw.col(m.name).is_null() for m in metrics if m.name in weights.column_names(frame)]
+    some = [
+        ~nw.col(m.name).is_null()
+        for m in metrics
+        if m.name in weights.column_names(frame) and m.role != "operation"
+    ]
     scored = (
         nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
     )
@@ -508,6 +514,8 @@ class Assessment:
         ``step, rows``: where the rows came from and where they went.
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
+    operations : DataFrame or None
+        ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
     log : Log or None
         Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
     only : str or None
@@ -540,6 +548,7 @@ class Assessment:
     ledger: pd.DataFrame
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
+    operations: pd.DataFrame | None = None
     comparison: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
     log: Log | None = None
@@ -606,6 +615,7 @@ class Assessment:
             "spread",
             "diagnoses",
             "modes",
+            "operations",
             "outcomes",
             "label_counts",
             "documents",

@@ -97,7 +97,12 @@ class Formatter:
         ends = {name: (row["range_low"], row["range_high"]) for name, row in self.rows.items()}
         self.scales = {name: scale_of(name, *span) for name, span in ends.items()}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
-        self.quality = [name for name in self.rows if name != TOTAL and name not in self.rates]
+        self.operations = [name for name, row in self.rows.items() if row["role"] == "operation"]
+        self.quality = [
+            name
+            for name in self.rows
+            if name != TOTAL and name not in [*self.rates, *self.operations]
+        ]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
         fits = [
@@ -187,14 +192,21 @@ class Formatter:
 
     def value(self, metric: str, value: Any) -> str:
         """Write a value of a metric without its interval."""
+        if metric in self.operations:
+            return amount(value)
         return percent(value) if self.is_share(metric) else number(value)
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
+        if metric in self.operations:
+            return amount(value)
         return f"{100 * value:g} %" if self.is_share(metric) else number(value)
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone, ``0.771–0.843``; nothing where there is none."""
+        if metric in self.operations:
+            known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
+            return f"{amount(row['low'])}–{amount(row['high'])}" if known else ""
         return markup.ends(row["low"], row["high"], percent=self.is_share(metric))
 
     def interval(self, metric: str, row: Row) -> str:
@@ -615,13 +627,52 @@ def metrics(w: Formatter) -> Section | None:
     told = [name for name in w.rates if w.known(name)] or w.rates
     alone = w.whole.systems is None and w.sheet.comparison is None
     folded = w.say("measures.rates", n=len(told)) if names else ""
-    shown = [_measures(w, names), radar(w) if alone else None, _measures(w, told, folded)]
+    shown = [
+        _measures(w, names),
+        radar(w) if alone else None,
+        _measures(w, told, folded),
+        _operations(w),
+    ]
     finding, low = metrics_finding(w)
     lead = w.say(
         "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
     )
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
     return w.section("metrics", finding, lead, shown, badge) if names or told else None
+
+
+def amount(value: Any) -> str:
+    """Write a latency, a number of tokens or a cost: four digits, or all those before the point.
+
+    Examples
+    --------
+    >>> amount(1523.4), amount(0.00042), amount(2.5), amount(None)
+    ('1,523', '0.00042', '2.5', '—')
+    """
+    if pd.isna(value):
+        return MISSING
+    return count(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _operations(w: Formatter) -> Table | None:
+    """Return what the answers took, one row a latency, number of tokens or cost; a log has its own table by day."""
+    table = w.sheet.operations
+    if table is None or w.sheet.log is not None:
+        return None
+
+    def mean(row: Row) -> tuple[str, Small]:
+        declared = w.rows.get(row["metric"])
+        interval = "" if declared is None else w.ends(row["metric"], declared)
+        return amount(row["mean"]), Small(interval)
+
+    columns: dict[str, Write] = {
+        "operations.column": lambda row: row["metric"],
+        ">column.n": lambda row: count(row["n"]),
+        ">operations.mean": mean,
+        ">operations.median": lambda row: amount(row["median"]),
+        ">operations.p95": lambda row: amount(row["p95"]),
+    }
+    return w.table(records(table), columns, caption=w.say("operations.caption"))
 
 
 def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
