@@ -67,6 +67,8 @@ class Inputs:
         What traces without gold say beside their rates.
     tools : dict of str to dict
         Metric → range, direction and threshold that a tool's layout brings.
+    facts : list of dict
+        ``role`` and, as the readers list it, ``metric, fact, value, evidence, open``.
     stages : list of dict
         Notes on tables of `ragnb evaluate` and `ragnb judge` that were not used, and on a sample of the traces.
     """
@@ -87,6 +89,7 @@ class Inputs:
     ratings: pd.DataFrame | None = None
     log: Log | None = None
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    facts: list[dict[str, Any]] = field(default_factory=list)
     stages: list[dict[str, str]] = field(default_factory=list)
 
     def read(
@@ -96,6 +99,7 @@ class Inputs:
         frame = reader(source, **options)
         self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
         self.tools |= {row["metric"]: row for row in frame.attrs.get("metrics", ())}
+        self.facts += [{"role": role, **fact} for fact in frame.attrs.get("facts", ())]
         return frame
 
     def read_rated(self, scenario: Scenario, **how: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
 from ragnb.readers import read_scores
+from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import (
     CASE_COLUMNS,
@@ -408,32 +409,44 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
 
 def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
     """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
-    metrics = metrics_of(scenario, inputs.frame, inputs.tools)
+    metrics = metrics_of(scenario, inputs.frame, inputs.tools, inputs.facts)
     inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
     return metrics
 
 
 def metrics_of(
-    scenario: Scenario, frame: Any, tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    scenario: Scenario,
+    frame: Any,
+    tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    facts: Iterable[Mapping[str, Any]] = (),
 ) -> list[Metric]:
     """Return the scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces.
 
-    Measures of operation (latency, tokens, cost) that a gate names come last; they need no declaration.
+    A metric with an open fact is left out; naming it without a declaration is refused. Measures of operation
+    (latency, tokens, cost) that a gate names come last; they need no declaration.
     """
-    columns = column_names(frame)
     own = scenario.declared
     given = scenario.metrics
+    asked = {name: fact for name, fact in open_facts(facts).items() if name not in own}
+    asked = {name: fact for name, fact in asked.items() if not is_operation(name)}
+    _refuse_open(scenario, asked)
+    columns = [name for name in column_names(frame) if name not in asked]
+    of_tool = {metric.name: metric for metric in _of_tool(tools, columns)}
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
     elif given is None:
-        given = tuple(_of_tool(tools, columns)) or None
-    named_or_declared = given and [own.get(m, m) if isinstance(m, str) else m for m in given]
-    metrics = list(resolve_metrics(named_or_declared, columns))
+        given = tuple(of_tool.values()) or None
+    declared = of_tool | own
+    metrics = list(
+        resolve_metrics(
+            given and [declared.get(m, m) if isinstance(m, str) else m for m in given], columns
+        )
+    )
 
     there = {metric.name for metric in metrics}
     metrics += [METRICS[name] for name in RATES if name in columns and name not in there]
     if not metrics:
-        raise RagnbError(_nothing_to_average(head_of(frame)))
+        raise RagnbError(_nothing_to_average(head_of(frame), asked))
 
     gated = dict.fromkeys(gate.metric for gate in scenario.gates or ())
     measured = [name for name in gated if name in columns and name not in there]
@@ -450,21 +463,60 @@ def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iter
         if name not in columns:
             continue
         known = METRICS.get(name)
-        made = Metric(name, row["low"], row["high"], row["better"], role="quality")
-        if known is None or known.scale != made.scale:
+        kind = row.get("kind", "continuous")
+        made = Metric(name, row["low"], row["high"], row["better"], kind=kind, role="quality")
+        if known is None or (known.scale, known.better) != (made.scale, made.better):
             yield made
         elif known.role == "rate":
             yield replace(known, role="quality")
 
 
-def _nothing_to_average(frame: pd.DataFrame) -> str:
-    """Return the error for a table without a known metric."""
+def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a metric that a scenario names and of which a fact is open."""
+    listed = scenario.metrics or ()
+    named = [("metrics", item) for item in listed if isinstance(item, str)]
+    named += [("gates", gate.metric) for gate in scenario.gates or ()]
+    named += [("metric_weights", name) for name in scenario.metric_weights or ()]
+    for key, name in named:
+        if name in asked:
+            raise RagnbError(f"{key} names {name!r}, and {open_sentence(asked[name])}")
+
+
+def open_sentence(fact: Mapping[str, Any]) -> str:
+    """Word what is open of a metric, why, and what to write.
+
+    Examples
+    --------
+    >>> open_sentence({"metric": "bias", "fact": "direction", "value": "?", "evidence": "nothing says it"})
+    "its direction is open (nothing says it); declare it: metrics=[rn.Metric('bias', low, high, better='lower')] \
+or better='higher'"
+    """
+    name, evidence, value = fact["metric"], fact["evidence"], fact["value"]
+    if fact["fact"] == "direction":
+        return (
+            f"its direction is open ({evidence}); declare it: "
+            f"metrics=[rn.Metric({name!r}, low, high, better='lower')] or better='higher'"
+        )
+    low, high = value or ("low", "high")
+    return (
+        f"its scale is open ({evidence}); declare it: metrics=[rn.Metric({name!r}, {low}, {high})] "
+        f"if it is {low}..{high}"
+    )
+
+
+def _nothing_to_average(
+    frame: pd.DataFrame, asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> str:
+    """Return the error for a table without a known metric; `asked` are the metrics with an open fact."""
     if looks_like_ratings([str(c) for c in frame.columns]):
         return (
             f"these are ratings (columns: {listing(frame.columns)}), which validate a judge: run "
             "ragnb calibrate on the file, or name it as ratings: in a scenario"
         )
     numbers = undeclared_columns(frame)
+    known = [fact for name, fact in asked.items() if name in METRICS or name not in numbers]
+    if known:
+        return f"no column is a metric yet: {known[0]['metric']!r}: {open_sentence(known[0])}"
     step = (
         f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]"
         if numbers

@@ -23,6 +23,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing
 from ragnb.polars import pl
+from ragnb.readers.facts import verdict_value
 from ragnb.readers.names import WORDS, loose
 from ragnb.readers.raw import (
     Lossy,
@@ -81,6 +82,18 @@ VERDICTS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "是": 1.0, "否":
 _SAID_TRUE = "True and yes are 1, False and no 0"
 _DECIMAL_COMMA = re.compile(r"[-+]?(0,\d{1,18}|\d{1,9},(?!\d{3}(?:\s{0,3}%)?$)\d{1,18})(\s{0,3}%)?")
 _PERCENT = re.compile(r"[-+]?(\d{1,9}(\.\d{0,18})?|\.\d{1,18})\s{0,3}%")
+
+
+def is_number_text(word: str) -> bool:
+    """Whether a text is a number, also with a decimal comma or a percent sign.
+
+    Examples
+    --------
+    >>> [is_number_text(word) for word in ("0.5", "0,5", "87%", "8/10", "")]
+    [True, True, True, False, False]
+    """
+    forms = (NUMBER, _DECIMAL_COMMA, _PERCENT)
+    return any(form.fullmatch(word) for form in forms)
 
 
 def parse_list(text: str) -> list[Any] | None:
@@ -483,10 +496,11 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     outside = (values < metric.low) | (values > metric.high)
     if outside.any():
         row, present = int(np.flatnonzero(outside)[0]), values[~np.isnan(values)]
+        low, high = raw.spans.get(metric.name, (present.min(), present.max()))
         raise RagnbError(
             f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
             f"{metric.low:g}..{metric.high:g} ({int(outside.sum())} of {len(present)} values do); "
-            f"{declare_step(metric.name, present.min(), present.max())}"
+            f"{declare_step(metric.name, low, high)}"
         )
     return pd.Series(values)
 
@@ -523,6 +537,12 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
     marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
     report.add("mapped", name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
     present = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
+    verdicts = [verdict_value(cells[i]) for i in present]
+    if None not in verdicts:  # in words of merit too, as PASS and FAIL
+        values = [math.nan] * len(cells)
+        for i, verdict in zip(present, verdicts, strict=True):
+            values[i] = verdict[0] if verdict else math.nan
+        return values
     if metric.high in (1, 100) and all(_PERCENT.fullmatch(str(cells[i])) for i in present):
         for i in present:
             cells[i] = float(Decimal(cells[i].rstrip("% ")) / (1 if metric.high == 100 else 100))

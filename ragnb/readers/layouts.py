@@ -17,6 +17,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
+from ragnb.readers.evidence import note_verdicts
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings, words_in
 from ragnb.readers.raw import (
     Lossy,
@@ -34,7 +35,8 @@ TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encodin
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
 _WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
-_UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
+# What holds where a layout does not say it; which end is better is looked for in other evidence.
+_UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": None, "threshold": None}
 _OF_A_SCORE = {
     "score",
     "reason",
@@ -46,6 +48,7 @@ _OF_A_SCORE = {
     "kind",
     "direction",
 }
+_HIGHER_IS_BETTER = {"true": "higher", "false": "lower"}
 _RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
 _BROKEN = re.compile(
     r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE
@@ -170,7 +173,12 @@ def declare_scales(raw: Raw, layout: str) -> None:
     for row in TOOLS.get(layout, {}).get("metrics", ()):
         for name in raw.columns:
             if name not in raw.scales and _matches(name, row):
-                raw.scales[name] = {key: row.get(key, default) for key, default in _UNIT.items()}
+                raw.scales[name] = {**_UNIT, "better": "higher", **_scale_in(row)}
+
+
+def _scale_in(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a row of a layout says of the scale of its metrics."""
+    return {key: row[key] for key in _UNIT if key in row}
 
 
 def _matches(name: str, row: Mapping[str, Any]) -> bool:
@@ -302,7 +310,11 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
             name,
             columns[name],
             failed,
-            scale={"better": "lower" if better == {"false"} else "higher"},
+            scale={
+                "better": _HIGHER_IS_BETTER.get(next(iter(better), ""))
+                if len(better) == 1
+                else None
+            },
         )
         report.add("mapped", name, "-1 and calls without a score are failed", sum(failed))
 
@@ -367,9 +379,17 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         {str(m.get("name")): m for m in reversed(row)} for row in lists
     ).items():
         results: list[Any] = [result or {} for result in found]
-        scores, errors = ([m.get(key) for m in results] for key in ("score", "error"))
-        reasons = [m.get("error") or m.get("reason") for m in results]
-        scored(raw, metric, scores, _broken(errors, scores), reasons, _limit(results))
+        scores = [result.get("score") for result in results]
+        errors = [result.get("error") for result in results]
+        verdicts = [result.get("success") for result in results]
+        limits = [result.get("threshold") for result in results]
+        reasons = [result.get("error") or result.get("reason") for result in results]
+        # A case that did not pass and has no score was not measured.
+        unmeasured = [_empty(s) and v is False for s, v in zip(scores, verdicts, strict=True)]
+        broken = _broken(errors, scores)
+        failed = [a or b for a, b in zip(unmeasured, broken, strict=True)]
+        note_verdicts(raw, metric, scores, limits, verdicts)
+        scored(raw, metric, scores, failed, reasons, _limit(results))
 
 
 def _limit(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -419,6 +439,11 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         cells = [cell.get("score", given) for cell, given in zip(own, columns[name], strict=True)]
         whys = zip(failed, errors, own, strict=True)
         reasons = [(error or cell.get("reason")) if bad else None for bad, error, cell in whys]
+        limits = [cell.get("threshold") for cell in own]
+        verdicts = [
+            None if bad else cell.get("pass") for bad, cell in zip(failed, own, strict=True)
+        ]
+        note_verdicts(raw, name, cells, limits, verdicts)
         scored(raw, name, cells, failed, reasons, _limit(own))
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
@@ -449,6 +474,7 @@ def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
         made.setdefault(str(about.get("metric")), []).append(
             {
                 "score": part.get("score"),
+                "pass": part.get("pass"),
                 "reason": part.get("reason"),
                 "threshold": about.get("threshold"),
                 "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
@@ -506,6 +532,13 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             raw.rename({name: short}, report)
             scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
             of_models |= {short} if side == "outputs" else set()
+    for name in scores:
+        sides = (columns.get(f"{name.removesuffix('_score')}_{end}") for end in tool["verdicts"])
+        beside = next((cells for cells in sides if cells is not None), None)
+        base = name.removesuffix("_score")
+        limit = columns.get(f"{name}_threshold", columns.get(f"{base}_threshold"))
+        if beside is not None and name in columns:
+            note_verdicts(raw, name, columns[name], limit or [None] * len(raw), beside)
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     for name in scores:
         base, _, end = name.rpartition("_")
@@ -522,14 +555,16 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
     for name in (name for name in scores if name in columns and not is_measure(name)):
         failed = _broken(raw.cells("error"), columns[name])
         known = tool["metrics"] if name in of_models else ()
-        row: dict[str, Any] = next((row for row in known if _matches(name, row)), {})
+        row: dict[str, Any] = next(
+            ({"better": "higher", **row} for row in known if _matches(name, row)), {}
+        )
         scored(
             raw,
             name,
             columns[name],
             failed,
             (),
-            row | _limit({"threshold": cell} for cell in limits[name]),
+            _scale_in(row) | _limit({"threshold": cell} for cell in limits[name]),
         )
 
 
@@ -541,12 +576,13 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
         scores = [
             _object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))
         ]
-        lower = any(score.get("direction") == "minimize" for score in scores)
+        directions = {str(score.get("direction")) for score in scores if score.get("direction")}
         failed, reasons = (
             [end == "FAILED" for end in ends],
             [score.get("explanation") for score in scores],
         )
-        scale = {"better": "lower" if lower else "higher"}
+        lower = "lower" if "minimize" in directions else "higher"
+        scale = {"better": lower if directions else None}
         scored(raw, metric, [score.get("score") for score in scores], failed, reasons, scale)
         report.add("mapped", f"{metric}_score", "the score of an object, and its reason", len(ends))
 

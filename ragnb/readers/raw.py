@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
+from ragnb.readers.facts import Direction, Fact, FactName, fact_row
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
@@ -157,6 +158,12 @@ class Raw:
         False where every cell is text (CSV), so that numbers have to be read out of it.
     scales : dict of column to mapping
         What the layout of a tool knows of its metrics: range, direction and pass threshold.
+    verdicts : dict of column to Direction
+        Which end of a metric is better, as verdicts beside its scores say.
+    spans : dict of metric to (low, high)
+        The values of a metric outside its range and of those beside it, from which a scale is proposed.
+    facts : list of Fact
+        What was found out about metrics, rows and owners, with the evidence.
 
     Examples
     --------
@@ -171,6 +178,15 @@ class Raw:
     uneven: RagnbError | None = None
     typed: bool = True
     scales: dict[str, dict[str, Any]] = field(default_factory=dict)
+    verdicts: dict[str, Direction] = field(default_factory=dict)
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    facts: list[Fact] = field(default_factory=list)
+
+    def fact(
+        self, metric: str | None, fact: FactName, value: Any, evidence: str, *, open: bool = False
+    ) -> None:
+        """Record a fact of a metric, or of the table, with its evidence."""
+        self.facts.append(fact_row(metric, fact, value, evidence, open=open))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))

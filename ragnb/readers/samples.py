@@ -15,9 +15,11 @@ from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_frame
+from ragnb.readers.evidence import verdicts_beside
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, declare_scales, judged, lay_out, spread_results
+from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
 from ragnb.readers.names import (
     REPEAT_NAMES,
     SYSTEM_NAMES,
@@ -85,7 +87,9 @@ def read_scores(
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
         ``attrs["metrics"]``, where a tool's layout knows them, lists range, direction, threshold and number of
-        failures of its metrics. ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:
+        failures of its metrics. ``attrs["facts"]`` lists what was found out about metrics, rows and owners (dicts
+        of ``metric, fact, value, evidence, open``).
+        ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:
         the records that the file should hold, and how many of them do not parse, had bytes replaced or are lost;
         of several files, those of the one with the largest share.
 
@@ -199,6 +203,8 @@ def _read(
     declare_scales(raw, str(origin["layout"]))
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
+    verdicts_beside(raw)
+    settle_directions(raw, str(origin["layout"]), own)
     tools = _of_tool(raw, own)
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
@@ -233,26 +239,31 @@ def _read(
     )
     if cases:
         raw.need("question")
-    tools = [
-        metric for metric in tools if metric.name in raw.columns and _fits(raw, metric, report)
-    ]
     known = declared(chosen, list(raw.columns))
+    tools = [metric for metric in tools if metric.name in raw.columns]
+    settled = settle_metrics(raw, known, tools, own, names, report, loose=loose)
+    tools = [metric for metric in settled.tools if _fits(raw, metric, report)]
     known = {
-        name: metric for name, metric in known.items() if not loose or _fits(raw, metric, report)
+        name: metric
+        for name, metric in settled.known.items()
+        if not loose or _fits(raw, metric, report)
     }
     frame = to_frame(raw, report, origin, known | {metric.name: metric for metric in tools})
+    note_candidates(raw, frame, [*known, *(metric.name for metric in tools)])
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
+    taken = {*known, *(tool.name for tool in tools)}
     for name, scale in raw.scales.items():
         metric = names.get(name, name)
-        if metric not in (*METRICS, *(tool.name for tool in tools)):
+        if metric not in taken:
             continue
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
         frame.attrs.setdefault("metrics", []).append(
             {"metric": metric, **scale, "n_failed": int(failed.sum())}
         )
+    frame.attrs["facts"] = raw.facts
     return frame
 
 
@@ -274,7 +285,12 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
     made, taken = [], {metric.name for metric in own}
     for name, scale in raw.scales.items():
         known = METRICS.get(next(iter(meanings([name])), ""))
-        if name in taken or (known and (known.low, known.high) == (scale["low"], scale["high"])):
+        same = known is not None and (known.low, known.high, known.better) == (
+            scale["low"],
+            scale["high"],
+            scale["better"],
+        )
+        if name in taken or same:
             continue
         with suppress(ValidationError):  # a name that no metric can have
             made.append(Metric(name, scale["low"], scale["high"], scale["better"], role="quality"))

@@ -242,7 +242,15 @@ CLIP = 1e-6
 COSINES = frozenset({"semantic_similarity"})
 """Metrics whose values from -1 to 1 enter a total as they are, beside scores from 0 to 1."""
 
-_SCALES = ((-1, 1, 0), (-2, 2, 1.01), (1, 5, 1.01), (1, 10, 5), (0, 100, 10))
+_SCALES = (
+    (-1, 1, 0),
+    (-2, 2, 1.01),
+    (1, 5, 1.01),
+    (0, 5, 1.01),
+    (1, 10, 5),
+    (0, 10, 5),
+    (0, 100, 10),
+)
 """Low and high of a scale, and what some value must lie beyond: else all of them are on a narrower one."""
 
 
@@ -323,6 +331,26 @@ def _high_of(given: Mapping[str, Any]) -> float:
     return 1.0 if _role_of(given) == "quality" else math.inf
 
 
+def _known_direction(better: Any) -> Any:
+    """Refuse the open choice that a card prints, with what to put in its place."""
+    if better == "?":
+        raise ValueError(
+            "'?' is an open choice: write better: lower if less is better, as for a rate of errors, or "
+            "better: higher if more is better; in Python better='lower' or better='higher'"
+        )
+    return better
+
+
+def _known_end(end: Any) -> Any:
+    """Refuse an open end of a scale, with what to put in its place."""
+    if end == "?":
+        raise ValueError(
+            "'?' is an open choice: write the lowest and the highest score that the scale allows, such as "
+            "low: 1 and high: 5; in Python rn.Metric(name, 1, 5)"
+        )
+    return end
+
+
 @dataclass(frozen=True, config=_CONFIG)
 class Metric:
     """A metric: its name, its range, and which end is better.
@@ -363,9 +391,11 @@ class Metric:
     """
 
     name: Annotated[str, AfterValidator(metric_name)]
-    low: Number = 0.0
-    high: Number = Field(default_factory=_high_of)
-    better: Literal["higher", "lower"] = Field(default_factory=_better_of)
+    low: Annotated[Number, BeforeValidator(_known_end)] = 0.0
+    high: Annotated[Number, BeforeValidator(_known_end)] = Field(default_factory=_high_of)
+    better: Annotated[Literal["higher", "lower"], BeforeValidator(_known_direction)] = Field(
+        default_factory=_better_of
+    )
     kind: Literal["continuous", "ordinal", "binary"] = "continuous"
     role: Literal["quality", "rate", "operation"] = Field(default_factory=_role_of)
     family: str = ""

@@ -1,0 +1,600 @@
+"""What a table says of its metrics beside their scores: verdicts, failures and scales, and the facts that follow.
+
+Each function takes the raw table, makes cells what they mean, and records a fact with its evidence.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ragnb.readers.cells import NO_NUMBER, is_number_text
+from ragnb.readers.facts import (
+    WORDS,
+    Direction,
+    count_verdicts,
+    direction_of_name,
+    fold_word,
+    is_failure,
+    name_tokens,
+    verdict_value,
+)
+from ragnb.readers.names import loose, spaced
+from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
+from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
+
+LONGEST_REASON = 200
+_FAILED = WORDS["failed"]
+_VERDICT = WORDS["verdict"]
+_NOTHING = frozenset(_FAILED["nothing"])
+_ERROR_COLUMNS = frozenset(map(spaced, _FAILED["columns"]))
+_STATUS_COLUMNS = frozenset(map(spaced, _FAILED["status"]))
+_VERDICT_NAMES = frozenset(map(spaced, _VERDICT["names"]))
+_REFERENCE = frozenset(_VERDICT["reference"])
+_ROW_SUCCESS = ("success", "successful", "is_success", "is_successful")
+_UNIT_NEIGHBOUR = 10
+
+
+# Failures: what stands where a score should be, or beside it
+
+
+class Cells(NamedTuple):
+    """How many cells of a column hold a number, a word for a failure, a verdict, and another word."""
+
+    numbers: int
+    failures: int
+    verdicts: int
+    others: int
+
+    @property
+    def words(self) -> int:
+        """How many hold a word."""
+        return self.failures + self.verdicts + self.others
+
+
+def kind_of_cell(cell: Any) -> str:
+    """Return what a cell of a metric is: ``blank, number, odd, failure, verdict`` or ``other``.
+
+    What begins as a number and is none is ``odd``: it may mean two things, and is nobody's word for a failure.
+
+    Examples
+    --------
+    >>> [kind_of_cell(cell) for cell in (0.5, "0.5", "", "Failed", "PASS", "8/10", "see below")]
+    ['number', 'number', 'blank', 'failure', 'verdict', 'odd', 'other']
+    """
+    if absent(cell):
+        return "blank"
+    if isinstance(cell, Real | Decimal | np.bool_):
+        return "number"
+    if not isinstance(cell, str):
+        return "odd"
+    word = unicodedata.normalize("NFKC", cell).strip().casefold()
+    if word in NO_NUMBER:
+        return "blank"
+    if is_number_text(word):
+        return "number"
+    verdict = verdict_value(cell)
+    if verdict is not None and not verdict[1]:
+        return "number"  # yes and no are 1 and 0 wherever they stand
+    if is_failure(cell):
+        return "failure"
+    if verdict is not None:
+        return "verdict"
+    begins_as_number = word[:1].isdigit() or word[:1] in "+-.½¼¾[{" or word.startswith("inf")
+    return "odd" if begins_as_number else "other"
+
+
+def count_cells(cells: Values) -> tuple[Cells, dict[str, str]]:
+    """Return how many cells of each kind a column holds, and the kind of each distinct text."""
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        return Cells(int(cells.notna().sum()), 0, 0, 0), {}
+    kinds: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for cell in cells:
+        if isinstance(cell, str):
+            kind = kinds.get(cell)
+            if kind is None:
+                kind = kinds[cell] = kind_of_cell(cell)
+        else:
+            kind = kind_of_cell(cell)
+        counts[kind] = counts.get(kind, 0) + 1
+    found = Cells(
+        counts.get("number", 0),
+        counts.get("failure", 0),
+        counts.get("verdict", 0),
+        counts.get("other", 0) + counts.get("odd", 0),
+    )
+    return found, kinds
+
+
+def set_failed(raw: Raw, metric: str, reasons: Mapping[int, str]) -> None:
+    """Set the status of some rows of a metric to ``failed``, with the reason, and clear their cells."""
+    size = len(raw)
+    cells = list(raw.columns[metric])
+    status = list(raw.cells(f"{metric}__status"))
+    reason = list(raw.cells(f"{metric}__reason")) if size else []
+    for row, why in reasons.items():
+        cells[row] = None
+        status[row] = "failed"
+        if _blank(reason[row]):
+            reason[row] = why[:LONGEST_REASON]
+    raw.columns[metric] = cells
+    raw.columns[f"{metric}__status"] = status
+    raw.columns[f"{metric}__reason"] = reason
+
+
+def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = True) -> None:
+    """Take words among the numbers of a column for failures; a column that is mostly words stays as it is.
+
+    Of a column that nobody declared, only words that say a failure are taken, among more numbers.
+    """
+    found, kinds = count_cells(raw.columns[name])
+    if not found.words:
+        return
+    is_verdict = found.verdicts or name_is_verdict(name)
+    if is_verdict and not found.numbers and not found.others:
+        if declared:
+            read_verdicts(raw, name, report)
+        return
+    strange = found.verdicts + found.others
+    odd = any(kind == "odd" for kind in kinds.values())
+    if odd or (strange and (not declared or strange >= found.numbers)):
+        return
+    if not declared and found.failures > found.numbers:
+        return
+    words = {word for word, kind in kinds.items() if kind in ("failure", "verdict", "other")}
+    cells = raw.columns[name]
+    failed = {row: cell.strip() for row, cell in enumerate(cells) if cell in words}
+    set_failed(raw, name, failed)
+    shown = ", ".join(repr(word.strip()[:40]) for word in sorted(words)[:3])
+    report.add("mapped", name, f"failed: {shown}", len(failed))
+    raw.fact(name, "blank", "failed", f"{len(failed)} cells hold words among numbers: {shown}")
+
+
+def mark_broken_rows(
+    raw: Raw, metrics: Iterable[str], names: Mapping[str, str], report: Lossy
+) -> None:
+    """Take blank scores for failures where the row says why: an error, a status, or a verdict without a score.
+
+    Parameters
+    ----------
+    metrics : iterable of str
+        The metrics, by their canonical names.
+    names : mapping of column to canonical name
+        What the columns were called in the file: ``Faithfulness_error`` stands beside ``Faithfulness``.
+    """
+    wanted = [name for name in metrics if name in raw.columns]
+    if not wanted:
+        return
+    near = {loose(column): column for column in raw.columns}
+    was = {ours: column for column, ours in names.items()}
+    of_row = _row_errors(raw)
+    for metric in wanted:
+        column = was.get(metric, metric)
+        reasons = dict(of_row)
+        for ending in _FAILED["endings"]:
+            beside = near.get(loose(f"{column}_{ending}"))
+            if beside and beside != metric:
+                reasons |= _texts_of(raw, beside)
+        for ending in _VERDICT["passed"]:
+            beside = near.get(loose(f"{column}_{ending}"))
+            if beside and beside != metric:
+                lost = _false_rows(raw.columns[beside])
+                reasons = dict.fromkeys(lost, f"{beside}: false") | reasons
+        if not reasons:
+            continue
+        cells = raw.columns[metric]
+        status = raw.cells(f"{metric}__status")
+        failed = {
+            row: why for row, why in reasons.items() if _blank(cells[row]) and _blank(status[row])
+        }
+        if failed:
+            set_failed(raw, metric, failed)
+            report.add("mapped", metric, "failed: no score, beside an error", len(failed))
+            raw.fact(metric, "blank", "failed", f"{len(failed)} cells are blank beside an error")
+
+
+def _row_errors(raw: Raw) -> dict[int, str]:
+    """Return the rows that say that something failed, and what they say."""
+    reasons: dict[int, str] = {}
+    for column in list(raw.columns):
+        name = spaced(column)
+        if name in _STATUS_COLUMNS:
+            texts = _texts_of(raw, column)
+            reasons = {row: why for row, why in texts.items() if is_failure(why)} | reasons
+        if name in _ROW_SUCCESS:
+            lost = _false_rows(raw.columns[column])
+            reasons = dict.fromkeys(lost, f"{column}: false") | reasons
+    for column in list(raw.columns):
+        if spaced(column) in _ERROR_COLUMNS:
+            reasons |= _texts_of(raw, column)
+    return reasons
+
+
+def _texts_of(raw: Raw, column: str) -> dict[int, str]:
+    """Return the rows in which a column says something; numbers and flags other than true say nothing."""
+    cells = raw.columns[column]
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        return {row: f"{column}: true" for row, cell in enumerate(cells) if cell is True}
+    found: dict[int, str] = {}
+    for row, cell in enumerate(cells):
+        if absent(cell) or isinstance(cell, Real):
+            if cell is True:
+                found[row] = f"{column}: true"
+            continue
+        text = cell.strip() if isinstance(cell, str) else str(cell)
+        word = text.casefold()
+        if word in _NOTHING or is_number_text(word):
+            continue
+        found[row] = f"{column}: true" if word == "true" else text
+    return found
+
+
+def _false_rows(cells: Values) -> list[int]:
+    return [row for row, cell in enumerate(cells) if _passed(cell) is False]
+
+
+def _passed(cell: Any) -> bool | None:
+    """Return what a verdict says, None where it is none."""
+    if isinstance(cell, bool | np.bool_):
+        return bool(cell)
+    if isinstance(cell, Real) and cell in (0, 1):
+        return bool(cell)
+    verdict = verdict_value(cell)
+    if verdict is None and isinstance(cell, str) and cell.strip() in ("0", "1", "0.0", "1.0"):
+        return cell.strip().startswith("1")
+    return None if verdict is None else bool(verdict[0])
+
+
+def _blank(cell: Any) -> bool:
+    if absent(cell):
+        return True
+    return isinstance(cell, str) and cell.strip().casefold() in NO_NUMBER
+
+
+def as_number(cell: Any) -> float | None:
+    """Return the number in a cell, None where there is none.
+
+    Examples
+    --------
+    >>> as_number("0.5"), as_number(True), as_number("Failed"), as_number(float("nan"))
+    (0.5, 1.0, None, None)
+    """
+    if absent(cell):
+        return None
+    if isinstance(cell, Real | Decimal | np.bool_):
+        return float(cell)
+    if isinstance(cell, str) and is_number_text(cell.strip().casefold()):
+        text = cell.strip().replace(",", ".").rstrip("% ")
+        return float(text)
+    return None
+
+
+# Direction: verdicts beside scores, the tool, the catalogue, the words of a name
+
+
+def note_verdicts(
+    raw: Raw,
+    name: str,
+    scores: Iterable[Any],
+    thresholds: Iterable[Any],
+    verdicts: Iterable[Any],
+) -> None:
+    """Keep the direction that verdicts beside the scores of a metric say; without thresholds, who passes tells."""
+    numbers = [as_number(cell) for cell in scores]
+    limits = [as_number(cell) for cell in thresholds]
+    passed = [_passed(cell) for cell in verdicts]
+    if any(limit is not None for limit in limits):
+        found = count_verdicts(numbers, limits, passed).direction
+    else:
+        found = _separated(numbers, passed)
+    if found is not None:
+        raw.verdicts[name] = found
+
+
+def _separated(scores: Sequence[float | None], passed: Sequence[bool | None]) -> Direction | None:
+    """Return the direction where all scores that pass lie on one side of those that do not."""
+    pairs = zip(scores, passed, strict=True)
+    told = [(score, good) for score, good in pairs if score is not None and good is not None]
+    good = [score for score, is_good in told if is_good]
+    bad = [score for score, is_good in told if not is_good]
+    if not good or not bad:
+        return None
+    if min(good) > max(bad):
+        return Direction("higher", "every score that passes lies above every one that fails")
+    if max(good) < min(bad):
+        return Direction("lower", "every score that passes lies below every one that fails")
+    return None
+
+
+def verdicts_beside(raw: Raw) -> None:
+    """Keep what columns of verdicts and thresholds beside a metric's say, such as ``toxicity_passed``."""
+    near = {loose(column): column for column in raw.columns}
+    for column in list(raw.columns):
+        folded = loose(column)
+        sides = [near.get(folded + loose(end)) for end in _VERDICT["passed"]]
+        beside = next((side for side in sides if side and side != column), None)
+        if beside is None or column in raw.verdicts:
+            continue
+        limits = [near.get(folded + loose(end)) for end in _VERDICT["threshold"]]
+        limit = next((name for name in limits if name), None)
+        thresholds = raw.columns[limit] if limit else [None] * len(raw)
+        note_verdicts(raw, column, raw.columns[column], thresholds, raw.columns[beside])
+
+
+def direction_of(
+    raw: Raw, column: str, metric: Metric | None, row: Mapping[str, Any], convention: str | None
+) -> Direction:
+    """Return the direction of a metric, by the strongest evidence that speaks.
+
+    Parameters
+    ----------
+    column : str
+        What the file calls it.
+    metric : Metric or None
+        The metric of METRICS that this name means.
+    row : mapping
+        What the layout says of it, with ``better`` where it does.
+    convention : {"higher", None}
+        Whether the tool takes more for better in whatever it scores; a name that says otherwise is asked.
+    """
+    if column in raw.verdicts:
+        return raw.verdicts[column]
+    if row.get("better"):
+        return Direction(row["better"], "the layout of the tool")
+    if metric is not None:
+        return Direction(metric.better, f"{metric.name!r} is a metric that ragnb knows")
+    named = direction_of_name(column)
+    if convention and named is not None and named.better != convention:
+        return Direction(
+            "?", f"its tool takes {convention} for better, and {named.evidence} says otherwise"
+        )
+    if named is not None:
+        return named
+    if convention:
+        return Direction(convention, f"its tool takes {convention} for better in all metrics")
+    return Direction("?", "nothing in the file says which end is better")
+
+
+# Scale: the rubric's dimensions, and metrics of a judge who rates on another scale
+
+
+def has_rubric(columns: Iterable[str]) -> bool:
+    """Whether a table has columns that ragnb's own judge writes.
+
+    Examples
+    --------
+    >>> has_rubric(["accuracy", "judge__mode"]), has_rubric(["accuracy", "clarity"])
+    (True, False)
+    """
+    signs = WORDS["rubric"]["columns"]
+    return any(fnmatchcase(column, sign) for column in columns for sign in signs)
+
+
+class Scale(NamedTuple):
+    """The ends of a metric's scale, None where it is open, and the evidence; `proposed` may be confirmed."""
+
+    ends: tuple[float, float] | None
+    evidence: str
+    proposed: tuple[float, float] | None = None
+
+
+def judged_scale(
+    name: str, spans: Mapping[str, tuple[float, float, bool]], *, rubric: bool
+) -> Scale:
+    """Return the scale of a metric of METRICS, given the values of its neighbours.
+
+    Parameters
+    ----------
+    name : str
+        Of a metric in METRICS.
+    spans : mapping of column to (low, high, whole)
+        The least and greatest value of each column that a judge may have scored, and whether all are whole.
+    rubric : bool
+        Whether the table is one that ragnb's judge wrote.
+
+    Examples
+    --------
+    >>> judged_scale("accuracy", {"accuracy": (4, 5, True)}, rubric=False).ends is None
+    True
+    >>> judged_scale("accuracy", {"accuracy": (4, 9, True)}, rubric=False).ends
+    (1.0, 10.0)
+    >>> judged_scale("faithfulness", {"faithfulness": (0, 1, True), "correctness": (0, 9, True)}, rubric=False)
+    Scale(ends=None, evidence="'correctness' beside it goes up to 9", proposed=(0, 10))
+    """
+    metric = METRICS[name]
+    own = (metric.low, metric.high)
+    if rubric or name not in spans:
+        return Scale(own, "a scale that ragnb knows by the metric's name")
+    low, high, whole = spans[name]
+    if metric.family == RUBRIC:
+        return _rubric_scale(name, spans)
+    if not whole or own != (0, 1) or high > 1 or low < 0:
+        return Scale(own, "a scale that ragnb knows by the metric's name")
+    beyond = {
+        other: span
+        for other, span in spans.items()
+        if other != name and span[2] and 1 < span[1] <= _UNIT_NEIGHBOUR and span[0] >= 0
+    }
+    if not beyond:
+        return Scale(own, "a scale that ragnb knows by the metric's name")
+    widest = max(beyond, key=lambda other: beyond[other][1])
+    lowest = min(low, *(span[0] for span in beyond.values()))
+    return Scale(
+        None,
+        f"{widest!r} beside it goes up to {beyond[widest][1]:g}",
+        range_of(lowest, beyond[widest][1]),
+    )
+
+
+def _rubric_scale(name: str, spans: Mapping[str, tuple[float, float, bool]]) -> Scale:
+    """Return the scale of a dimension of the usual rubric, which another judge may have scored."""
+    judged = [span for other, span in spans.items() if other == name or _is_rubric(other)]
+    low = min(span[0] for span in judged)
+    high = max(span[1] for span in judged)
+    own = (METRICS[name].low, METRICS[name].high)
+    if low >= own[0] and range_of(low, high) == own:
+        return Scale(own, f"values up to {high:g}, on the scale of ragnb's rubric")
+    alone = spans[name]
+    fractions = alone[0] >= 0 and alone[1] <= 1 and not (alone[2] and alone[0] == 1)
+    if fractions and high <= 1:
+        return Scale((0, 1), "values from 0 to 1")
+    return Scale(
+        None,
+        f"values from {alone[0]:g} to {alone[1]:g} may be on several scales",
+        range_of(low, high),
+    )
+
+
+def _is_rubric(name: str) -> bool:
+    return name in METRICS and METRICS[name].family == RUBRIC
+
+
+def spans_of(raw: Raw, names: Iterable[str]) -> dict[str, tuple[float, float, bool]]:
+    """Return the least and greatest number of columns without words, and whether all are whole."""
+    spans = {}
+    for name in names:
+        cells = raw.columns[name]
+        if isinstance(cells, pd.Series) and not is_text(cells):
+            numbers = cells.dropna().to_numpy(dtype=float)
+        else:
+            found, _ = count_cells(cells)
+            if found.words or not found.numbers:
+                continue
+            given = (as_number(cell) for cell in cells)
+            numbers = np.array([number for number in given if number is not None], dtype=float)
+        if len(numbers):
+            whole = bool((numbers == np.floor(numbers)).all())
+            spans[name] = (float(numbers.min()), float(numbers.max()), whole)
+    return spans
+
+
+def is_judged(name: str) -> bool:
+    """Whether a judge may have scored a column: a metric that ragnb knows, or a name with a word for good.
+
+    Examples
+    --------
+    >>> is_judged("readability"), is_judged("faithfulness"), is_judged("top_k"), is_judged("total_tokens")
+    (True, True, False, False)
+    """
+    if name in METRICS:
+        return METRICS[name].role == "quality"
+    named = direction_of_name(name)
+    return named is not None and named.better == "higher"
+
+
+# Verdicts in words
+
+
+def name_is_verdict(name: str) -> bool:
+    """Whether a column is named for what a yes in it says: ``passed``, ``correct``, ``verdict``, 通过.
+
+    Examples
+    --------
+    >>> name_is_verdict("is_correct"), name_is_verdict("needs_table")
+    (True, False)
+    """
+    return spaced(name) in _VERDICT_NAMES or loose(name) in {loose(one) for one in _VERDICT_NAMES}
+
+
+def is_reference(name: str) -> bool:
+    """Whether a column holds what people say or what should come out, and no score of an answer.
+
+    Examples
+    --------
+    >>> is_reference("human_label"), is_reference("expected_verdict"), is_reference("verdict")
+    (True, True, False)
+    """
+    signs = _VERDICT["reference_anywhere"]
+    return bool({*name_tokens(name)} & _REFERENCE) or any(sign in name for sign in signs)
+
+
+def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
+    """Return the columns whose cells are all verdicts, and which verdict is good in each.
+
+    Where a column beside them holds what people say, all are labels, and ratings have their own reader.
+    """
+    found: dict[str, Direction] = {}
+    barred = {*CASE_COLUMNS, *NOT_METRICS, *taken, "label", "answerable", "gold_ids"}
+    people = False
+    for name, cells in raw.columns.items():
+        if name in barred or "__" in name:
+            continue
+        direction = _verdict_direction(name, cells)
+        if direction is None:
+            continue
+        if is_reference(name):
+            people = True
+        else:
+            found[name] = direction
+    return {} if people else found
+
+
+def _verdict_direction(name: str, cells: Values) -> Direction | None:
+    """Return which verdict of a column is good, None where its cells are no verdicts or no one says."""
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        values = set(cells.dropna().unique().tolist())
+        if not values or not values <= {0, 1}:
+            return None
+        merit = False
+    else:
+        words = {
+            cell if isinstance(cell, str) else repr(cell) for cell in cells if not _blank(cell)
+        }
+        verdicts = [_passed_word(word) for word in words]
+        told = [verdict for verdict in verdicts if verdict is not None]
+        failures = sum(
+            verdict is None and is_failure(word)
+            for word, verdict in zip(words, verdicts, strict=True)
+        )
+        if not told or len(told) + failures < len(words):
+            return None
+        merit = any(is_merit for _, is_merit in told)
+    named = direction_of_name(name)
+    if merit:
+        return Direction("higher", "its words say which verdict is good")
+    if name_is_verdict(name):
+        return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
+    if named is not None and not named.open and _is_question(name, cells):
+        return named
+    return None
+
+
+def _passed_word(word: str) -> tuple[float, bool] | None:
+    if word in ("0", "1", "0.0", "1.0", "True", "False"):
+        return float(word in ("1", "1.0", "True")), False
+    return verdict_value(word)
+
+
+def _is_question(name: str, cells: Values) -> bool:
+    """Whether the cells are yes and no; numbers need a name for a verdict, as counts are 0 and 1 too."""
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        return bool(cells.dtype == bool)
+    return not any(is_number_text(fold_word(str(cell))) for cell in cells if not _blank(cell))
+
+
+def read_verdicts(raw: Raw, name: str, report: Lossy) -> None:
+    """Make a column of verdicts numbers: 1 and 0, and ``failed`` where a word says neither."""
+    cells = list(raw.columns[name])
+    failed: dict[int, str] = {}
+    for row, cell in enumerate(cells):
+        if _blank(cell):
+            cells[row] = None
+            continue
+        passed = _passed(cell)
+        if passed is None:
+            failed[row] = str(cell).strip()
+            cells[row] = None
+        else:
+            cells[row] = float(passed)
+    raw.columns[name] = cells
+    if failed:
+        set_failed(raw, name, failed)
+    report.add("mapped", name, "verdicts, read as 1 and 0", len(cells))

@@ -1,0 +1,273 @@
+"""Which columns of a table are metrics: those whose scale and direction are known; others are candidates.
+
+The one place that decides it for what is read. What is decided, and what is open, is recorded with its evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ragnb.readers.cells import IDS, LISTS
+from ragnb.readers.evidence import (
+    direction_of,
+    has_rubric,
+    is_judged,
+    judged_scale,
+    mark_broken_rows,
+    mark_failed_words,
+    read_verdicts,
+    spans_of,
+    verdict_columns,
+)
+from ragnb.readers.facts import Direction, direction_of_name
+from ragnb.readers.layouts import TOOLS, is_measure
+from ragnb.readers.names import meanings
+from ragnb.readers.raw import Lossy, Raw, is_text
+from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, Metric, range_of
+
+_CANONICAL = "a metric that ragnb knows"
+_SAYS_NOTHING = Direction("?", "nothing in the file says which end is better")
+_NO_CANDIDATES = {*CASE_COLUMNS, *NOT_METRICS, *IDS, *LISTS, "label", "answerable"}
+
+
+class Settled(NamedTuple):
+    """The metrics of a table: those of METRICS and of the caller by name, and those that the file declares."""
+
+    known: dict[str, Metric]
+    tools: list[Metric]
+
+
+def known_metric(column: str) -> Metric | None:
+    """Return the metric of METRICS that a column's name means.
+
+    Examples
+    --------
+    >>> known_metric("Answer Relevancy").name, known_metric("style") is None
+    ('answer_relevancy', True)
+    """
+    return METRICS.get(next(iter(meanings([column])), ""))
+
+
+def open_facts(facts: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the first open fact of each metric that has one.
+
+    Examples
+    --------
+    >>> row = {"metric": "bias", "fact": "direction", "value": "?", "evidence": "silent", "open": True}
+    >>> list(open_facts([row, {**row, "metric": "f1", "open": False}]))
+    ['bias']
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for fact in facts:
+        is_of_metric = fact["open"] and fact["fact"] in ("scale", "direction")
+        if is_of_metric and fact["metric"] is not None:
+            found.setdefault(fact["metric"], fact)
+    return found
+
+
+def settle_directions(raw: Raw, layout: str, own: Iterable[Metric]) -> None:
+    """Decide which end of each metric is better that a layout declares, or whose verdicts stand beside it.
+
+    A metric whose direction is open is declared no longer: its column is a candidate.
+    """
+    declared = {metric.name for metric in own}
+    convention = TOOLS.get(layout, {}).get("better")
+    for column, row in list(raw.scales.items()):
+        if column in declared:
+            continue
+        metric = known_metric(column)
+        found = direction_of(raw, column, metric, row, convention)
+        if found.open:
+            del raw.scales[column]
+        else:
+            raw.scales[column] = {**row, "better": found.better}
+        raw.fact(column, "direction", found.better, found.evidence, open=found.open)
+    for column, found in raw.verdicts.items():
+        metric = known_metric(column)
+        if column in raw.scales or column in declared or metric is None:
+            continue
+        if found.better in ("higher", "lower") and found.better != metric.better:
+            raw.scales[column] = {
+                "low": metric.low,
+                "high": metric.high,
+                "better": found.better,
+                "threshold": None,
+            }
+        raw.fact(column, "direction", found.better, found.evidence, open=found.open)
+
+
+def settle_metrics(
+    raw: Raw,
+    known: Mapping[str, Metric],
+    tools: Iterable[Metric],
+    own: Iterable[Metric],
+    names: Mapping[str, str],
+    report: Lossy,
+    *,
+    loose: bool = False,
+) -> Settled:
+    """Decide which columns are metrics, and make their cells numbers or failures.
+
+    Parameters
+    ----------
+    known, tools, own
+        The metrics of METRICS and of the caller whose columns are there; those of the tool; the caller's alone.
+    names : mapping of column to canonical name
+    loose : bool
+        Whether a file is only looked at: then columns of verdicts become numbers whatever stands beside them.
+    """
+    declared = {metric.name: metric for metric in own}
+    for fact in raw.facts:  # those found before the columns had their names
+        fact["metric"] = names.get(str(fact["metric"]), fact["metric"])
+    found = dict(known)
+    made = {metric.name: metric for metric in tools}
+    for name in [*found, *made]:
+        mark_failed_words(raw, name, report)
+    candidates = _text_candidates(raw, {*found, *made})
+    for name in candidates:
+        mark_failed_words(raw, name, report, declared=False)
+    mark_broken_rows(raw, dict.fromkeys([*found, *made]), names, report)
+
+    _settle_scales(raw, found, made, declared)
+    for name in open_facts(raw.facts):
+        if name not in declared:
+            found.pop(name, None)
+            made.pop(name, None)
+
+    verdicts = verdict_columns(raw, {*found, *made, *open_facts(raw.facts)})
+    for name, direction in verdicts.items():
+        raw.fact(name, "scale", (0, 1), "all its cells are verdicts")
+        raw.fact(name, "direction", direction.better, direction.evidence)
+    alone = not found and not made
+    for name, direction in verdicts.items() if alone or loose else ():
+        read_verdicts(raw, name, report)
+        if alone:
+            made[name] = Metric(name, 0, 1, _end(direction), kind="binary")
+            row: dict[str, Any] = {"low": 0, "high": 1, "better": direction.better}
+            raw.scales[name] = row | {"threshold": None, "kind": "binary"}
+
+    _note_metrics(raw, found, made, declared)
+    return Settled(found, list(made.values()))
+
+
+def _end(direction: Direction) -> Any:
+    return direction.better
+
+
+def _text_candidates(raw: Raw, taken: Collection[str]) -> list[str]:
+    """Return the columns of texts that may hold numbers and words for failures."""
+    return [
+        name
+        for name, cells in raw.columns.items()
+        if name not in taken
+        and name not in _NO_CANDIDATES
+        and "__" not in name
+        and (not isinstance(cells, pd.Series) or is_text(cells))
+        and not is_measure(name)
+    ]
+
+
+def _settle_scales(
+    raw: Raw, found: dict[str, Metric], made: dict[str, Metric], declared: Mapping[str, Metric]
+) -> None:
+    """Record the metrics of METRICS whose scale is open, and give those their own whose values say it."""
+    asked = [
+        name
+        for name, metric in found.items()
+        if name not in declared and METRICS.get(name) == metric
+    ]
+    asked = [name for name in asked if METRICS[name].role == "quality"]
+    if not asked:
+        return
+    settled = {*declared, *made}
+    rivals = [
+        name
+        for name in raw.columns
+        if name not in settled and "__" not in name and name not in _NO_CANDIDATES
+    ]
+    judged = [name for name in rivals if is_judged(name) and not is_measure(name)]
+    spans = spans_of(raw, dict.fromkeys([*asked, *judged]))
+    rubric = has_rubric(raw.columns)
+    for name in asked:
+        scale = judged_scale(name, spans, rubric=rubric)
+        metric = METRICS[name]
+        if scale.ends is None:
+            raw.fact(name, "scale", scale.proposed, scale.evidence, open=True)
+        elif scale.ends != (metric.low, metric.high):
+            low, high = scale.ends
+            made[name] = Metric(name, low, high, metric.better)
+            raw.scales[name] = {
+                "low": low,
+                "high": high,
+                "better": metric.better,
+                "threshold": None,
+            }
+            del found[name]
+        elif name in spans:
+            _propose(raw, name, metric, spans)
+
+
+def _propose(
+    raw: Raw, name: str, metric: Metric, spans: Mapping[str, tuple[float, float, bool]]
+) -> None:
+    """Keep the range of a metric outside its scale, with those beside it that one judge may have scored."""
+    low, high, _ = spans[name]
+    if metric.low <= low and high <= metric.high:
+        return
+    beside = [span for span in spans.values() if span[2] and span[0] >= 0 and span[1] <= 100]
+    raw.spans[name] = (
+        min(low, *(span[0] for span in beside)) if beside else low,
+        max(high, *(span[1] for span in beside)) if beside else high,
+    )
+
+
+def _note_metrics(
+    raw: Raw,
+    found: Mapping[str, Metric],
+    made: Mapping[str, Metric],
+    declared: Mapping[str, Metric],
+) -> None:
+    """Record scale and direction of the metrics, where no stronger evidence was recorded before."""
+    told = {(fact["metric"], fact["fact"]) for fact in raw.facts}
+    for name, metric in [*found.items(), *made.items()]:
+        if name in declared:
+            evidence = "declared"
+        elif name in made:
+            evidence = "the layout of the tool, and values that fit it"
+        else:
+            evidence = _CANONICAL
+        if (name, "scale") not in told:
+            raw.fact(name, "scale", (metric.low, metric.high), evidence)
+        if (name, "direction") not in told:
+            raw.fact(name, "direction", metric.better, evidence)
+
+
+def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> None:
+    """Record scale and direction, or that they are open, of numeric columns that are no metrics yet."""
+    told = {(fact["metric"], fact["fact"]) for fact in raw.facts}
+    names = [
+        name
+        for name in map(str, frame.columns)
+        if name not in taken
+        and name not in _NO_CANDIDATES
+        and "__" not in name
+        and pd.api.types.is_numeric_dtype(frame[name])
+        and not pd.api.types.is_bool_dtype(frame[name])
+        and not is_measure(name)
+    ]
+    for name in names:
+        numbers = pd.to_numeric(frame[name]).dropna()
+        if not len(numbers):
+            continue
+        low, high = float(numbers.min()), float(numbers.max())
+        if (name, "scale") not in told:
+            ends = range_of(low, high)
+            by_values = ends == (0, 1) and not (low == high == 1)
+            evidence = f"values from {low:g} to {high:g}"
+            raw.fact(name, "scale", ends, evidence, open=not by_values)
+        if (name, "direction") not in told:
+            found = raw.verdicts.get(name) or direction_of_name(name) or _SAYS_NOTHING
+            raw.fact(name, "direction", found.better, found.evidence, open=found.open)
