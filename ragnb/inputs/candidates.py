@@ -1,10 +1,14 @@
-"""Columns that may be metrics though nobody declared them: found by their cells, told from counts and flags by their names."""
+"""Columns that may be metrics though nobody declared them, told from counts, flags and settings by their names."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
 from ragnb.readers import is_measure
+from ragnb.readers.metrics import open_facts
 from ragnb.readers.names import WORDS, words_in
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, is_operation
 
@@ -70,6 +74,28 @@ def is_number(cells: pd.Series) -> bool:
     (True, True, False)
     """
     return pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells)
+
+
+def left_out(
+    frame: pd.DataFrame, used: Iterable[str], facts: Iterable[Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return the columns that a table offers as metrics and that do not count, with what is not known of each.
+
+    Codes are ``direction, scale`` and ``declared``, of a column of which all is known but that nobody declared.
+
+    Examples
+    --------
+    >>> left_out(pd.DataFrame({"faithfulness": [0.5], "tone": [4]}), ["faithfulness"], [])
+    {'tone': 'declared'}
+    """
+    asked = open_facts(facts)
+    unused = [name for name in offered_columns(frame) if name not in {*used}]
+    offered = dict.fromkeys([*unused, *(name for name in asked if name in METRICS)])
+    return {
+        name: str(asked[name]["fact"]) if name in asked else "declared"
+        for name in offered
+        if name not in {*used} and not is_operation(name)
+    }
 
 
 def offered_columns(frame: pd.DataFrame) -> list[str]:

@@ -27,6 +27,7 @@ from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
+    RUBRIC,
     Metric,
     is_operation,
     note_row,
@@ -436,6 +437,9 @@ def metrics_of(
         given = tuple(name for name in {**METRICS, **own} if name in columns)
     elif given is None:
         given = tuple(of_tool.values()) or None
+    elif all(isinstance(metric, Metric) and metric.family != RUBRIC for metric in given):
+        # What is declared adds to what the table has, as it adds to METRICS; names select.
+        given = (*(metric for name, metric in of_tool.items() if name not in own), *given)
     declared = of_tool | own
     metrics = list(
         resolve_metrics(
@@ -457,7 +461,8 @@ def metrics_of(
 def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:
     """Yield the metrics that a layout declares and METRICS does not hold as they are.
 
-    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the total.
+    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the
+    total.
     """
     for name, row in tools.items():
         if name not in columns:

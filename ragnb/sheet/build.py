@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import metadata
@@ -25,6 +25,7 @@ from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole
 from ragnb.inputs import Inputs, read_inputs, streams
+from ragnb.inputs.candidates import left_out
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import MISSING, count, number, one_line, percent, with_interval
 from ragnb.markup.blocks import Section
@@ -134,6 +135,10 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     of_input = diagnostics.completeness(
         means, lines=inputs.lines, coverage=inputs.coverage, **limits
     )
+    offered = {}
+    if scenario.metrics is None and scenario.rubric is None:  # else somebody chose
+        used = [metric.name for metric in metrics]
+        offered = left_out(head_of(inputs.frame), used, inputs.facts)
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
@@ -169,6 +174,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         ledger=ledger(inputs, means, scenario.lang),
         inputs=inputs.files,
         calibration=calibrated(scenario, inputs.ratings),
+        left_out=offered,
         comparison=comparison,
         changed=turned,
         log=inputs.log,
@@ -516,6 +522,9 @@ class Assessment:
         ``role, path, sha256, rows`` of the files read.
     operations : DataFrame or None
         ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
+    left_out : mapping of column to str
+        The columns that the table offers as metrics and that do not count, where nobody chose the metrics: what is
+        not known of each (``direction, scale``), or that it is not ``declared``.
     log : Log or None
         Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
     only : str or None
@@ -549,6 +558,7 @@ class Assessment:
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
     operations: pd.DataFrame | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
     log: Log | None = None
@@ -610,7 +620,7 @@ class Assessment:
         if name not in names:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
-        for field in (
+        for name_of_frame in (
             "means",
             "spread",
             "diagnoses",
@@ -621,8 +631,8 @@ class Assessment:
             "documents",
             "slices",
         ):
-            if (frame := getattr(self, field)) is not None:
-                own[field] = (
+            if (frame := getattr(self, name_of_frame)) is not None:
+                own[name_of_frame] = (
                     frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
                 )
         return replace(self, **own, only=name)

@@ -116,6 +116,20 @@ class Formatter:
         self.level = f"{100 * sheet.scenario.level:g} %"
 
     @property
+    def answers(self) -> int:
+        """How many rows the means are of: those of the system that is shown."""
+        row = self.rows[TOTAL]
+        return int(row["n"] + row["n_missing"] + row["n_failed"] + row["n_not_applicable"])
+
+    @property
+    def own(self) -> pd.Series:
+        """Which rows of the sheet are of the system that is shown; systems are never counted together."""
+        scores: pd.DataFrame = self.sheet.scores
+        if self.shown is None or "system" not in scores:
+            return pd.Series(True, index=scores.index)
+        return scores["system"].astype(object).fillna(MISSING).map(str) == str(self.shown)
+
+    @property
     def gates(self) -> pd.DataFrame:
         """The gates that are shown: input that came through whole is no news."""
         gates: pd.DataFrame = self.whole.gates
@@ -655,7 +669,7 @@ def amount(value: Any) -> str:
 
 
 def _operations(w: Formatter) -> Table | None:
-    """Return what the answers took, one row a latency, number of tokens or cost; a log has its own table by day."""
+    """Return what the answers took: latency, tokens, cost. A log has its own table by day."""
     table = w.sheet.operations
     if table is None or w.sheet.log is not None:
         return None
@@ -910,10 +924,18 @@ def _sample(w: Formatter, metric: str, sample: Row) -> tuple[Any, ...]:
 
 def _link(w: Formatter, metric: str) -> Link | None:
     """Return where the questions stand that this is about, with their number."""
-    n, target = counted(w, metric)[0] if wrong_label(metric) else 0, f"#o={wrong_label(metric)}"
+    label = wrong_label(metric)
+    n = counted(w, metric)[0] if label else 0
+    target = f"#o={label}"
     if not n:
-        n, target = int(below(w, metric).sum()), f"#m={metric}"
-    return Link(w.say("fix.samples", n=count(n)), target) if n else None
+        n = int((below(w, metric) & w.own).sum())
+        target = f"#m={metric}"
+    if not n:
+        return None
+    if w.shown is None:
+        return Link(w.say("fix.samples", n=count(n)), target)
+    said = w.say("fix.samples_of", n=count(n), system=one_line(w.shown, 40))
+    return Link(said, f"{target}&s={quote(w.shown, safe='')}")
 
 
 def below(w: Formatter, metric: str) -> pd.Series:
@@ -930,7 +952,7 @@ def _reachable(w: Formatter, metric: str) -> float | None:
     scores = w.sheet.scores
     if metric != "context_relevance" or not {"gold_ids", "chunks", metric} <= {*scores}:
         return None
-    rows = scores[scores[metric].notna()]
+    rows = scores[w.own & scores[metric].notna()]
     sizes = [
         (len(gold), len(got))
         for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)
@@ -1025,10 +1047,23 @@ def _of_systems(w: Formatter) -> dict[str, dict[str, Row]]:
 def _said(w: Formatter, rows: Mapping[str, Row]) -> str:
     """Write the overall score, else the share of answers that ended right."""
     if (metric := _headline(rows)) is None:
-        return w.say("headline.no_score")
+        return w.say("headline.no_score") + (_parts_of_total(w, {}) if w.quality else "")
     low, high = (f"{rows[metric][end]:g}" for end in ("range_low", "range_high"))
     scale = "" if (low, high) == ("0", "1") else w.say("headline.scale", low=low, high=high)
-    return f"{w.title(metric)} {w.interval(metric, rows[metric])}{scale}, {w.counted(rows[metric])}"
+    said = f"{w.title(metric)} {w.interval(metric, rows[metric])}{scale}, {w.counted(rows[metric])}"
+    return said + (_parts_of_total(w, rows) if metric == TOTAL else "")
+
+
+def _parts_of_total(w: Formatter, rows: Mapping[str, Row]) -> str:
+    """Say which metrics the total is of, and what the table offers beside them; nothing where that is all."""
+    offered: Mapping[str, str] = w.whole.left_out
+    if not offered:
+        return ""
+    of = [name for name, row in rows.items() if row["role"] != "total" and row["weight"] > 0]
+    why = {code: w.say(f"headline.left_out_{code}") for code in set(offered.values())}
+    names = [w.say("headline.left_out_name", name=n, why=why[code]) for n, code in offered.items()]
+    of_which = w.say("headline.of", names=w.list(map(w.name, of), most=6)) if of else ""
+    return of_which + w.say("headline.left_out", names=w.list(names, most=6))
 
 
 def _headline(rows: Mapping[str, Row]) -> str | None:
@@ -1134,7 +1169,7 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
     if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     key = "headline.no_gates" if tally(w) else "headline.no_gold"
-    return w.say("headline.log", n=count(w.sheet.rows), rates=names), w.say(key)
+    return w.say("headline.log", n=count(w.answers), rates=names), w.say(key)
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
@@ -1146,6 +1181,8 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         w.ends(metric, row)
     )
     notes.append(w.counted(row))
+    if metric == TOTAL and (parts := _parts_of_total(w, w.rows)):
+        notes.append(parts.lstrip(",，;；、 "))
     changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
     rows = [
         one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
@@ -1613,8 +1650,13 @@ def questions(w: Formatter) -> Section | None:
     block = blocks.Samples(
         heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest
     )
-    wrong = count(sum(held["w"] == "1" for held in filters))
-    finding = w.say("questions.wrong" if made.labelled else "questions.lowest", n=wrong, all=every)
+    own = [held for held in filters if w.shown is None or held["s"] == w.shown]
+    wrong = count(sum(held["w"] == "1" for held in own))
+    key = "questions.wrong" if made.labelled else "questions.lowest"
+    if w.shown is None:
+        finding = w.say(key, n=wrong, all=every)
+    else:
+        finding = w.say(f"{key}_of", n=wrong, all=count(w.answers), system=one_line(w.shown, 40))
     return (
         w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
     )
@@ -1696,6 +1738,8 @@ class _Rows:
             "d": _text(row, self.doc),
             "m": "\n".join(low),
         }
+        if self.w.whole.systems is not None:
+            found["s"] = _text(row, "system")
         return found | ({"c": self.changed[known]} if known in self.changed else {})
 
     def sample(self, row: Row) -> blocks.Sample:
@@ -1778,6 +1822,10 @@ class _Rows:
             "d": (w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
             "m": (w.say("questions.below"), tuple((name, w.title(name)) for name in low)),
         }
+        if w.whole.systems is not None:
+            names = w.whole.systems["system"].unique().tolist()
+            options = tuple((str(name), one_line(name, 60)) for name in names)
+            found["s"] = (w.say("column.system"), options)
         return {key: one for key, one in found.items() if 0 < len(one[1]) <= _MOST_FILTER}
 
 
