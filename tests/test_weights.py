@@ -518,7 +518,7 @@ def test_weights_given_as_metrics_are_refused_with_the_keyword_for_them(function
 
 
 HALF = {"faithfulness": [0.5]}
-LATENCY = rn.Metric("latency", 0, math.inf, better="lower")
+DISTANCE = rn.Metric("distance", 0, math.inf, better="lower")
 REFUSED = {
     r"row 1: 1\.5 lies outside 0\.\.1; declare its scale": ({"faithfulness": [0.5, 1.5]}, {}),
     "'0.5' is text": ({"faithfulness": ["0.5"]}, {}),
@@ -527,7 +527,14 @@ REFUSED = {
     "names one metric twice": (HALF, {"metrics": ["faithfulness", "faithfulness"]}),
     "column='dok' is not known": (HALF, {"doc": "dok"}),
     **{f"level={level} must lie between 0 and 1": (HALF, {"level": level}) for level in (0, 1, 95)},
-    "no finite range": ({"latency": [0.5]}, {"metrics": [LATENCY]}),
+    "no finite range": ({"distance": [0.5]}, {"metrics": [DISTANCE]}),
+    "tokens and cost never enter the total": (
+        {"faithfulness": [0.5], "latency_ms": [9.0]},
+        {
+            "metrics": ["faithfulness", rn.Metric("latency_ms")],
+            "metric_weights": {"latency_ms": 1.0},
+        },
+    ),
     "all weights are 0": (HALF, {"metric_weights": {"faithfulness": 0}}),
     "appears twice": (HALF, {"doc_weights": {"e\u0301": 1, "\u00e9": 2}}),
     "not a mapping": (HALF, {"metric_weights": [1.0]}),

@@ -1,13 +1,13 @@
-"""A file of unknown contents → a card: what it is taken for, what may be a metric, and the line that reads it."""
+"""A file of unknown contents → a card: what it is taken for, what is known of it, and the lines that read it."""
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -17,20 +17,23 @@ import pandas as pd
 from ragnb import texts
 from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
 from ragnb.errors import RagnbError, listing
+from ragnb.inputs.candidates import MAPPED
+from ragnb.inputs.first_scenario import scenario_text
+from ragnb.inputs.metric_facts import metric_table, unused_columns
 from ragnb.markup import count, one_line
-from ragnb.readers import is_measure, is_open_role, qrels_columns, read_table
+from ragnb.readers import is_open_role, qrels_columns, read_table
 from ragnb.readers.names import WORDS, is_reference_name, words_in
-from ragnb.scenario.model import block, flow
-from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, range_of
+from ragnb.scenario.model import flow
+from ragnb.schema import METRICS
 from ragnb.texts.errors import translated
+from ragnb.traces import log
 
 Kind = Literal["scores", "cases", "traces", "gold", "ratings", "totals", "table"]
-_MAPPED = (*CASE_COLUMNS, "answerable", "gold_ids", "citations", "chunks", "ts", "ok", "repeat")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileCard:
-    """What a file is taken for, and the line that reads it.
+    """What a file is taken for, what is known of its metrics and why, and the line that reads it.
 
     Attributes
     ----------
@@ -43,24 +46,34 @@ class FileCard:
     columns : dict of str to str
         Column of the file → the name that it is read under.
     metrics : DataFrame
-        ``metric, low, high, seen_low, seen_high, n, known``: the metrics, then the columns that may be some, those
-        from 0 to 1 first, with the range to declare (nan where the values fit no usual one).
+        ``metric, low, high, better, kind, seen_low, seen_high, n, n_missing, n_failed, n_not_applicable, known,
+        declare, open, scale_evidence, direction_evidence``: the metrics, then the columns that may be some, those
+        from 0 to 1 first. Where nothing says a scale it is nan, where nothing says a direction it is ``?``.
     lossy : list of dict
         As the readers list it.
+    facts : list of dict
+        What was found out about metrics, rows and owner: ``metric, fact, value, evidence, open``.
+    unused : dict of str to list of str
+        Why columns are not used → those columns.
     settings : dict
         What `assess` needs to be told to read the file: ``metrics``, ``columns``.
+    choices : list of dict
+        Metrics of which somebody has to say the scale or the direction, as ``metrics`` holds them, with ``?``.
     code, command : str
-        A line for Python and one for a shell, which work as they are.
+        A line for Python and one for a shell, which work as they are. Where every metric has a choice, they hold
+        them, and are refused with what can be chosen.
+    code_with_choices, command_with_choices : str
+        The same with all choices; empty where there are none, or the lines hold them anyway.
     lang : {"en", "zh"}
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "s.csv"
-    >>> _ = file.write_text("prompt,stars\\nWho built it?,4\\nWhen was it built?,5\\n")
+    >>> _ = file.write_text("prompt,helpfulness\\nWho built it?,4\\nWhen was it built?,5\\n")
     >>> card = inspect_file(file)
     >>> card.kind, card.settings["metrics"]
-    ('scores', [{'name': 'stars', 'low': 1, 'high': 5}])
+    ('scores', [{'name': 'helpfulness', 'low': 1, 'high': 5}])
     """
 
     path: str
@@ -74,6 +87,9 @@ class FileCard:
     settings: dict[str, Any] = field(default_factory=dict)
     runs: bool = True
     lang: str = "en"
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    unused: dict[str, list[str]] = field(default_factory=dict)
+    choices: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def told(self) -> Mapping[str, str]:
@@ -84,43 +100,79 @@ class FileCard:
     @property
     def code(self) -> str:
         """The line for Python."""
-        name, options = repr(self.path), ""
-        if metrics := self.settings.get("metrics"):
-            made = (f"rn.Metric({m['name']!r}, {m['low']:g}, {m['high']:g})" for m in metrics)
-            options = f", metrics=[{', '.join(made)}]"
-        options += "".join(
-            f", {key}={value!r}" for key, value in self.settings.items() if key != "metrics"
-        )
-        if self.kind in ("scores", "traces"):
-            return f"rn.assess({name}{options})"
-        if self.kind == "ratings":
-            return (
-                f"rn.calibrate(rn.read_ratings({name}))"
-                if self.runs
-                else f"rn.read_ratings({name}{options})"
-            )
-        if self.kind in ("totals", "table"):
-            reader = self.format if self.format in ("parquet", "excel", "json", "jsonl") else "csv"
-            lines = ", lines=True" if reader == "jsonl" else ""
-            return f"pandas.read_{reader.replace('jsonl', 'json')}({name}{lines})"
-        read = f"rn.read_{self.kind}({name}{options})"
-        return f"rn.check_gold({read})" if self.kind == "gold" else read
+        return self._code(self.settings)
 
     @property
     def command(self) -> str:
         """The line for a shell; empty where no command takes such a file alone."""
-        given = "".join(
-            f" -p {shlex.quote(f'{key}={flow(value)}')}" for key, value in self.settings.items()
+        return self._command(self.settings)
+
+    @property
+    def code_with_choices(self) -> str:
+        """The line for Python that also holds the metrics of which a fact is open."""
+        return self._code(self._with_choices) if self._adds_choices else ""
+
+    @property
+    def command_with_choices(self) -> str:
+        """The line for a shell that also holds the metrics of which a fact is open."""
+        return self._command(self._with_choices) if self._adds_choices else ""
+
+    @property
+    def _adds_choices(self) -> bool:
+        return bool(self.choices) and self.choices != self.settings.get("metrics")
+
+    @property
+    def _with_choices(self) -> dict[str, Any]:
+        return self.settings | {"metrics": [*self.settings.get("metrics", ()), *self.choices]}
+
+    def _code(self, settings: Mapping[str, Any]) -> str:
+        name = repr(self.path)
+        options = ""
+        if metrics := settings.get("metrics"):
+            options = f", metrics=[{', '.join(map(_metric_code, metrics))}]"
+        options += "".join(
+            f", {key}={value!r}" for key, value in settings.items() if key != "metrics"
         )
-        name = {
+        if self.kind in ("scores", "traces"):
+            return f"rn.assess({name}{options})"
+        if self.kind == "ratings" and self.runs:
+            return f"rn.calibrate(rn.read_ratings({name}))"
+        if self.kind == "ratings":
+            return f"rn.read_ratings({name}{options})"
+        if self.kind in ("totals", "table"):
+            return self._pandas_code(settings)
+        read = f"rn.read_{self.kind}({name}{options})"
+        return f"rn.check_gold({read})" if self.kind == "gold" else read
+
+    def _pandas_code(self, settings: Mapping[str, Any]) -> str:
+        readers = {"parquet": "parquet", "excel": "excel", "json": "json", "jsonl": "json"}
+        reader = readers.get(self.format, "csv")
+        options = {"jsonl": ", lines=True", "tsv": ", sep='\\t'"}.get(self.format, "")
+        if "encoding" in settings and reader in ("csv", "json"):
+            options += f", encoding={settings['encoding']!r}"
+        return f"pandas.read_{reader}({self.path!r}{options})"
+
+    def _command(self, settings: Mapping[str, Any]) -> str:
+        given = "".join(
+            f" -p {shlex.quote(f'{key}={flow(value)}')}" for key, value in settings.items()
+        )
+        names = {
             "ratings": "calibrate" if self.runs else "",
             "scores": "check",
             "traces": "check",
-        }.get(self.kind)
+        }
+        name = names.get(self.kind)
         return f"ragnb {name} {shlex.quote(self.path)}{given}" if name else ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        metrics = listing(self.metrics["metric"], most=4)
+        return f"FileCard({self.path!r}, {self.kind}, {self.rows} rows, metrics: {metrics})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _lines(self) -> Iterator[str]:
         say = texts.load(self.lang)
@@ -129,34 +181,77 @@ class FileCard:
         yield say(
             "card.what", path=self.path, kind=kind, format=self.format + tool, n=count(self.rows)
         )
+        yield from self._table_facts(say)
         if self.columns:
             pairs = (
                 name if name == ours else f"{name} → {ours}" for name, ours in self.columns.items()
             )
             yield say("card.columns", names=listing(pairs))
         for known, key in ((True, "card.metrics"), (False, "card.candidates")):
-            rows = self.metrics[self.metrics["known"] == known]
-            if len(rows):
-                yield say(key, names=listing(map(_shown, rows.to_dict("records")), most=20))
+            rows = self.metrics[self.metrics["known"] == known].to_dict("records")
+            if rows:
+                yield say(key)
+                yield from (self._metric_line(say, row) for row in rows)
+        for code, columns in self.unused.items():
+            yield say(f"card.unused.{code}", names=listing(columns, most=20))
         lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in self.columns.values()]
         if lacking:
-            yield say(
-                "card.needs",
-                names=say("note.join").join(say(f"card.need.{key}") for key in lacking),
-            )
-        losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
-        if losses:
-            lost = (
-                (row["column"] or "", translated(row["detail"], self.lang), count(row["n"]))
-                for row in losses
-            )
-            told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
-            yield say(
-                "card.losses", names=listing((line.removeprefix(": ") for line in told), most=5)
-            )
-        yield say("card.paste", code=self.code)
+            needs = say("note.join").join(say(f"card.need.{key}") for key in lacking)
+            yield say("card.needs", names=needs)
+        yield from self._losses(say)
+        yield say("card.paste", code=f"{_imports(self.code)}{self.code}")
         if self.command:
             yield say("card.shell", command=self.command)
+        if self.choices:
+            names = listing(choice["name"] for choice in self.choices)
+            yield say("card.choose" if self._adds_choices else "card.choose_first", names=names)
+        if self._adds_choices:
+            code = self.code_with_choices
+            yield say("card.paste", code=f"{_imports(code)}{code}")
+        if self._adds_choices and self.command:
+            yield say("card.shell", command=self.command_with_choices)
+
+    def _table_facts(self, say: Any) -> Iterator[str]:
+        """Yield what was found out about the rows and about who answered."""
+        for fact in self.facts:
+            if fact["fact"] in ("row", "owner") and fact["metric"] is None:
+                key = f"card.fact.{fact['fact']}" + ("_open" if fact["open"] else "")
+                evidence = translated(fact["evidence"], self.lang)
+                yield say(key, value=fact["value"], evidence=evidence)
+
+    def _metric_line(self, say: Any, row: Mapping[Any, Any]) -> str:
+        """Return what is known of one metric, with its evidence."""
+        scale = say("card.scale_open")
+        if not pd.isna(row["low"]):
+            scale = f"{row['low']:g}..{row['high']:g}"
+        better = say("card.direction_open")
+        if row["better"] != "?":
+            better = say(f"card.better.{row['better']}")
+        of_scale = translated(row["scale_evidence"], self.lang)
+        of_direction = translated(row["direction_evidence"], self.lang)
+
+        shown = [_because(say, scale, of_scale), _because(say, better, of_direction)]
+        if of_scale == of_direction:
+            shown = [_because(say, f"{scale}, {better}", of_scale)]
+        seen = f"{row['seen_low']:g}–{row['seen_high']:g}"
+        shown.append(say("card.seen", seen=seen, n=count(row["n"])))
+        for gap in ("missing", "failed", "not_applicable"):
+            if row[f"n_{gap}"]:
+                shown.append(say(f"card.gap.{gap}", n=count(row[f"n_{gap}"])))
+        line: str = say("card.metric", name=row["metric"], facts="; ".join(shown))
+        return line
+
+    def _losses(self, say: Any) -> Iterator[str]:
+        losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
+        if not losses:
+            return
+        lost = (
+            (row["column"] or "", translated(row["detail"], self.lang), count(row["n"]))
+            for row in losses
+        )
+        told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
+        names = (line.removeprefix(": ") for line in told)
+        yield say("card.losses", names=listing(names, most=5))
 
     def to_scenario(self, folder: str | os.PathLike[str] = ".") -> str:
         """Return a commented scenario of the file, for a YAML file in a folder.
@@ -166,49 +261,48 @@ class FileCard:
         RagnbError
             For a file that no scenario can name.
         """
-        say, role = texts.load(self.lang), self.kind
-        if role not in _OFFERED:
+        if self.kind not in _IN_SCENARIOS:
             raise RagnbError(
                 f"{self.path}: no scenario can be written for it; this reads it: {self.code}"
             )
         path = Path(os.path.relpath(self.path, folder)).as_posix()
-        lines = [
-            f"# {say('card.head', kind=say(f'card.{self.kind}'))}",
-            block({role: path}).rstrip(),
-        ]
-        lines += [block({key: value}).rstrip() for key, value in self.settings.items()]
-        first = next((str(name) for name in self.metrics["metric"]), "faithfulness")
-        if self.lang != "en":
-            lines.append(f"lang: {self.lang}")
-        for key in _OFFERED[role]:
-            lines += [
-                "",
-                *(
-                    f"# {line}"
-                    for line in say(f"card.offer.{key}", metric=flow(first)).splitlines()
-                ),
-            ]
-        return "\n".join(lines) + "\n"
+        settings = dict(self.settings)
+        if not self._adds_choices and self.choices:
+            settings.pop("metrics")  # a scenario with an open choice does not load
+        return scenario_text(
+            self.kind, path, self.metrics, settings, self.choices, self.facts, lang=self.lang
+        )
 
 
+_IN_SCENARIOS = ("scores", "traces", "ratings", "cases")
 _NEEDED = {
     "scores": ("doc_name", "question", "system"),
     "traces": ("answerable", "ts", "doc_name"),
     "cases": ("answer", "retrieved_contexts", "ground_truth_answer"),
 }
-_OFFERED = {
-    "scores": ("gates", "weights", "ratings"),
-    "traces": ("refusal", "gold", "gates_of_traces"),
-    "ratings": ("labels",),
-    "cases": ("judge",),
-}
 
 
-def _shown(row: dict[Any, Any]) -> str:
-    ends = "" if pd.isna(row["low"]) else f" {row['low']:g}..{row['high']:g}"
-    return (
-        f"{row['metric']}{ends} ({row['seen_low']:g}–{row['seen_high']:g}, n = {count(row['n'])})"
+def _because(say: Any, what: str, why: str) -> str:
+    """Return what is known with the evidence behind it."""
+    return str(say("card.because", what=what, why=why)) if why else what
+
+
+def _imports(code: str) -> str:
+    """Return what a line has to import."""
+    return "import pandas; " if code.startswith("pandas.") else "import ragnb as rn; "
+
+
+def _metric_code(metric: Mapping[str, Any]) -> str:
+    """Return the Python for a metric as settings hold it."""
+    low, high = (_end_code(metric[end]) for end in ("low", "high"))
+    more = "".join(
+        f", {key}={metric[key]!r}" for key in ("better", "kind", "role") if key in metric
     )
+    return f"rn.Metric({metric['name']!r}, {low}, {high}{more})"
+
+
+def _end_code(end: Any) -> str:
+    return repr(end) if isinstance(end, str) else f"{end:g}"
 
 
 def inspect_file(
@@ -250,121 +344,169 @@ def card_of(
 ) -> FileCard:
     """Return the card of a file or a frame, given what a caller has said of its columns."""
     encoding = None if encoding == "utf-8" else encoding
-    frame, path = read_table(source, columns=columns, encoding=encoding), str(source)
-    source, lossy, have = (
-        frame.attrs["source"],
-        frame.attrs["lossy"],
-        {str(name) for name in frame.columns},
-    )
-    made = {row["column"] for row in lossy if row["what"] == "made"}
+    frame = read_table(source, columns=columns, encoding=encoding)
+    path = str(source)
+    origin = frame.attrs["source"]
+    lossy = frame.attrs["lossy"]
     mapped = {row["detail"]: str(row["column"]) for row in lossy if row["what"] == "mapped"}
-    metrics = _metrics(frame, {row["metric"]: row for row in frame.attrs.get("metrics", ())})
-    named = [name for name in have if name in _MAPPED and name not in made]
-    known = metrics.loc[metrics["known"], "metric"].tolist()
-    told = metrics[metrics["told"] & metrics["low"].notna() & (metrics["known"] | (not known))]
-    kind: Kind = "table"
-    if source.get("totals"):
-        kind, metrics = "totals", metrics[:0]
-    elif looks_like_ratings([*have]) and not known:
-        kind = "ratings"
-    elif ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
-        kind, metrics, lossy = "gold", metrics[:0], []
-    elif known or len(told):
-        kind = "scores"
-    elif "answer" in have:
+    metrics = metric_table(frame)
+    kind = _kind_of(frame, metrics)
+    if kind in ("totals", "gold"):
+        metrics = metrics[:0]
+    guessed = _guessed(frame, mapped) if kind in ("table", "traces") else {}
+    if guessed and kind == "table":
         kind = "traces"
+    if kind == "traces" and not guessed and _is_open(frame, mapped):
         # Nobody knows who gave these answers: read_inputs asks.
-        names = {mapped.get(name, name): name for name in named}
-        kind = "cases" if is_open_role(frame, names) else kind
-    elif "question" in have:
         kind = "cases"
     settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
-    guessed = _guessed(frame) if kind == "table" else {}
-    kind = "traces" if guessed else kind
-    words = [
-        row["column"] for row in lossy if row["column"] in METRICS and ": found " in row["detail"]
-    ]
-    # A metric whose cells are not all numbers is read under another name, as text.
-    if (
-        picks := dict(source["picks"])
-        | guessed
-        | {mapped.get(name, name): f"{name}_text" for name in words}
-    ):
+    if picks := _picks(frame, guessed, mapped):
         settings["columns"] = picks
-    if kind == "scores" and len(told):
-        rows = told[["metric", "low", "high"]].itertuples(index=False)
-        settings["metrics"] = [
-            {"name": n, "low": _whole(low), "high": _whole(high)} for n, low, high in rows
-        ]
-    columns = {
-        mapped.get(name, name): name for name in frame.columns if name in {*named, *known}
-    } | guessed
-    if not (runs := kind != "ratings"):
-        with suppress(RagnbError, ValueError):
-            calibrate(read_ratings(path))
-            runs = True
+    choices: list[dict[str, Any]] = []
+    if kind == "scores":
+        declared, choices = _declarations(metrics)
+        if not declared and not metrics["known"].any():
+            declared = choices
+        if declared:
+            settings["metrics"] = declared
+
+    shown = _shown_columns(frame, metrics, mapped) | guessed
+    if kind == "traces":
+        shown |= _of_log(frame, set(shown.values()))
+    runs = kind != "ratings" or _calibrates(path)
+    used = {*metrics["metric"], *shown, *shown.values(), *guessed}
     return FileCard(
         path,
         kind,
-        str(source["format"]),
-        str(source["layout"]),
+        str(origin["format"]),
+        str(origin["layout"]),
         len(frame),
-        columns,
-        metrics.drop(columns="told"),
-        lossy,
+        shown,
+        metrics,
+        [] if kind == "gold" else lossy,
         settings,
         runs,
         lang,
+        list(frame.attrs.get("facts", ())),
+        {} if kind in ("totals", "gold", "ratings") else unused_columns(frame, used),
+        choices,
     )
+
+
+def _kind_of(frame: pd.DataFrame, metrics: pd.DataFrame) -> Kind:
+    """Return what a table is taken for."""
+    have = {str(name) for name in frame.columns}
+    known = bool(metrics["known"].any())
+    if frame.attrs["source"].get("totals"):
+        return "totals"
+    if looks_like_ratings([*have]) and not known:
+        return "ratings"
+    if ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
+        return "gold"
+    if known or metrics["low"].notna().any():
+        return "scores"
+    if "answer" in have:
+        return "traces"
+    return "cases" if "question" in have else "table"
+
+
+def _declarations(metrics: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the metrics to declare whose facts are all known or proposed, and those that need a choice."""
+    settled: list[dict[str, Any]] = []
+    choices: list[dict[str, Any]] = []
+    for row in metrics[metrics["declare"]].to_dict("records"):
+        declared: dict[str, Any] = {"name": row["metric"], "low": "?", "high": "?"}
+        if not pd.isna(row["low"]):
+            declared |= {"low": _whole(row["low"]), "high": _whole(row["high"])}
+        if row["better"] != "higher":
+            declared["better"] = row["better"]
+        if row["kind"] == "binary":
+            declared["kind"] = "binary"
+        (choices if row["open"] else settled).append(declared)
+    return settled, choices
 
 
 def _whole(number: float) -> int | float:
     return int(number) if float(number).is_integer() else number
 
 
-def _metrics(frame: pd.DataFrame, tools: dict[str, Any]) -> pd.DataFrame:
-    """Return the metrics and the columns that may be some, with their ranges, and which have to be told."""
-    rows = []
-    for name in map(str, frame.columns):
-        cells, known = frame[name], name in tools or name in METRICS
-        if "__" in name or not (
-            pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells)
-        ):
-            continue
-        numbers = pd.to_numeric(cells).astype(float).dropna()
-        counts = len(numbers) > 2 and numbers.diff().dropna().eq(1).all()  # it numbers the rows
-        if not len(numbers) or (
-            not known and (counts or name in (*NOT_METRICS, *_MAPPED) or is_measure(name))
-        ):
-            continue
-        seen = float(numbers.min()), float(numbers.max())
-        metric, tool = METRICS.get(name), tools.get(name)
-        ends = (
-            (tool["low"], tool["high"]) if tool else (metric.low, metric.high) if metric else None
-        )
-        fits = ends is not None and ends[0] - CLIP <= seen[0] and seen[1] <= ends[1] + CLIP
-        low, high = (ends if fits else range_of(*seen)) or (math.nan, math.nan)
-        rows.append((name, low, high, *seen, len(numbers), known, not fits, (low, high) != (0, 1)))
-    names = ["metric", "low", "high", "seen_low", "seen_high", "n", "known", "told", "other"]
-    table = pd.DataFrame(rows, columns=names).astype(
-        {"known": bool, "told": bool, "low": float, "high": float}
-    )
-    order = table.assign(known=~table["known"]).sort_values(["known", "other"], kind="stable").index
-    return table.loc[order].drop(columns="other").reset_index(drop=True)
+def _picks(
+    frame: pd.DataFrame, guessed: Mapping[str, str], mapped: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what must be said of the columns for the file to be read."""
+    lossy = frame.attrs["lossy"]
+    words = [
+        row["column"] for row in lossy if row["column"] in METRICS and ": found " in row["detail"]
+    ]
+    # A metric whose cells are not all numbers is read under another name, as text.
+    as_text = {mapped.get(name, name): f"{name}_text" for name in words}
+    return dict(frame.attrs["source"]["picks"]) | dict(guessed) | as_text
 
 
-def _guessed(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of texts whose names are words for a question and an answer, if there are both."""
+def _shown_columns(
+    frame: pd.DataFrame, metrics: pd.DataFrame, mapped: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the columns that have a meaning, by their names in the file."""
+    made = {row["column"] for row in frame.attrs["lossy"] if row["what"] == "made"}
+    known = {*metrics.loc[metrics["known"], "metric"]}
+    named = {name for name in map(str, frame.columns) if name in MAPPED and name not in made}
+    return {
+        mapped.get(name, name): name for name in map(str, frame.columns) if name in named | known
+    }
+
+
+def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
+    """Return the columns that a log is read with beside questions and answers: its times, what an answer took."""
     found: dict[str, str] = {}
+    for target, key in (("ts", "times"), ("latency", "latency")):
+        names = (name for name in log.WORDS[key] if name in frame.columns)
+        if target not in meant:
+            found |= dict.fromkeys(islice(names, 1), target)
+    return found
+
+
+def _calibrates(path: str) -> bool:
+    with suppress(RagnbError, ValueError):
+        calibrate(read_ratings(path))
+        return True
+    return False
+
+
+def _guessed(frame: pd.DataFrame, mapped: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns of texts whose names are words for the question or the answer that the table lacks.
+
+    What should come out (an expected, correct or gold answer) is never taken for the answer of a system.
+    """
+    found: dict[str, str] = {}
+    there = {str(name) for name in frame.columns}
     for target, words in WORDS["hints"].items():
-        signs = [word for word in words if not word.isascii()]
-        names = (name for name in map(str, frame.columns) if name not in found)
-        names = (name for name in names if not is_reference_name(name))
-        named = (
-            name
-            for name in names
-            if words_in(name) & {*words} or any(sign in name for sign in signs)
-        )
-        texts = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
-        found |= dict.fromkeys(islice(texts, 1), target)
-    return found if len(found) == len(WORDS["hints"]) else {}
+        if target in there:
+            continue
+        free = (name for name in there_in_order(frame) if name not in (*found, *MAPPED))
+        named = (name for name in free if _has_word(name, words) and not is_reference_name(name))
+        of_text = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
+        found |= {mapped.get(name, name): target for name in islice(of_text, 1)}
+    complete = all(target in {*there, *found.values()} for target in WORDS["hints"])
+    return found if complete else {}
+
+
+def there_in_order(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the columns as texts.
+
+    Examples
+    --------
+    >>> there_in_order(pd.DataFrame({"a": [1], 2: [3]}))
+    ['a', '2']
+    """
+    return [str(name) for name in frame.columns]
+
+
+def _has_word(name: str, words: Iterable[str]) -> bool:
+    signs = [word for word in words if not word.isascii()]
+    return bool(words_in(name) & {*words}) or any(sign in name for sign in signs)
+
+
+def _is_open(frame: pd.DataFrame, mapped: Mapping[str, str]) -> bool:
+    """Whether nothing tells if the answers are a system's or references."""
+    named = (name for name in map(str, frame.columns) if name in MAPPED)
+    return is_open_role(frame, {mapped.get(name, name): name for name in named})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -29,7 +29,9 @@ from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
+    RUBRIC,
     Metric,
+    is_operation,
     note_row,
     resolve_metrics,
     undeclared_columns,
@@ -452,41 +454,59 @@ def metrics_of(
     tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     facts: Iterable[Mapping[str, Any]] = (),
 ) -> list[Metric]:
-    """The scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces.
+    """Return the scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces.
 
-    A metric with an open fact is left out; naming it without a declaration is refused.
+    A metric with an open fact is left out; naming it without a declaration is refused. Measures of operation
+    (latency, tokens, cost) that a gate names come last; they need no declaration.
     """
-    columns, own, given = column_names(frame), scenario.declared, scenario.metrics
-    made = {
-        name: Metric(
-            name, row["low"], row["high"], row["better"], kind=row.get("kind", "continuous")
-        )
-        for name, row in tools.items()
-        if name in columns
-    }
+    own = scenario.declared
+    given = scenario.metrics
     asked = {name: fact for name, fact in open_facts(facts).items() if name not in own}
+    asked = {name: fact for name, fact in asked.items() if not is_operation(name)}
     _refuse_open(scenario, asked)
-    columns = [name for name in columns if name not in asked]
+    columns = [name for name in column_names(frame) if name not in asked]
+    of_tool = {metric.name: metric for metric in _of_tool(tools, columns)}
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
     elif given is None:
-        new = (metric for name, metric in made.items() if not _is_known(metric))
-        given = tuple(new) or None
-    declared = {name: metric for name, metric in made.items() if not _is_known(metric)} | own
-    chosen = resolve_metrics(
-        given and [declared.get(m, m) if isinstance(m, str) else m for m in given], columns
+        given = tuple(of_tool.values()) or None
+    elif all(isinstance(metric, Metric) and metric.family != RUBRIC for metric in given):
+        # What is declared adds to what the table has, as it adds to METRICS; names select.
+        given = (*(metric for name, metric in of_tool.items() if name not in own), *given)
+    declared = of_tool | own
+    metrics = list(
+        resolve_metrics(
+            given and [declared.get(m, m) if isinstance(m, str) else m for m in given], columns
+        )
     )
-    named = {metric.name for metric in chosen}
-    metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
+
+    there = {metric.name for metric in metrics}
+    metrics += [METRICS[name] for name in RATES if name in columns and name not in there]
     if not metrics:
         raise RagnbError(_nothing_to_average(head_of(frame), asked))
+
+    gated = dict.fromkeys(gate.metric for gate in scenario.gates or ())
+    measured = [name for name in gated if name in columns and name not in there]
+    metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
     return metrics
 
 
-def _is_known(metric: Metric) -> bool:
-    """Whether METRICS has this metric, on this scale and with this end as the better one."""
-    known = METRICS.get(metric.name)
-    return known is not None and (known.scale, known.better) == (metric.scale, metric.better)
+def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:
+    """Yield the metrics that a layout declares and METRICS does not hold as they are.
+
+    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the
+    total.
+    """
+    for name, row in tools.items():
+        if name not in columns:
+            continue
+        known = METRICS.get(name)
+        kind = row.get("kind", "continuous")
+        made = Metric(name, row["low"], row["high"], row["better"], kind=kind, role="quality")
+        if known is None or (known.scale, known.better) != (made.scale, made.better):
+            yield made
+        elif known.role == "rate":
+            yield replace(known, role="quality")
 
 
 def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:

@@ -84,10 +84,12 @@ document.querySelectorAll(".rg-samples").forEach((root) => {
   }
 
   function follow() {
-    const [, kind, raw] = location.hash.match(/^#([qomdc])=(.*)$/) || [];
+    const [, kind, raw] = location.hash.match(/^#([qomdcs])=(.*)$/) || [];
     if (!kind) return false;
-    let value = raw;
-    try { value = decodeURIComponent(raw); } catch { /* a bare % is no code */ }
+    const plain = (code) => { try { return decodeURIComponent(code); } catch { return code; /* a bare % is no code */ } };
+    // Behind an outcome or a metric may stand the system whose questions are meant.
+    const [first, ofSystem] = kind === "q" ? [raw] : raw.split("&s=");
+    const value = plain(first), system = ofSystem === undefined ? {} : {s: plain(ofSystem)};
     if (kind === "q") {
       const target = document.getElementById(`q=${value}`);
       if (!target) return false;
@@ -98,8 +100,8 @@ document.querySelectorAll(".rg-samples").forEach((root) => {
       target.parentNode.scrollIntoView();
       return true;
     }
-    if (!questions.some((q) => holds(q, kind, value))) return false;
-    reset(kind === "o" || kind === "c" ? {} : {[kind]: value});
+    if (!questions.some((q) => holds(q, kind, value) && holds(q, "s", system.s))) return false;
+    reset(kind === "o" || kind === "c" ? system : {...system, [kind]: value});
     pick(kind === "o" || kind === "c" ? value : "");
     root.closest("section").scrollIntoView();
     return true;

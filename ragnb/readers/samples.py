@@ -164,8 +164,8 @@ def read_table(
 ) -> pd.DataFrame:
     """Read any table as far as it can be read, to say what it is: no metric is held to its range.
 
-    Of two columns that mean one name, the first is taken; ``attrs["source"]`` holds such ``picks``, and whether
-    the rows are ``totals``.
+    Of two columns that mean one name, the first is taken; ``attrs["source"]`` holds such ``picks``, whether the
+    rows are ``totals``, and the ``spans`` of values of metrics that are outside their range.
 
     Examples
     --------
@@ -270,6 +270,10 @@ def _read(
         frame.attrs.setdefault("metrics", []).append(
             {"metric": metric, **scale, "n_failed": int(failed.sum())}
         )
+    if loose:
+        frame.attrs["source"]["spans"] = dict(
+            raw.spans
+        )  # a scale is proposed that a refusal would propose too
     frame.attrs["facts"] = raw.facts
     return frame
 
@@ -300,7 +304,9 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
                 continue
             called = known.name  # only its direction differs
         with suppress(ValidationError):  # a name that no metric can have
-            made.append(Metric(called, scale["low"], scale["high"], scale["better"]))
+            made.append(
+                Metric(called, scale["low"], scale["high"], scale["better"], role="quality")
+            )
     return made
 
 

@@ -27,6 +27,8 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from ragnb.errors import RagnbError, did_you_mean, listing, unknown
+from ragnb.schema.operations import better_of_name
+from ragnb.schema.operations import is_operation as is_operation
 from ragnb.schema.secrets import (
     holds_secret,
     is_secret_name,
@@ -312,6 +314,23 @@ def metric_name(name: str) -> str:
     return name
 
 
+def _role_of(given: Mapping[str, Any]) -> Literal["quality", "operation"]:
+    """Return the role of a metric for which none is given, from its name."""
+    return "operation" if is_operation(given.get("name", "")) else "quality"
+
+
+def _better_of(given: Mapping[str, Any]) -> Literal["higher", "lower"]:
+    """Return the better end of a metric for which none is given, from its name."""
+    if _role_of(given) == "quality":
+        return "higher"
+    return better_of_name(given["name"])
+
+
+def _high_of(given: Mapping[str, Any]) -> float:
+    """Return the upper end of a metric for which none is given: a latency or a cost has none."""
+    return 1.0 if _role_of(given) == "quality" else math.inf
+
+
 def _known_direction(better: Any) -> Any:
     """Refuse the open choice that a card prints, with what to put in its place."""
     if better == "?":
@@ -341,13 +360,14 @@ class Metric:
     name : str
         The column that holds it; no ``__`` in it.
     low, high : float
-        The ends of the range; ``inf`` where there is none.
+        The ends of the range; ``inf`` where there is none. A measure of operation is 0 to ``inf`` by default.
     better : {"higher", "lower"}
-        Which end is good.
+        Which end is good; of a measure of operation the lower one by default (more throughput).
     kind : {"continuous", "ordinal", "binary"}
         What its values are.
-    role : {"quality", "rate"}
-        A rate enters the weighted score only where the metric weights name it.
+    role : {"quality", "rate", "operation"}
+        A rate enters the weighted score only where the metric weights name it; a measure of operation (latency,
+        tokens, cost), which a name that says so has by default, never does.
     family : str
         The part of a RAG system it looks at.
     needs : tuple of str
@@ -368,14 +388,18 @@ class Metric:
     --------
     >>> Metric("gpt_groundedness", 1, 5).high
     5.0
+    >>> Metric("latency_ms").role, Metric("latency_ms").better
+    ('operation', 'lower')
     """
 
     name: Annotated[str, AfterValidator(metric_name)]
     low: Annotated[Number, BeforeValidator(_known_end)] = 0.0
-    high: Annotated[Number, BeforeValidator(_known_end)] = 1.0
-    better: Annotated[Literal["higher", "lower"], BeforeValidator(_known_direction)] = "higher"
+    high: Annotated[Number, BeforeValidator(_known_end)] = Field(default_factory=_high_of)
+    better: Annotated[Literal["higher", "lower"], BeforeValidator(_known_direction)] = Field(
+        default_factory=_better_of
+    )
     kind: Literal["continuous", "ordinal", "binary"] = "continuous"
-    role: Literal["quality", "rate"] = "quality"
+    role: Literal["quality", "rate", "operation"] = Field(default_factory=_role_of)
     family: str = ""
     needs: Needs = ()
     weight: Weight = 1.0
@@ -491,6 +515,8 @@ def resolve_metrics(
     chosen = []
     for name in [item if isinstance(item, str) else item.name for item in given]:
         metric = declared.get(name) or METRICS.get(name)
+        if metric is None and name in columns and is_operation(name):
+            metric = Metric(name)  # which needs no declaration: no total asks for its range
         if metric is None:
             step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
             raise unknown("metric", name, [*METRICS, *declared], step)
@@ -863,7 +889,9 @@ class Rubric(Frozen, str_strip_whitespace=True):
         }
         known["grades_refusals"] = usual if self.grades_refusals is None else self.grades_refusals
         return tuple(
-            Metric(d.name, self.low, self.high, weight=d.weight, **known) for d in self.dimensions
+            # A judge's mark for "cost" is a quality, whatever the word says elsewhere.
+            Metric(d.name, self.low, self.high, "higher", role="quality", weight=d.weight, **known)
+            for d in self.dimensions
         )
 
     def weighed(self, weights: Mapping[str, float]) -> Rubric:

@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import metadata
@@ -36,6 +36,7 @@ from ragnb.inputs import (
     read_inputs,
     streams,
 )
+from ragnb.inputs.candidates import left_out
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import MISSING, count, number, one_line, percent, with_interval
 from ragnb.markup.blocks import Section
@@ -54,6 +55,7 @@ from ragnb.schema import (
     note_row,
     records,
 )
+from ragnb.sheet.operations import measure_operations, operation_names
 from ragnb.sheet.sections import SECTIONS, Formatter, calibrated, cases, sentence
 from ragnb.texts import counted, load
 from ragnb.texts.errors import translated
@@ -144,6 +146,10 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     gates = diagnostics.check_gates(
         means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen
     )
+    offered = {}
+    if scenario.metrics is None and scenario.rubric is None:  # else somebody chose
+        used = [metric.name for metric in metrics]
+        offered = left_out(head_of(inputs.frame), used, inputs.facts)
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     account = make_account(
         means,
@@ -193,6 +199,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         ledger=ledger(inputs, means, scenario.lang),
         inputs=inputs.files,
         calibration=calibrated(scenario, inputs.ratings),
+        left_out=offered,
         comparison=comparison,
         changed=turned,
         log=inputs.log,
@@ -268,6 +275,7 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
             frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang
         ),
         "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
+        "operations": measure_operations(frame, operation_names(frame, metrics)),
         "outcomes": outcomes,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
         "documents": _by_document(grouped[: len(by_doc)], weighing, means),
@@ -333,7 +341,11 @@ def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap:
     """Return what systems have in common where not all answered the same questions, else nothing."""
     # A question without any score was not answered: it must not make the means look comparable.
-    some = [~nw.col(m.name).is_null() for m in metrics if m.name in weights.column_names(frame)]
+    some = [
+        ~nw.col(m.name).is_null()
+        for m in metrics
+        if m.name in weights.column_names(frame) and m.role != "operation"
+    ]
     scored = (
         nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
     )
@@ -571,6 +583,11 @@ class Assessment:
         ``step, rows``: where the rows came from and where they went.
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
+    operations : DataFrame or None
+        ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
+    left_out : mapping of column to str
+        The columns that the table offers as metrics and that do not count, where nobody chose the metrics: what is
+        not known of each (``direction, scale``), or that it is not ``declared``.
     log : Log or None
         Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
     only : str or None
@@ -604,6 +621,8 @@ class Assessment:
     ledger: pd.DataFrame
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
+    operations: pd.DataFrame | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
     log: Log | None = None
@@ -665,18 +684,19 @@ class Assessment:
         if name not in names:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
-        for field in (
+        for name_of_frame in (
             "means",
             "spread",
             "diagnoses",
             "modes",
+            "operations",
             "outcomes",
             "label_counts",
             "documents",
             "slices",
         ):
-            if (frame := getattr(self, field)) is not None:
-                own[field] = (
+            if (frame := getattr(self, name_of_frame)) is not None:
+                own[name_of_frame] = (
                     frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
                 )
         return replace(self, **own, only=name)

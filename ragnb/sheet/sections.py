@@ -105,7 +105,12 @@ class Formatter:
         ends = {name: (row["range_low"], row["range_high"]) for name, row in self.rows.items()}
         self.scales = {name: scale_of(name, *span) for name, span in ends.items()}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
-        self.quality = [name for name in self.rows if name != TOTAL and name not in self.rates]
+        self.operations = [name for name, row in self.rows.items() if row["role"] == "operation"]
+        self.quality = [
+            name
+            for name in self.rows
+            if name != TOTAL and name not in [*self.rates, *self.operations]
+        ]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
         fits = [
@@ -117,6 +122,20 @@ class Formatter:
             self.rows[TOTAL]["cluster_unit"]
         )  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
+
+    @property
+    def answers(self) -> int:
+        """How many rows the means are of: those of the system that is shown."""
+        row = self.rows[TOTAL]
+        return int(row["n"] + row["n_missing"] + row["n_failed"] + row["n_not_applicable"])
+
+    @property
+    def own(self) -> pd.Series:
+        """Which rows of the sheet are of the system that is shown; systems are never counted together."""
+        scores: pd.DataFrame = self.sheet.scores
+        if self.shown is None or "system" not in scores:
+            return pd.Series(True, index=scores.index)
+        return scores["system"].astype(object).fillna(MISSING).map(str) == str(self.shown)
 
     @property
     def gates(self) -> pd.DataFrame:
@@ -195,14 +214,21 @@ class Formatter:
 
     def value(self, metric: str, value: Any) -> str:
         """Write a value of a metric without its interval."""
+        if metric in self.operations:
+            return amount(value)
         return percent(value) if self.is_share(metric) else number(value)
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
+        if metric in self.operations:
+            return amount(value)
         return f"{100 * value:g} %" if self.is_share(metric) else number(value)
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone, ``0.771–0.843``; nothing where there is none."""
+        if metric in self.operations:
+            known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
+            return f"{amount(row['low'])}–{amount(row['high'])}" if known else ""
         return markup.ends(row["low"], row["high"], percent=self.is_share(metric))
 
     def interval(self, metric: str, row: Row) -> str:
@@ -625,13 +651,52 @@ def metrics(w: Formatter) -> Section | None:
     told = [name for name in w.rates if w.known(name)] or w.rates
     alone = w.whole.systems is None and w.sheet.comparison is None
     folded = w.say("measures.rates", n=len(told)) if names else ""
-    shown = [_measures(w, names), radar(w) if alone else None, _measures(w, told, folded)]
+    shown = [
+        _measures(w, names),
+        radar(w) if alone else None,
+        _measures(w, told, folded),
+        _operations(w),
+    ]
     finding, low = metrics_finding(w)
     lead = w.say(
         "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
     )
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
     return w.section("metrics", finding, lead, shown, badge) if names or told else None
+
+
+def amount(value: Any) -> str:
+    """Write a latency, a number of tokens or a cost: four digits, or all those before the point.
+
+    Examples
+    --------
+    >>> amount(1523.4), amount(0.00042), amount(2.5), amount(None)
+    ('1,523', '0.00042', '2.5', '—')
+    """
+    if pd.isna(value):
+        return MISSING
+    return count(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _operations(w: Formatter) -> Table | None:
+    """Return what the answers took: latency, tokens, cost. A log has its own table by day."""
+    table = w.sheet.operations
+    if table is None or w.sheet.log is not None:
+        return None
+
+    def mean(row: Row) -> tuple[str, Small]:
+        declared = w.rows.get(row["metric"])
+        interval = "" if declared is None else w.ends(row["metric"], declared)
+        return amount(row["mean"]), Small(interval)
+
+    columns: dict[str, Write] = {
+        "operations.column": lambda row: row["metric"],
+        ">column.n": lambda row: count(row["n"]),
+        ">operations.mean": mean,
+        ">operations.median": lambda row: amount(row["median"]),
+        ">operations.p95": lambda row: amount(row["p95"]),
+    }
+    return w.table(records(table), columns, caption=w.say("operations.caption"))
 
 
 def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
@@ -871,10 +936,18 @@ def _sample(w: Formatter, metric: str, sample: Row) -> tuple[Any, ...]:
 
 def _link(w: Formatter, metric: str) -> Link | None:
     """Return where the questions stand that this is about, with their number."""
-    n, target = counted(w, metric)[0] if wrong_label(metric) else 0, f"#o={wrong_label(metric)}"
+    label = wrong_label(metric)
+    n = counted(w, metric)[0] if label else 0
+    target = f"#o={label}"
     if not n:
-        n, target = int(below(w, metric).sum()), f"#m={metric}"
-    return Link(w.say("fix.samples", n=count(n)), target) if n else None
+        n = int((below(w, metric) & w.own).sum())
+        target = f"#m={metric}"
+    if not n:
+        return None
+    if w.shown is None:
+        return Link(w.say("fix.samples", n=count(n)), target)
+    said = w.say("fix.samples_of", n=count(n), system=one_line(w.shown, 40))
+    return Link(said, f"{target}&s={quote(w.shown, safe='')}")
 
 
 def below(w: Formatter, metric: str) -> pd.Series:
@@ -891,7 +964,7 @@ def _reachable(w: Formatter, metric: str) -> float | None:
     scores = w.sheet.scores
     if metric != "context_relevance" or not {"gold_ids", "chunks", metric} <= {*scores}:
         return None
-    rows = scores[scores[metric].notna()]
+    rows = scores[w.own & scores[metric].notna()]
     sizes = [
         (len(gold), len(got))
         for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)
@@ -988,12 +1061,25 @@ def _of_systems(w: Formatter) -> dict[str, dict[str, Row]]:
 def _said(w: Formatter, rows: Mapping[str, Row]) -> str:
     """Write the overall score, else the share of answers that ended right."""
     if (metric := _headline(rows)) is None:
-        return w.say("headline.no_score")
+        return w.say("headline.no_score") + (_parts_of_total(w, {}) if w.quality else "")
     low, high = (f"{rows[metric][end]:g}" for end in ("range_low", "range_high"))
     scale = "" if (low, high) == ("0", "1") else w.say("headline.scale", low=low, high=high)
     row = rows[metric]
-    value = f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
-    return value + worst_words(w, metric, row)
+    said = f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
+    said += worst_words(w, metric, row)
+    return said + (_parts_of_total(w, rows) if metric == TOTAL else "")
+
+
+def _parts_of_total(w: Formatter, rows: Mapping[str, Row]) -> str:
+    """Say which metrics the total is of, and what the table offers beside them; nothing where that is all."""
+    offered: Mapping[str, str] = w.whole.left_out
+    if not offered:
+        return ""
+    of = [name for name, row in rows.items() if row["role"] != "total" and row["weight"] > 0]
+    why = {code: w.say(f"headline.left_out_{code}") for code in set(offered.values())}
+    names = [w.say("headline.left_out_name", name=n, why=why[code]) for n, code in offered.items()]
+    of_which = w.say("headline.of", names=w.list(map(w.name, of), most=6)) if of else ""
+    return of_which + w.say("headline.left_out", names=w.list(names, most=6))
 
 
 def _headline(rows: Mapping[str, Row]) -> str | None:
@@ -1120,7 +1206,7 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
     if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     key = "headline.no_gates" if tally(w) else "headline.no_gold"
-    said = w.say("headline.log", n=count(w.sheet.rows), rates=names)
+    said = w.say("headline.log", n=count(w.answers), rates=names)
     return said + _failed_answers(w), w.say(key)
 
 
@@ -1145,6 +1231,8 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         w.ends(metric, row)
     )
     notes.append(w.counted(row))
+    if metric == TOTAL and (parts := _parts_of_total(w, w.rows)):
+        notes.append(parts.lstrip(",，;；、 "))
     changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
     rows = [
         one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
@@ -1613,8 +1701,13 @@ def questions(w: Formatter) -> Section | None:
     block = blocks.Samples(
         heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest
     )
-    wrong = count(sum(held["w"] == "1" for held in filters))
-    finding = w.say("questions.wrong" if made.labelled else "questions.lowest", n=wrong, all=every)
+    own = [held for held in filters if w.shown is None or held["s"] == w.shown]
+    wrong = count(sum(held["w"] == "1" for held in own))
+    key = "questions.wrong" if made.labelled else "questions.lowest"
+    if w.shown is None:
+        finding = w.say(key, n=wrong, all=every)
+    else:
+        finding = w.say(f"{key}_of", n=wrong, all=count(w.answers), system=one_line(w.shown, 40))
     return (
         w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
     )
@@ -1696,6 +1789,8 @@ class _Rows:
             "d": _text(row, self.doc),
             "m": "\n".join(low),
         }
+        if self.w.whole.systems is not None:
+            found["s"] = _text(row, "system")
         return found | ({"c": self.changed[known]} if known in self.changed else {})
 
     def sample(self, row: Row) -> blocks.Sample:
@@ -1778,6 +1873,10 @@ class _Rows:
             "d": (w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
             "m": (w.say("questions.below"), tuple((name, w.title(name)) for name in low)),
         }
+        if w.whole.systems is not None:
+            names = w.whole.systems["system"].unique().tolist()
+            options = tuple((str(name), one_line(name, 60)) for name in names)
+            found["s"] = (w.say("column.system"), options)
         return {key: one for key, one in found.items() if 0 < len(one[1]) <= _MOST_FILTER}
 
 

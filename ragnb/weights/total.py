@@ -254,7 +254,8 @@ def total_of(
     Raises
     ------
     RagnbError
-        For weights that are none or leave out every metric that would count; with `strict`, metrics
+        For weights that are none or leave out every metric that would count, and a weight of a measure of
+        operation; with `strict`, metrics
         of different ranges (1–10 and 0–1 are not combined), and a lower-is-better metric without a finite range.
 
     Examples
@@ -269,6 +270,12 @@ def total_of(
             step = "A metric of your own is declared first: metrics=[Metric(name, low, high)]."
             raise unknown("metric_weights", odd[0], list(dict.fromkeys([*names, *METRICS])), step)
         warn_unused(checked, names, "metric_weights")
+    for metric in metrics:
+        if metric.role == "operation" and checked.get(metric.name, 0.0) > 0:
+            raise RagnbError(
+                f"metric_weights.{metric.name}: latency, tokens and cost never enter the total; leave the weight "
+                f"out and set a gate on the mean of {metric.name!r}, or declare it with role='quality'"
+            )
     default = [m.weight if m.role == "quality" else 0.0 for m in metrics]
     given = np.array(
         [checked.get(name, weight) for name, weight in zip(names, default, strict=True)],

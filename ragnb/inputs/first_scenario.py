@@ -1,0 +1,88 @@
+"""The scenario that `ragnb init` writes: the file and what reading it needs; as comments, what may be added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.diagnostics import RULES, warning_bars
+from ragnb.scenario.model import block, flow
+from ragnb.schema import METRICS, Gate, Metric
+
+_OFFERED = {
+    "scores": ("gates", "baseline", "weights", "ratings"),
+    "traces": ("refusal", "gold", "gates_of_traces", "baseline"),
+    "ratings": ("labels",),
+    "cases": ("judge",),
+}
+_SHARE = 0.8
+"""Of a scale, the place of a threshold that is offered where neither a tool nor a rule names one."""
+
+
+def scenario_text(
+    kind: str,
+    path: str,
+    metrics: pd.DataFrame,
+    settings: Mapping[str, Any],
+    choices: list[dict[str, Any]],
+    facts: Iterable[Mapping[str, Any]],
+    *,
+    lang: str,
+) -> str:
+    """Return a scenario as text: settings that hold, then, as comments, choices and what may be added."""
+    say = texts.load(lang)
+    lines = [
+        f"# {say('card.head', kind=say(f'card.{kind}'))}",
+        block({kind: path}).rstrip(),
+    ]
+    lines += [block({key: value}).rstrip() for key, value in settings.items()]
+    if lang != "en":
+        lines.append(f"lang: {lang}")
+    if choices:
+        names = ", ".join(choice["name"] for choice in choices)
+        every = [*settings.get("metrics", ()), *choices]
+        lines += ["", *_comment(say("card.open", names=names)), f"# metrics: {flow(every)}"]
+    for key in _OFFERED[kind]:
+        lines.append("")
+        if key == "gates":
+            lines += _gates(metrics, choices, say)
+        else:
+            first = next((str(name) for name in metrics["metric"]), "faithfulness")
+            lines += _comment(say(f"card.offer.{key}", metric=flow(first)))
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    return [f"# {line}" for line in text.splitlines()]
+
+
+def _gates(
+    metrics: pd.DataFrame, choices: list[dict[str, Any]], say: Callable[..., str]
+) -> list[str]:
+    """Return a gate for each metric, as comments: at the threshold that a run shows, else at a place to change."""
+    open_ones = {choice["name"] for choice in choices}
+    known = metrics[metrics["better"].isin(["higher", "lower"])]
+    gates = [_gate(row) for row in known.to_dict("records") if row["metric"] not in open_ones]
+    if not gates:
+        gates = [Gate("quality", "faithfulness", ">=", _SHARE)]
+    lines = [say("card.offer.gates"), "gates:"]
+    for gate in gates:
+        row = {"name": gate.name, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold}
+        lines.append(f"- {flow(row)}")
+    return [f"# {line}" for line in lines]
+
+
+def _gate(row: Mapping[Any, Any]) -> Gate:
+    name = str(row["metric"])
+    low, high = float(row["low"]), float(row["high"])
+    metric = Metric(name, low, high, row["better"], role="quality")
+    known = METRICS.get(name)
+    same = known is not None and (known.scale, known.better) == (metric.scale, metric.better)
+    threshold = warning_bars(RULES, [known]).get(name) if same and known is not None else None
+    if threshold is None:
+        share = _SHARE if metric.better == "higher" else 1 - _SHARE
+        threshold = round(low + share * (high - low), 6)
+    return Gate(name, name, ">=" if metric.better == "higher" else "<=", threshold)

@@ -1,0 +1,190 @@
+"""The metrics of a table and the columns that may be some, each with what is known of it and the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ragnb.inputs.candidates import is_number, why_no_candidate
+from ragnb.readers.metrics import open_facts
+from ragnb.schema import CLIP, METRICS, is_operation, range_of
+
+FACT_COLUMNS = (
+    "metric",
+    "low",
+    "high",
+    "better",
+    "kind",
+    "seen_low",
+    "seen_high",
+    "n",
+    "n_missing",
+    "n_failed",
+    "n_not_applicable",
+    "known",
+    "declare",
+    "open",
+    "scale_evidence",
+    "direction_evidence",
+)
+
+Facts = Mapping[tuple[str | None, str], Mapping[str, Any]]
+
+
+def by_name(facts: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str], Mapping[str, Any]]:
+    """Return facts by metric and kind of fact; of several the last, which is the most that is known.
+
+    Examples
+    --------
+    >>> by_name([{"metric": "bias", "fact": "scale", "value": (0, 1)}])["bias", "scale"]["value"]
+    (0, 1)
+    """
+    return {(fact["metric"], fact["fact"]): fact for fact in facts}
+
+
+def metric_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each metric of a table that `read_table` gave, then for each column that may be one.
+
+    Returns
+    -------
+    DataFrame
+        ``metric, low, high, better, kind`` as they are known or proposed (nan and ``?`` where nothing says them),
+        ``seen_low, seen_high, n, n_missing, n_failed, n_not_applicable`` of the cells, ``known`` (counts without a
+        declaration, or only with its scale), ``declare`` (has to be declared), ``open`` (the facts that somebody
+        has to say), and the evidence of scale and direction in words.
+    """
+    facts = by_name(frame.attrs.get("facts", ()))
+    asked = open_facts(frame.attrs.get("facts", ()))
+    of_tool = {row["metric"]: row for row in frame.attrs.get("metrics", ())}
+    spans = frame.attrs["source"].get("spans", {})
+    rows = []
+    for name in map(str, frame.columns):
+        cells = frame[name]
+        if "__" in name or not is_number(cells):
+            continue
+        values = pd.to_numeric(cells).astype(float).dropna()
+        counts = name in of_tool or (name in METRICS and name not in asked)
+        if not len(values) or (not counts and why_no_candidate(name, values)):
+            continue
+        row = _row(name, values, counts, facts, of_tool.get(name), spans)
+        rows.append(row | _gaps(frame, name, len(values)))
+    some_known = any(row["known"] for row in rows)
+    # A verdict beside scores sums them up, or is one of them again.
+    kept = [row for row in rows if row["known"] or not (some_known and _is_verdict(frame, row))]
+    kinds = {"known": bool, "declare": bool, "low": float, "high": float}
+    table = pd.DataFrame(kept, columns=list(FACT_COLUMNS)).astype(kinds)
+    _share_scale(table)
+    other_scale = (table["low"] != 0) | (table["high"] != 1)
+    ordered = table.assign(later=~table["known"], other=other_scale)
+    ordered = ordered.sort_values(["later", "other"], kind="stable", ignore_index=True)
+    return ordered.drop(columns=["later", "other"])
+
+
+def _row(
+    name: str,
+    values: pd.Series,
+    counts: bool,
+    facts: Facts,
+    tool: Mapping[str, Any] | None,
+    spans: Mapping[str, tuple[float, float]],
+) -> dict[str, Any]:
+    """Return what is known of one column, and what has to be declared or said."""
+    seen = float(values.min()), float(values.max())
+    scale = facts.get((name, "scale"), {})
+    direction = facts.get((name, "direction"), {})
+    metric = METRICS.get(name)
+    better = direction.get("value") or (metric.better if metric else "?")
+    scale_evidence = scale.get("evidence", "")
+    ends: tuple[float, float] | None = scale.get("value") or range_of(*seen)
+    if counts and tool is not None:
+        ends = tool["low"], tool["high"]
+        better = tool["better"] or better
+    elif counts and metric is not None:
+        ends = metric.low, metric.high
+    fits = ends is not None and ends[0] - CLIP <= seen[0] and seen[1] <= ends[1] + CLIP
+    if not fits:
+        ends = range_of(*spans.get(name, seen))
+        scale_evidence = f"values from {seen[0]:g} to {seen[1]:g}"
+    low, high = ends or (math.nan, math.nan)
+    unsaid = ["scale"] if ends is None else []
+    unsaid += ["direction"] if better == "?" else []
+    binary = bool(values.isin([0, 1]).all()) and (low, high) == (0, 1)
+    kind = (tool or {}).get("kind") or (metric.kind if metric and counts else None)
+    return {
+        "metric": name,
+        "low": low,
+        "high": high,
+        "better": better,
+        "kind": kind or ("binary" if binary else "continuous"),
+        "seen_low": seen[0],
+        "seen_high": seen[1],
+        "n": len(values),
+        "known": counts,
+        "declare": not (counts and fits),
+        "open": ", ".join(unsaid),
+        "scale_evidence": scale_evidence,
+        "direction_evidence": direction.get("evidence", ""),
+    }
+
+
+def _gaps(frame: pd.DataFrame, name: str, n: int) -> dict[str, int]:
+    """Return how many cells of a metric failed, do not apply, and are missing without a reason."""
+    failed = beside = 0
+    if f"{name}__status" in frame:
+        status = frame[f"{name}__status"]
+        failed = int(status.eq("failed").sum())
+        beside = int(status.eq("not_applicable").sum())
+    missing = max(len(frame) - n - failed - beside, 0)
+    return {"n_missing": missing, "n_failed": failed, "n_not_applicable": beside}
+
+
+def _is_verdict(frame: pd.DataFrame, row: Mapping[str, Any]) -> bool:
+    """Whether a column holds verdicts: flags, or words that were read as 1 and 0."""
+    is_flag = pd.api.types.is_bool_dtype(frame[row["metric"]])
+    return is_flag or row["scale_evidence"] == "all its cells are verdicts"
+
+
+def _share_scale(table: pd.DataFrame) -> None:
+    """Give scales that are proposed side by side one low end, in place: 0..10 and 1..10 are one judge's."""
+    proposed = table["declare"] & table["low"].notna()
+    for high in table.loc[proposed, "high"].unique():
+        shared = proposed & (table["high"] == high)
+        if high > 1:
+            table.loc[shared, "low"] = table.loc[shared, "low"].min()
+
+
+def unused_columns(frame: pd.DataFrame, used: Iterable[str]) -> dict[str, list[str]]:
+    """Return the columns that are not used, by why: a code of `why_no_candidate`, ``flag, text`` or ``list``.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"tone": [4], "language": ["en"], "top_k": [3], "recall": [None]})
+    >>> unused_columns(frame, ["tone"])
+    {'question': ['language'], 'measure': ['top_k'], 'empty': ['recall']}
+    """
+    taken = set(used)
+    found: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        if name not in taken and "__" not in name:
+            found.setdefault(_why_unused(name, frame[name]), []).append(name)
+    found.pop("mapped", None)
+    return found
+
+
+def _why_unused(name: str, cells: pd.Series) -> str:
+    filled = cells.dropna()
+    if not len(filled):
+        return "empty"
+    if is_number(cells):
+        values = pd.to_numeric(cells).astype(float).dropna()
+        return why_no_candidate(name, values) or "flag"
+    code = why_no_candidate(name, pd.Series([0.0]))
+    if code in ("mapped", "question"):
+        return code
+    if is_operation(name):
+        return "not_numbers"
+    nested = filled.map(lambda cell: isinstance(cell, list | dict | tuple)).any()
+    return "list" if nested else "text"
