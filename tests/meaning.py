@@ -1,7 +1,8 @@
-"""What the tests of meaning share: a file read by every door, and the lines of cards and refusals, pasted."""
+"""What the tests of meaning share: files written, lines of cards and refusals pasted, means by a plain loop."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -19,7 +20,6 @@ import pytest
 import ragnb as rn
 from ragnb.cli import main
 
-OPEN = re.compile(r"""better=(["'])\?\1""")
 OPTION = re.compile(r"-p (?:'([^']*)'|(\S+?))(?=[\s;,.)]|$)")
 BLOCKED = {1, 2}
 
@@ -53,18 +53,44 @@ def ragnb(*words: object) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-def pasted(card: rn.FileCard, **better: str) -> Any:
-    """Run the card's line for Python; an open direction is answered as a person would, and only by name.
+class _Answered(ast.NodeTransformer):
+    """Fill the open choices of a card's line, as a person would who knows the system."""
 
-    A line with an open choice that the test did not answer fails, and so does an answer to a question nobody asked.
+    def __init__(self, better: Mapping[str, str], scale: Mapping[str, tuple[float, float]]) -> None:
+        self.better, self.scale = better, scale
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "Metric"):
+            return node
+        names = ["name", "low", "high"]
+        given = dict(zip(names, node.args, strict=False))
+        given |= {str(keyword.arg): keyword.value for keyword in node.keywords}
+        name = ast.literal_eval(given["name"])
+        answers = {"better": self.better.get(name)}
+        answers |= dict(zip(("low", "high"), self.scale.get(name, ()), strict=False))
+        for key, value in given.items():
+            if isinstance(value, ast.Constant) and value.value == "?":
+                answer = answers.get(key)
+                assert answer is not None, (
+                    f"the card leaves {key} of {name} open: {ast.unparse(node)}"
+                )
+                value.value = answer
+        return node
+
+
+def pasted(
+    card: rn.FileCard,
+    better: Mapping[str, str] | None = None,
+    scale: Mapping[str, tuple[float, float]] | None = None,
+) -> Any:
+    """Run the card's line for Python; an open choice (``"?"``) is answered by `better` and `scale`, if at all.
+
+    A choice that is left open although the file has evidence, hence no answer here, fails.
     """
-    code = card.code
-    for metric, direction in better.items():
-        asked = re.compile(rf"(rn\.Metric\((['\"]){re.escape(metric)}\2[^()]*?)better=(['\"])\?\3")
-        assert asked.search(code), f"the card does not ask for the direction of {metric}: {code}"
-        code = asked.sub(rf"\1better='{direction}'", code)
-    assert not OPEN.search(code), f"an open choice is left: {code}"
-    return eval(code, {"rn": rn, "pandas": pandas})
+    line = ast.parse(card.code, mode="eval")
+    answered = ast.fix_missing_locations(_Answered(better or {}, scale or {}).visit(line))
+    return eval(compile(answered, card.path, "eval"), {"rn": rn, "pandas": pandas})
 
 
 def line_works(card: rn.FileCard) -> str:

@@ -1,4 +1,4 @@
-"""The small files of shared/data/meaning, each of a kind that was misread: what they mean, by plain json and csv."""
+"""The small files of shared/data/meaning, each of a kind that was misread: what they mean, by json and csv."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ from ragnb.errors import RagnbError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ragnb.errors.RagnbWarning")
 FAITHFUL = 'gates=[{name: faithful, metric: faithfulness, op: ">=", threshold: 0.8}]'
+
+# What the judge of c22 would answer where a card asks.
+JUDGED = {"correctness": "higher", "readability": "higher"}
+TEN_POINTS = dict.fromkeys(("correctness", "readability", "faithfulness"), (0, 10))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +116,7 @@ def test_questions_that_repeat_for_each_config_are_systems(folder):
     groups = defaultdict(list)
     for row in table(path):
         groups[row["config"]].append(row)
-    sheet = pasted(rn.inspect_file(path))
+    sheet = pasted(rn.inspect_file(path), {"citation_accuracy": "higher"})
     assert sorted(sheet.systems) == sorted(groups)
     for system, rows in groups.items():
         holds_mean(sheet, "answer_correctness", column(rows, "answer_correctness"), system)
@@ -168,10 +172,7 @@ def test_the_line_of_a_card_for_input_text_and_documents_works(folder):
 )
 def test_reference_answers_of_other_names_are_found(folder, file, gold):
     path = folder / file
-    if path.suffix == ".csv":
-        rows = table(path)
-    else:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+    rows = table(path) if path.suffix == ".csv" else json.loads(path.read_text("utf-8"))
     cases = rn.read_cases(path)
     assert cases["ground_truth_answer"].tolist() == column(rows, gold)
     assert rn.inspect_file(path).columns[gold] == "ground_truth_answer"
@@ -210,7 +211,7 @@ def test_a_known_name_on_another_scale_is_declared_by_the_card(folder):
     path = folder / "c22_faithfulness_0to10.csv"
     rows = table(path)
     card = rn.inspect_file(path)
-    sheet = pasted(card)
+    sheet = pasted(card, JUDGED, TEN_POINTS)
     for system in ("m-rag", "m-plain"):
         own = [row for row in rows if row["model"] == system]
         holds_mean(sheet, "correctness", column(own, "correctness"), system)
@@ -223,7 +224,7 @@ def test_a_known_name_on_another_scale_is_declared_by_the_card(folder):
 def test_pass_and_fail_are_scores(folder):
     path = folder / "c24_pass_fail.csv"
     verdicts = [row["passed"] == "PASS" for row in table(path)]
-    sheet = pasted(rn.inspect_file(path))
+    sheet = pasted(rn.inspect_file(path), {"passed": "higher"})
     row = holds_mean(sheet, "passed", verdicts)
     assert (row["value"], row["n"]) == (0.75, 20)
 
@@ -277,7 +278,7 @@ def test_no_file_of_the_folder_is_lost_silently(folder):
 
 def test_lost_cells_of_a_system_without_the_metric_are_counted(folder):
     """Half the rows of c22 have no faithfulness: nothing says why, so they are lost, of that system alone."""
-    sheet = pasted(rn.inspect_file(folder / "c22_faithfulness_0to10.csv"))
+    sheet = pasted(rn.inspect_file(folder / "c22_faithfulness_0to10.csv"), JUDGED, TEN_POINTS)
     means = sheet.means[sheet.means["metric"] == "faithfulness"].set_index("system")
     assert lost_cells(means.loc["m-rag"]) == 0
     assert lost_cells(means.loc["m-plain"]) == 20
