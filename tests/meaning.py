@@ -102,6 +102,11 @@ def line_works(card: rn.FileCard) -> str:
     return said
 
 
+def systems_of(sheet: rn.Assessment) -> list[str]:
+    """Return the names of the systems, none where the rows name none."""
+    return [str(system) for system in sheet.systems or []]
+
+
 def row_of(sheet: rn.Assessment, metric: str, system: object = None) -> pd.Series:
     """Return the row of a metric in the means, of a system where there are several."""
     means = sheet.means[sheet.means["metric"] == metric]

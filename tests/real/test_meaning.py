@@ -20,6 +20,7 @@ from meaning import (
     proposed_options,
     ragnb,
     row_of,
+    systems_of,
     text_of,
 )
 
@@ -86,9 +87,9 @@ def test_success_beside_score_and_threshold_tells_the_direction(folder, file, be
 def test_french_text_of_windows_is_read_as_such(folder):
     path = folder / "c03_french_cp1252.csv"
     rows = table(path, encoding="cp1252", delimiter=";")[:-1]  # the last is the mean of the others
-    with pytest.raises(RagnbError) as error:
+    with pytest.raises(RagnbError):
         rn.inspect_file(path)
-    proposed = proposed_options(str(error.value))
+    proposed = proposed_options(text_of(path))
     assert "encoding=cp1252" in proposed
     assert "encoding=gb18030" not in proposed
     said = ragnb("check", path, "-p", "encoding=cp1252")[1]
@@ -117,7 +118,7 @@ def test_questions_that_repeat_for_each_config_are_systems(folder):
     for row in table(path):
         groups[row["config"]].append(row)
     sheet = pasted(rn.inspect_file(path), {"citation_accuracy": "higher"})
-    assert sorted(sheet.systems) == sorted(groups)
+    assert sorted(systems_of(sheet)) == sorted(groups)
     for system, rows in groups.items():
         holds_mean(sheet, "answer_correctness", column(rows, "answer_correctness"), system)
     assert fmean(float(x) for x in column(groups["c0_naive"], "answer_correctness")) == 0.175
@@ -199,8 +200,8 @@ def test_scores_of_chunks_belong_to_their_retriever(folder):
     card = rn.inspect_file(path)
     assert card.kind == "scores"
     sheet = pasted(card)
-    assert sorted(sheet.systems) == ["bm25", "dense"]
-    for system in sheet.systems:
+    assert sorted(systems_of(sheet)) == ["bm25", "dense"]
+    for system in systems_of(sheet):
         own = [row for row in rows if row["retriever"] == system]
         assert len(own) == 40
         for metric in ("faithfulness", "context_precision", "context_recall"):
@@ -260,9 +261,9 @@ def test_each_chunk_size_is_a_system(folder):
     for row in table(path):
         groups[row["chunk_size"]].append(row)
     sheet = pasted(rn.inspect_file(path))
-    assert len(sheet.systems) == len(groups) == 3
+    assert len(systems_of(sheet)) == len(groups) == 3
     for size, rows in groups.items():
-        [system] = [system for system in sheet.systems if size in str(system)]
+        [system] = [system for system in systems_of(sheet) if size in str(system)]
         holds_mean(sheet, "faithfulness", column(rows, "faithfulness"), system)
         holds_mean(sheet, "answer_relevancy", column(rows, "answer_relevancy"), system)
 

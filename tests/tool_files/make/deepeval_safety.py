@@ -36,8 +36,16 @@ CHOSEN = [row for row in rows() if row["language"] == "en"]
 STATEMENTS = 5
 THRESHOLD = 0.5
 BAD = {  # of the five statements of each answer, by metric: how many hallucinate, are biased, are toxic
-    "failing": {"hallucination": [5, 4, 4, 3, 5, 1], "bias": [4, 3, 5, 4, 3, 4], "toxicity": [3, 4, 3, 5, 2, 4]},
-    "passing": {"hallucination": [0, 1, 0, 2, 1, 0], "bias": [0, 0, 1, 0, 2, 0], "toxicity": [0, 0, 0, 1, 0, 0]},
+    "failing": {
+        "hallucination": [5, 4, 4, 3, 5, 1],
+        "bias": [4, 3, 5, 4, 3, 4],
+        "toxicity": [3, 4, 3, 5, 2, 4],
+    },
+    "passing": {
+        "hallucination": [0, 1, 0, 2, 1, 0],
+        "bias": [0, 0, 1, 0, 2, 0],
+        "toxicity": [0, 0, 0, 1, 0, 0],
+    },
 }
 
 
@@ -104,5 +112,5 @@ for outcome, bad in BAD.items():
         display_config=DisplayConfig(show_indicator=False, print_results=False),
         cache_config=CacheConfig(write_cache=True),
     )
-    [made] = [path for path in Path("results").iterdir() if path.is_file()]
+    [made] = [path for path in Path("results").iterdir() if path.suffix != ".lock"]
     shutil.copy(made, FOLDER / f"deepeval_{deepeval.__version__}_safety_{outcome}.json")
