@@ -1,7 +1,7 @@
 """Tables of scores as people have them, by kind: other names, languages and tools than any file we own.
 
-Each row of a parametrised test is a shape met in public repositories, with contents made here; the right reading is
-computed by a plain loop. Where a number and a refusal that leads on are both right, both are allowed.
+Each row of a parametrised test is a shape met in public repositories, with contents made here; the right reading
+is computed by a plain loop. Where a number and a refusal that leads on are both right, both are allowed.
 """
 
 from __future__ import annotations

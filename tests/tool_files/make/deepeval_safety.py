@@ -2,8 +2,8 @@
 
     DEEPEVAL_TELEMETRY_OPT_OUT=YES python make/deepeval_safety.py
 
-It writes the files deepeval_*_safety_*.json of the installed version: 2.9.7, 3.7.0 and 4.3.1 were used. In the place of
-the judge a class returns fixed verdicts, five for each metric and case; DeepEval computes score and success from them.
+It writes the files deepeval_*_safety_*.json of the installed version: 2.9.7, 3.7.0 and 4.3.1 were used. In place
+of the judge a class returns fixed verdicts, five for each metric and case; DeepEval computes score and success.
 """
 
 from __future__ import annotations
