@@ -104,7 +104,8 @@ def line_works(card: rn.FileCard) -> str:
 
 def systems_of(sheet: rn.Assessment) -> list[str]:
     """Return the names of the systems, none where the rows name none."""
-    return [str(system) for system in sheet.systems or []]
+    named = "system" in sheet.means
+    return [str(system) for system in sheet.means["system"].unique()] if named else []
 
 
 def row_of(sheet: rn.Assessment, metric: str, system: object = None) -> pd.Series:
