@@ -20,7 +20,7 @@ import pytest
 import ragnb as rn
 from ragnb.cli import main
 
-OPTION = re.compile(r"-p (?:'([^']*)'|(\S+?))(?=[\s;,.)]|$)")
+OPTION = re.compile(r"""-p (?:'([^']*)'|"([^"]*)"|(\S+?))(?=[\s;,.)]|$)""")
 BLOCKED = {1, 2}
 
 
@@ -148,4 +148,4 @@ def first_sentences(verdict: str, count: int = 2) -> str:
 
 def proposed_options(text: str) -> list[str]:
     """Return the settings that a refusal proposes as `-p KEY=VALUE`."""
-    return [quoted or plain for quoted, plain in OPTION.findall(text)]
+    return ["".join(found) for found in OPTION.findall(text)]

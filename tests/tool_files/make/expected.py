@@ -289,14 +289,29 @@ def azure(path: Path) -> Read:
     return len(table), scores
 
 
+HAYSTACK_METRICS = (
+    "context_support",
+    "document_mrr",
+    "document_recall",
+    "exact_match",
+    "token_overlap",
+)
+
+
 def haystack(path: Path) -> Read:
-    """Read a detailed report; nan is an error. In a comparison the systems begin the names of the columns."""
+    """Read a detailed report; nan is an error. In a comparison the system begins the name of each column."""
     table = pd.read_csv(path)
-    ends = ("context_support", "document_mrr", "document_recall", "exact_match", "token_overlap")
-    names = [column for column in table if column.endswith(ends)]
-    return len(table), [
-        (name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]
-    ]
+    scores: list[tuple[str, Any, float | None]] = []
+    systems = set()
+    for column in table:
+        name = next((name for name in HAYSTACK_METRICS if column.endswith(name)), None)
+        if name is None:
+            continue
+        system = column.removesuffix(name).rstrip("_")
+        systems.add(system)
+        name = f"{system}: {name}" if system else name
+        scores += [(name, FAILED if pd.isna(x) else x, None) for x in table[column]]
+    return len(table) * len(systems), scores
 
 
 def llama_index(path: Path) -> Read:
