@@ -3,6 +3,8 @@
     python make/expected.py
 
 An evaluation that raised an error is failed and has no part in the mean; a row without a score has no part in n.
+Which direction is better is what the tool's own verdicts say, or the file; where neither says it, what the metric
+counts: all metrics of `scores.py` count what is right. `passed` is the number of rows that the tool itself passed.
 """
 
 from __future__ import annotations
@@ -14,37 +16,61 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from questions import FOLDER
 
-Read = tuple[
-    int, Iterable[tuple[str, Any, float | None]]
-]  # rows, and of each score its metric, value, threshold
+
+class Score(NamedTuple):
+    """A score of a row: its metric, and what the tool says of it."""
+
+    metric: str
+    value: Any
+    threshold: float | None = None
+    passed: bool | None = None
+    better: str = "higher"
+
+
+Read = tuple[int, Iterable[Score | tuple[str, Any, float | None]]]  # rows, and their scores
 ZSTANDARD = 93
-FAILED = "failed"
+FAILED, NOT_APPLICABLE = "failed", "not applicable"
 TOTALS, NOT_RESULTS = {"totals": True}, {"not_results": True}
 
 
-def summary(count: int, scores: Iterable[tuple[str, Any, float | None]]) -> dict[str, Any]:
-    """Return mean, n, failures and threshold of each metric; None is a row without a score."""
-    values, thresholds = defaultdict(list), {}
-    for name, value, threshold in scores:
-        values[name].append(value)
-        thresholds[name] = threshold
+def summary(count: int, scores: Iterable[Score | tuple[str, Any, float | None]]) -> dict[str, Any]:
+    """Return what is expected of each metric; None is a row without a score."""
+    rows = defaultdict(list)
+    for given in scores:
+        score = Score(*given)
+        rows[score.metric].append(score)
     metrics = {}
-    for name, given in values.items():
-        numbers = pd.Series(
-            [float(x) for x in given if x is not None and x != FAILED], dtype=float
-        ).dropna()
+    for name, given in rows.items():
+        values = [row.value for row in given if row.value not in (None, FAILED, NOT_APPLICABLE)]
+        numbers = pd.Series([float(x) for x in values], dtype=float).dropna()
+        verdicts = [row.passed for row in given if row.passed is not None]
         metrics[name] = {
             "mean": None if numbers.empty else round(float(numbers.mean()), 12),
             "n": len(numbers),
-            "failed": sum(x == FAILED for x in given),
-            "threshold": thresholds[name],
+            "failed": sum(row.value == FAILED for row in given),
+            "not_applicable": sum(row.value == NOT_APPLICABLE for row in given),
+            "threshold": given[-1].threshold,
+            "better": direction(given),
+            "passed": sum(verdicts) if verdicts else None,
         }
     return {"rows": count, "metrics": metrics}
+
+
+def direction(rows: list[Score]) -> str:
+    """Return which direction is better by the tool's verdicts, where they tell; else by what the rows say."""
+    judged = [
+        row for row in rows if None not in (row.passed, row.threshold) and row.value != FAILED
+    ]
+    as_higher = all((row.value >= row.threshold) == row.passed for row in judged)
+    as_lower = all((row.value <= row.threshold) == row.passed for row in judged)
+    if judged and as_higher != as_lower:
+        return "higher" if as_higher else "lower"
+    return rows[0].better
 
 
 def load(path: Path) -> Any:
@@ -58,7 +84,13 @@ def deepeval(path: Path) -> Read:
     cases = run.get("testRunData", run)["testCases"]
     data = [metric for case in cases for metric in case["metricsData"]]
     return len(cases), [
-        (m["name"], FAILED if "error" in m else m["score"], m.get("threshold")) for m in data
+        Score(
+            m["name"],
+            FAILED if "error" in m else m["score"],
+            m.get("threshold"),
+            None if "error" in m else m.get("success"),
+        )
+        for m in data
     ]
 
 
@@ -177,8 +209,11 @@ def trulens(path: Path) -> Read:
     """Read records with feedback; an empty score is one whose metric raised an error."""
     table = pd.read_csv(path)
     names = [column.removesuffix("_calls") for column in table.filter(regex="_calls$")]
+    lower = [name for name in names if not table.get(f"{name} direction", pd.Series([True]))[0]]
     return len(table), [
-        (name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]
+        Score(name, FAILED if pd.isna(x) else x, better="lower" if name in lower else "higher")
+        for name in names
+        for x in table[name]
     ]
 
 
@@ -204,7 +239,10 @@ def phoenix(path: Path) -> Read:
             given = ast.literal_eval(cell) if isinstance(cell, str) else cell
             details = ast.literal_eval(text) if isinstance(text, str) else text
             value = given["score"] if isinstance(given, dict) else None
-            scores.append((name, FAILED if details["status"] == "FAILED" else value, None))
+            lower = isinstance(given, dict) and given["direction"] == "minimize"
+            failed = details["status"] == "FAILED"
+            better = "lower" if lower else "higher"
+            scores.append(Score(name, FAILED if failed else value, better=better))
     return len(table), scores
 
 
@@ -217,29 +255,63 @@ def phoenix_annotations(path: Path) -> Read:
     ]
 
 
+AZURE_METRICS = (
+    "f1.f1_score",
+    "overlap.token_overlap",
+    "exact.output",
+    "support.output",
+    "groundedness.groundedness",
+    "relevance.relevance",
+)
+
+
 def azure(path: Path) -> Read:
-    """Read the rows of evaluate(); NaN is an evaluator's error."""
+    """Read the rows of evaluate(); NaN is an evaluator's error, unless its status is skipped."""
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     else:
         rows = load(path)["rows"]
     table = pd.DataFrame(rows)
     scores: list[tuple[str, Any, float | None]] = []
-    for name in ("f1.f1_score", "overlap.token_overlap", "exact.output", "support.output"):
-        threshold = table.get(f"outputs.{name}_threshold", pd.Series([None]))[0]
-        threshold = None if threshold is None else float(threshold)
-        scores += [(name, FAILED if pd.isna(x) else x, threshold) for x in table[f"outputs.{name}"]]
+    for name in AZURE_METRICS:
+        if f"outputs.{name}" not in table:
+            continue
+        thresholds = table.get(f"outputs.{name}_threshold", pd.Series(dtype=float)).dropna()
+        threshold = None if thresholds.empty else float(thresholds.iloc[0])
+        empty = pd.Series([None] * len(table))
+        results = table.get(f"outputs.{name}_result", empty)
+        states = table.get(f"outputs.{name}_status", empty)
+        for value, result, state in zip(table[f"outputs.{name}"], results, states, strict=True):
+            verdict = result == "pass" if result in ("pass", "fail") else None
+            if pd.isna(value):
+                value = NOT_APPLICABLE if state == "skipped" else FAILED
+            scores.append(Score(name, value, threshold, verdict))
     return len(table), scores
 
 
+HAYSTACK_METRICS = (
+    "context_support",
+    "document_mrr",
+    "document_recall",
+    "exact_match",
+    "token_overlap",
+)
+
+
 def haystack(path: Path) -> Read:
-    """Read a detailed report; nan is an error. In a comparison the systems begin the names of the columns."""
+    """Read a detailed report; nan is an error. In a comparison the system begins the name of each column."""
     table = pd.read_csv(path)
-    ends = ("context_support", "document_mrr", "document_recall", "exact_match", "token_overlap")
-    names = [column for column in table if column.endswith(ends)]
-    return len(table), [
-        (name, FAILED if pd.isna(x) else x, None) for name in names for x in table[name]
-    ]
+    scores: list[tuple[str, Any, float | None]] = []
+    systems = set()
+    for column in table:
+        name = next((name for name in HAYSTACK_METRICS if column.endswith(name)), None)
+        if name is None:
+            continue
+        system = column.removesuffix(name).rstrip("_")
+        systems.add(system)
+        name = f"{system}: {name}" if system else name
+        scores += [(name, FAILED if pd.isna(x) else x, None) for x in table[column]]
+    return len(table) * len(systems), scores
 
 
 def llama_index(path: Path) -> Read:
@@ -256,11 +328,16 @@ def llama_index(path: Path) -> Read:
     return max(map(len, found.values())), scores
 
 
+RAGCHECKER_LOWER = ("noise_sensitivity_in_", "hallucination", "self_knowledge")
+
+
 def ragchecker(path: Path) -> Read:
     """Read the results; the totals beside them are percentages."""
     results = load(path)["results"]
     return len(results), [
-        (name, x, None) for result in results for name, x in result["metrics"].items()
+        Score(name, x, better="lower" if name.startswith(RAGCHECKER_LOWER) else "higher")
+        for result in results
+        for name, x in result["metrics"].items()
     ]
 
 
@@ -288,7 +365,35 @@ def lm_eval(path: Path) -> Read:
     ]
 
 
-READERS: list[tuple[str, Callable[[Path], Read] | dict[str, bool]]] = [
+def log(path: Path) -> dict[str, Any]:
+    """Return what a log of answers contains: rows, answers, rows that failed, passages."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines() if path.suffix == ".jsonl" else []
+    rows = [json.loads(line) for line in lines] or json.loads(text)
+    seen = [answer_of(row) for row in rows]
+    return {
+        "log": True,
+        "rows": len(rows),
+        "answers": sum(answer is not None for answer, _, _ in seen),
+        "failed": sum(failed for _, failed, _ in seen),
+        "passages": [len(passages) for _, _, passages in seen],
+    }
+
+
+def answer_of(row: dict[str, Any]) -> tuple[str | None, bool, list[str]]:
+    """Return the answer of a row, whether it failed, and its passages."""
+    if "messages" in row:
+        last = row["messages"][-1]
+        answer = last["content"] if last["role"] == "assistant" else None
+        found = [json.loads(m["content"]) for m in row["messages"] if m["role"] == "tool"]
+        return answer, row["error"] is not None, [part["text"] for given in found for part in given]
+    if "steps" in row:
+        documents = [part for step in row["steps"] for part in step.get("documents", [])]
+        return row["output"], row["status"] >= 400, [part["page_content"] for part in documents]
+    return row["response"], False, [node["node"]["text"] for node in row["source_nodes"]]
+
+
+READERS: list[tuple[str, Callable[[Path], Any] | dict[str, bool]]] = [
     ("deepeval_*_cache.json", NOT_RESULTS),
     ("deepeval_*_link.json", NOT_RESULTS),
     ("deepeval_*.json", deepeval),
@@ -308,6 +413,9 @@ READERS: list[tuple[str, Callable[[Path], Read] | dict[str, bool]]] = [
     ("ir_measures_*_aggregate.csv", TOTALS),
     ("ir_measures_*", ir_measures),
     ("ragchecker_*", ragchecker),
+    ("chat_log_*.jsonl", log),
+    ("llama_index_*_responses.json", log),
+    ("llama_index_*_responses.csv", {"reprs": True}),
     ("llama_index_*_results_df.csv", TOTALS),
     ("llama_index_*", llama_index),
     ("haystack_*_aggregated_report.csv", TOTALS),
@@ -326,7 +434,8 @@ if __name__ == "__main__":
     for pattern, reader in READERS:
         for path in sorted(FOLDER.glob(pattern)):
             if path.name not in found:
-                found[path.name] = reader if isinstance(reader, dict) else summary(*reader(path))
+                content = reader if isinstance(reader, dict) else reader(path)
+                found[path.name] = content if isinstance(content, dict) else summary(*content)
     others = {path.name for path in FOLDER.iterdir() if path.is_file()} - {
         "README.md",
         "expected.json",
