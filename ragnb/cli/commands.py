@@ -600,7 +600,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
     """Yield the lines of a rubric: scale, weights, passing threshold, and the bands of its dimensions."""
-    from ragnb.judging.verdict import anchors, bands
+    from ragnb.judging.prompt import anchors, bands
 
     say = texts.load(lang)
     words = bar | {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}

@@ -5,6 +5,7 @@ steer the system, `arena` sets systems side by side. What is paid for is kept in
 `support_lexical`, of the room `scoring`, needs no model and is no judgement.
 """
 
+from ragnb.judging.prompt import evidence_rank, material, system_prompt
 from ragnb.judging.run import Improved, Judged, arena, dry_run, improve, judge
-from ragnb.judging.verdict import Verdict, evidence_rank, material, parse_verdict, system_prompt
+from ragnb.judging.verdict import Verdict, parse_verdict
 from ragnb.scoring import support_lexical

@@ -16,15 +16,8 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, need_whole
-from ragnb.judging.verdict import (
-    TEXTS,
-    cut,
-    evidence_rank,
-    material,
-    numbered,
-    parse_verdict,
-    system_prompt,
-)
+from ragnb.judging.prompt import cut, evidence_rank, material, numbered, system_prompt
+from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, number, one_line, with_interval
 from ragnb.markup.rendering import fragment
 from ragnb.readers import read_cases

@@ -1,0 +1,59 @@
+"""What the words around an object in a reply do: announce it as a verdict, quote it, or take it back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ragnb.judging.reply import fits, has, pattern
+
+
+def is_quoted(before: str) -> bool:
+    """Return whether the words before an object call it a quotation, example or draft, or do not announce it."""
+    gap: Any = pattern("gap").search(before, max(0, len(before) - 120))  # it may be empty
+    words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()]).lower()
+    sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
+    last = next((part for part in reversed(sentences) if re.search(r"[^\W\d_]", part)), None)
+    if last is None or _is_announced(last):
+        return False
+    closed, quoting = last[-1] in '.!。！"”)', has("quoting", last)
+    apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
+    leads_on = not closed and (not apart or last[-1] in ":：" or has("leads_on", last))
+    short = len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3
+    if leads_on or short or has("speaker_says", words):
+        return True
+    speaks = (not closed or has("speaks", last)) and not has("own_words", last)
+    return has("named", last) and (quoting or speaks)
+
+
+def _is_announced(sentence: str) -> bool:
+    """Return whether a sentence (or its last clause) has only words that announce a verdict."""
+    named = pattern("gives").sub(" verdict ", pattern("about_it").sub(" json ", sentence))
+    if has("quoting", named) or has("asks_or_refers", named):
+        return False
+    for clause in (pattern("clause").split(named)[-1], named):
+        rest = pattern("chinese").sub(" here ", pattern("own_digits").sub(" ", clause))
+        words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
+        if pattern("form_alone").match(clause):
+            return False
+        if words and all(fits("filler", word) or fits("core", word) for word in words):
+            return any(fits("core", word) for word in words)
+    return False
+
+
+def is_disowned(before: str) -> bool:
+    """Return whether the last sentence before an object with the tag calls it a draft, an example or another's."""
+    words = re.sub(
+        r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1]
+    )  # after another object's place
+    last = [
+        part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)
+    ][-1:]
+    closed = words.endswith(tuple('.!?。！？"”)'))
+    return any(has("disowning", part) or (not closed and has("quoting", part)) for part in last)
+
+
+def sentences_of(text: str) -> set[str]:
+    """Return the sentences of a text without markup; those that are the same once."""
+    text = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", text)
+    return {part.strip() for part in re.split(r"(?<=[?？])|[!。！\n]|\.(?!\d)", text)}

@@ -1,0 +1,324 @@
+"""The objects in a reply: read strictly, else with Chinese signs, else leniently; a number is never repaired."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import tomllib
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragnb.errors import RagnbError
+from ragnb.files import patterns_of
+
+_FILE = Path(__file__).with_name("verdict.toml")
+RULES = tomllib.loads(_FILE.read_text("utf-8"))
+pattern = patterns_of(_FILE)
+NUMBER_SIGNS = str.maketrans(*RULES["signs"]["numbers"])
+_PUNCTUATION = str.maketrans(*RULES["signs"]["punctuation"])
+_CLOSERS = RULES["closers"]
+_DEPTH = 12  # no verdict is nested deeper
+
+
+def has(name: str, text: str, words: str = "") -> bool:
+    """Return whether a pattern is found in a text."""
+    return pattern(name, words).search(text) is not None
+
+
+def fits(name: str, text: str, words: str = "") -> bool:
+    """Return whether the whole of a text is a pattern."""
+    return pattern(name, words).fullmatch(text) is not None
+
+
+def rules_out(table: str, sentence: str, words: str = "") -> bool:
+    """Return the decision of a table for a sentence: the first row whose pattern matches."""
+    rows: list[tuple[str, bool]] = RULES["sentences"][table]
+    return next((outcome for name, outcome in rows if has(name, sentence, words)), False)
+
+
+class Unreadable(RagnbError):
+    """A reply without a readable verdict; `parse_status` is the reason in one word."""
+
+    def __init__(self, parse_status: str, why: str) -> None:
+        super().__init__(why)
+        self.parse_status = parse_status
+
+
+def bare_number(value: str) -> str:
+    """Return a number as it is read: full-width digits are digits, and emphasis is none of it."""
+    text = value.strip().translate(NUMBER_SIGNS).casefold()
+    emphasised = re.fullmatch(r"(\*{1,3}|`|_{1,2})\s{0,2}(.*?)\s{0,2}\1(.*)", text, re.DOTALL)
+    return (emphasised[2] + emphasised[3] if emphasised else text.removeprefix("**")).strip()
+
+
+def squashed(text: str) -> str:
+    """Return a text without blanks, quotes and escapes, to find it in another."""
+    return re.sub(r"[\s\"'\\`]+", "", text).casefold()
+
+
+def without_objects(text: str, found: Sequence[Found]) -> str:
+    """Return a text with blanks and a line break for each object, every other sign in its place."""
+    for one in (one for one in found if one.value is not None):
+        text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
+    return text
+
+
+def folded(text: str) -> str:
+    """Fold to lower case and ASCII punctuation, keeping every position."""
+    if text.isascii():
+        return text.lower()
+    folds = (
+        unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower()
+        for sign in text
+    )
+    return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
+
+
+class Object(tuple[tuple[str, Any], ...]):
+    """The members of an object in their order, those with the same key too."""
+
+
+class Found(NamedTuple):
+    """A value of a reply, where it is, and how it was read: ``strict``, ``folded`` or ``repaired``.
+
+    `value` is an `Object`, a list of some, or None for what begins as an object and cannot be read; then `how` is
+    ``truncated`` or ``no_json``. An object with an ellipsis for a member is ``elided``: a pattern, not a value.
+    """
+
+    value: Any
+    start: int
+    end: int
+    how: str
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without the blocks in which a model thinks.
+
+    What stands before a closing mark without an opening one was thought too: some endpoints swallow the first.
+
+    Raises
+    ------
+    Unreadable
+        ``truncated`` where a block is not closed.
+
+    Examples
+    --------
+    >>> without_thoughts("<think>8? [THINK]9?[/THINK]</think> 7")
+    ' 7'
+    """
+    kept, depth, place = list[str](), 0, 0
+    for mark in pattern("thought").finditer(text):
+        if not depth:
+            kept.append(text[place : mark.start()])
+        if final := mark.lastgroup:  # only what closes a block has a group
+            if not depth and final != "final":
+                kept.clear()
+            depth = max(0, depth - 1) if final != "final" else 0
+        elif not mark[0].rstrip(">＞").endswith("/"):
+            depth += 1
+        place = mark.end()
+    text, fence = "".join([*kept, text[place:]]), pattern("thought_fence")
+    if depth or any(block["open"] is not None for block in fence.finditer(text)):
+        raise Unreadable("truncated", "the reply ends in the middle of the model's thoughts")
+    return fence.sub("", text)
+
+
+def unwrapped(text: str) -> str:
+    """Return the JSON of a reply that is nothing but a JSON text in a string, or has its quotes escaped.
+
+    Examples
+    --------
+    >>> unwrapped(r'"{\\"accuracy\\": 8}"')
+    '{"accuracy": 8}'
+    """
+    for _ in range(2):
+        body = _unfenced(text).strip()
+        body = f'"{body}"' if pattern("escaped_object").match(body) else body
+        with suppress(ValueError):
+            text = (
+                json.loads(body, strict=False)
+                if pattern("object_in_a_string").match(body)
+                else text
+            )
+    text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
+    return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
+
+
+def _unfenced(text: str) -> str:
+    """Return the inside of a reply that is one fence."""
+    return (
+        text[fence.end() :].rstrip().removesuffix(fence[1])
+        if (fence := pattern("fence").match(text))
+        else text
+    )
+
+
+def find_objects(text: str) -> list[Found]:
+    """Return the outermost objects of a text, lists of objects, and what begins as one and cannot be read.
+
+    A text that is nothing but members, without the braces, is an object too.
+
+    Examples
+    --------
+    >>> [(one.value, one.how) for one in find_objects('Sure: {"accuracy": 8}')]
+    [((('accuracy', '8'),), 'strict')]
+    >>> [(one.value, one.how) for one in find_objects("｛“accuracy”：8分，｝")]
+    [((('accuracy', '8分'),), 'repaired')]
+    """
+    found, end = list[Found](), 0
+    for match in re.finditer(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])", text):
+        if (place := match.start()) >= end:
+            try:
+                value, end = _DECODER.raw_decode(text, place)
+                found.append(Found(value, place, end, "strict"))
+            except (ValueError, RecursionError):
+                found.append(_read_leniently(text, place))
+                # Where one is broken, another may begin within it.
+                end = place + 1 if found[-1].value is None else found[-1].end
+    return found or _members_alone(text)
+
+
+def _members_alone(text: str) -> list[Found]:
+    """Return the object of a text that is nothing but its members."""
+    if not pattern("lines_alone").match(body := _unfenced(text).strip()):
+        return []
+    body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
+    value, _, end, _ = _read_leniently("{" + body + "\n}", 0)
+    return [Found(value, 0, len(text), "repaired")] if value and end == len(body) + 3 else []
+
+
+_DECODER = json.JSONDecoder(
+    strict=False, object_pairs_hook=Object, parse_int=str, parse_float=str, parse_constant=str
+)
+
+
+def _read_leniently(text: str, start: int) -> Found:
+    """Read the object or list that begins here as a person would: whatever its quotes, colons and commas.
+
+    It is written anew as JSON, a word without quotes as a string; no sign of a value is changed.
+    """
+    written, closers, place, how = list[str](), list[str](), start, "folded"
+    while closers or not written:
+        last = written[-1] if written else "["
+        part = (
+            "value_part"
+            if last == ":"
+            else "member_part"
+            if closers[-1:] == ["}"]
+            else "entry_part"
+        )
+        token = pattern(part).match(text, place)
+        if token is None or len(closers) > _DEPTH:
+            return Found(
+                None, start, place, "no_json" if text[place : place + 99].strip() else "truncated"
+            )
+        kind, place = str(token.lastgroup), token.end()
+        word, sign = token[kind], token[kind].translate(_PUNCTUATION)
+        joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
+        omitted = "," if joined else "null" if kind in ("commas", "close") and last == ":" else ""
+        slip = (
+            bool(omitted)
+            or (last, kind) == (",", "close")
+            or kind in ("comment", "key")
+            or word in ("'", "`")
+        )
+        if kind == "quote":
+            ends = _string_ends(text, _CLOSERS[word])
+            end = ends[bisect_right(ends, place - 1)]
+            if end + 1 >= len(text):  # nothing closes the object
+                return Found(None, start, end, "truncated")
+            word, place = (
+                re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL),
+                end + 1,
+            )
+        elif kind == "bare":
+            ending = pattern("bare_ends").search(text, place)
+            end = ending.start() if ending else len(text)
+            word, place = text[place:end].strip(), end
+            slip = slip or not fits("plain_value", word)
+        elif kind == "commas":
+            slip = slip or not fits("one_comma", word)
+        elif kind == "open":
+            closers.append(_CLOSERS[sign])
+        elif kind == "close":
+            closers.pop()
+            written[-1:] = [] if last == "," else written[-1:]
+        shown = {
+            "open": sign,
+            "close": sign,
+            "colon": ":",
+            "commas": ",",
+            "comment": "",
+            "ellipsis": "",
+        }
+        piece = (
+            shown[kind]
+            if kind in shown
+            else "null"
+            if (kind, word) == ("bare", "null")
+            else json.dumps(word)
+        )
+        written += filter(None, (omitted, piece))
+        how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
+    with suppress(ValueError):
+        return Found(_DECODER.decode("".join(written)), start, place, how)
+    return Found(None, start, place, "no_json")
+
+
+@lru_cache(maxsize=16)
+def _string_ends(text: str, closers: str) -> list[int]:
+    """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
+    marks = [
+        mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers
+    ]
+    return [
+        *(mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end())),
+        len(text),
+    ]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Return the character of an escape."""
+    with suppress(ValueError):
+        return str(json.loads(f'"{found[0]}"'))
+    return found[1]
+
+
+@lru_cache(maxsize=1024)
+def plain(text: str) -> str:
+    """Return a key or a name as it is compared: folded, without invisible signs and marks around it.
+
+    Examples
+    --------
+    >>> plain(" **Ａccuracy** ")
+    'accuracy'
+    """
+    lower = unicodedata.normalize("NFKC", text).casefold()
+    visible = "".join(sign for sign in lower if unicodedata.category(sign) != "Cf")
+    return re.sub(r"^[\W_]+|[\W_]+$", "", visible) or visible.strip()
+
+
+def objects(value: Any, without: str = "") -> Iterator[Object]:
+    """Yield an object and all objects within it, but for those under keys that fit a pattern."""
+    if isinstance(value, Object):
+        yield value
+    for member in value if isinstance(value, Object | list) else ():
+        key, item = member if isinstance(value, Object) else ("", member)
+        if not (without and has(without, key_words(key))):
+            yield from objects(item, without)
+
+
+def members_of(value: Any, without: str = "") -> list[tuple[str, Any]]:
+    """Return each member of an object and of those within it, but for those within some keys."""
+    return [member for part in objects(value, without) for member in part]
+
+
+def key_words(key: str) -> str:
+    """Return a key as words in small letters: ``maxScore`` and ``max_score`` are ``max score``."""
+    return re.sub(r"[\s_\-]+", " ", plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key)))
