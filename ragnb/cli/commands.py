@@ -14,6 +14,7 @@ import click
 
 from ragnb import texts
 from ragnb.cli import terminal
+from ragnb.cli.outputs import check_stage_outputs
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, NOT_PROVEN, PASSED, command
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, slug, write_whole
@@ -251,6 +252,14 @@ class Stage:
         self.folder = self.scenario.path.parent if self.scenario.path else Path()
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
+        written = {"--out": self.out, "--store": self.store}
+        # What stands beside the table, see `judge_command` and `generate_command`.
+        if name == "judge":
+            written["--out (settings)"] = self.out.with_suffix(".snapshot.yaml")
+            written["--out (improved answers)"] = self.out.with_name("improved.csv")
+        if name == "generate":
+            written["--out (review)"] = self.out.with_name("review.csv")
+        check_stage_outputs(name, source, self.scenario, written)
         self.limits = {
             limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")
         }
@@ -1159,8 +1168,6 @@ def runs_command(
         save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
         return _outcome(found.wrong, say("runs.save", command=save))
     if export is not None:
-        if export.exists() and export.samefile(store):
-            raise RagnbError(f"{export}: this is the store itself; name another file")
         rows = list(exported(store))
         write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
         end = rows[-1]

@@ -646,6 +646,9 @@ class Profile(Frozen):
         The environment variable of the key; without one a placeholder is sent, as local servers want.
     headers_env : mapping of str to str, optional
         Headers that a gateway wants, each with the environment variable that holds its value.
+    proxy_env : bool
+        Whether proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
+        SSL_CERT_DIR) of the environment are used. By default nothing of the environment is.
 
     Examples
     --------
@@ -657,6 +660,7 @@ class Profile(Frozen):
     model: Annotated[str, AfterValidator(_model_name)]
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     headers_env: Annotated[dict[str, str], AfterValidator(_headers)] | None = None
+    proxy_env: bool = False
 
     @model_validator(mode="before")
     @classmethod

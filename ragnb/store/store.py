@@ -43,6 +43,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
 from ragnb.schema.secrets import without_secrets
+from ragnb.signals import Interrupted, interruptible, number_of
 from ragnb.store.client import (
     METER,
     Call,
@@ -852,8 +853,8 @@ def _last(file: sqlite3.Connection, table: str) -> int | None:
 # The loop over cells
 
 
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C: finished cells are in the store, and the message says how to resume."""
+class Stopped(Interrupted):
+    """Ctrl-C, or a signal that ends a process: finished cells are in the store, the message says how to resume."""
 
 
 @dataclass(frozen=True)
@@ -939,7 +940,7 @@ def run_cells(
     """Run the pending cells, save each outcome durably, and return the run.
 
     It runs in a thread of its own, so that it can be called from a script and from a notebook alike. The first
-    Ctrl-C starts no further cell and waits for those under way; a second one gives them up.
+    Ctrl-C (or SIGTERM or SIGHUP) starts no further cell and waits for those under way; a second one gives them up.
 
     Parameters
     ----------
@@ -977,7 +978,7 @@ def run_cells(
     Stop
         Where the endpoint refuses every call (key, model). What was done before is kept.
     Stopped
-        After Ctrl-C; a KeyboardInterrupt.
+        After Ctrl-C, SIGTERM or SIGHUP; a KeyboardInterrupt.
     RagnbError
         Where the store cannot be written.
 
@@ -1014,19 +1015,19 @@ def run_cells(
         if progress is not None
         else (False if issubclass(tqdm, tqdm_notebook) else None)
     )
-    interrupts = 0
+    signals: list[int] = []
     bar = tqdm(
         total=job.total, desc=label or name or None, disable=hidden, unit="cell", dynamic_ncols=True
     )
-    with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
+    with interruptible(), bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
         while not ending.done():
             try:
                 wait([ending], timeout=0.1)
                 bar.update(job.done - bar.n)
-            except KeyboardInterrupt:
-                interrupts += 1
-                job.stop(at_once=interrupts > 1)
+            except KeyboardInterrupt as stop:
+                signals.append(number_of(stop))
+                job.stop(at_once=len(signals) > 1)
         bar.update(job.done - bar.n)
     ending.result()
     # Cells in progress finish when a run stops, so the usage is known only here.
@@ -1036,8 +1037,8 @@ def run_cells(
     )
     counts, n = run.counts, len(run.frame)
     where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
-    if interrupts:
-        raise Stopped(f"stopped; {where}. Run the same again to go on")
+    if signals:
+        raise Stopped(f"stopped; {where}. Run the same again to go on", signals[0])
     if run.stopped:
         warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=2)
     if counts["failed"]:
