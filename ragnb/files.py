@@ -221,7 +221,9 @@ def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o6
             os.fsync(file.fileno())
         os.chmod(temporary, mode)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk does not say what it did not take
         raise
     return path

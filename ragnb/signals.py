@@ -1,4 +1,4 @@
-"""Signals that end a process (SIGTERM, SIGHUP) interrupt it as Ctrl-C does, so that it can save and say what to do."""
+"""Signals that end a process (SIGTERM, SIGHUP) interrupt it as Ctrl-C does: it saves, and says what to do."""
 
 from __future__ import annotations
 

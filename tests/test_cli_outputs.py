@@ -1,4 +1,4 @@
-"""No command writes over what it reads: every option that names a file to write, against every file that is read."""
+"""No command writes over what it reads: every option that names an output, against every file that is read."""
 
 from __future__ import annotations
 

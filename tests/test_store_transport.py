@@ -173,7 +173,7 @@ def test_no_stage_follows_a_redirect_and_keeps_marks_of_a_stranger(
     assert (elsewhere.connections, elsewhere.log) == (0, [])
     assert "HTTP 307: the endpoint redirects to" in said.err
     assert len(llm_server.log) == 1
-    assert not [path for path in project.rglob("reports/*/*.csv")]
+    assert not list(project.rglob("reports/*/*.csv"))
 
 
 @pytest.mark.parametrize("stage", STAGES)

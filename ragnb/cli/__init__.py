@@ -48,8 +48,8 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 passed, 1 blocked, 2 bad input, 3 not proven; 130, 143 or 129 after Ctrl-C, SIGTERM or SIGHUP; 70 for an internal error of ragnb, which
-        says nothing about the run and must not look like a blocking gate.
+        0 passed, 1 blocked, 2 bad input, 3 not proven; 130, 143 or 129 after Ctrl-C, SIGTERM or SIGHUP; 70 for an
+        internal error of ragnb, which says nothing about the run and must not look like a blocking gate.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

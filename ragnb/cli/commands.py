@@ -1166,13 +1166,14 @@ def runs_command(
         whole = "runs.broken" if found.wrong else "runs.whole"
         click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
         save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-        return _outcome(found.wrong, say("runs.save", command=save))
+        return _outcome(found.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}")
     if export is not None:
         rows = list(exported(store))
         write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
         end = rows[-1]
         click.echo(say("runs.exported", file=one_line(export), **end["rows"]))
-        return _outcome(end["wrong"], say("runs.lost", damaged=end["damaged"], **end["lost"]))
+        lost = say("runs.lost", damaged=end["damaged"], **end["lost"])
+        return _outcome(end["wrong"], f"{lost} {_recover(store, say)}")
     if len(runs) > 1:
         raise RagnbError(
             f"{len(runs)} runs are given; give one, or compare two: "
@@ -1182,6 +1183,12 @@ def runs_command(
         found_runs = _run(opened.frame(runs[0]), say) if runs else _runs(opened.runs(), say)
         click.echo("\n".join(_claims(opened.claims(), say) if claims else found_runs))
     return PASSED
+
+
+def _recover(store: Path, say: Any) -> str:
+    """Name SQLite's own repair, which may find rows that it does not read."""
+    command = f"sqlite3 {shlex.quote(str(store))} .recover"
+    return str(say("runs.recover", command=command))
 
 
 def _outcome(wrong: Sequence[str], next_step: str) -> int:

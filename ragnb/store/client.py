@@ -19,7 +19,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -272,6 +271,8 @@ class Call:
         The random tag that the request held; see `new_tag`.
     tokens_in, tokens_out : int or None
         None where the endpoint did not say.
+    seconds : float
+        From the request to its reply, waits for a place and for retries among it.
     """
 
     key: str | None
@@ -279,6 +280,7 @@ class Call:
     tag: str | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    seconds: float = 0.0
 
 
 Send = Callable[[], Awaitable[Call]]
@@ -289,7 +291,7 @@ class Meter:
     """What the calls of one cell have taken so far, and how each is made `once`.
 
     `replies` holds numbers of calls in the store, and texts of replies that were none; `latest` the last call of
-    each asyncio task, at fault if the cell fails.
+    each asyncio task, at fault if the cell fails; `recalled` calls whose replies came from the store.
     """
 
     cell: Cell
@@ -299,14 +301,18 @@ class Meter:
     counts: list[tuple[int | None, int | None]] = field(default_factory=list)
     replies: list[str | int] = field(default_factory=list)
     latest: dict[Any, int] = field(default_factory=dict)
+    recalled: list[Call] = field(default_factory=list)
     _asked: Counter[str] = field(default_factory=Counter)
 
     @property
     def tokens(self) -> list[int | None]:
         """Tokens of the prompts and of the replies; an unreported one makes the sum unknown."""
-        return [
-            None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)
-        ]
+        return _sums(self.counts)
+
+    @property
+    def tokens_of_all(self) -> list[int | None]:
+        """The same with those of calls whose replies came from the store."""
+        return _sums([*self.counts, *((call.tokens_in, call.tokens_out) for call in self.recalled)])
 
     def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
         """Return the key of a call: equal for requests that need to be paid for once.
@@ -321,6 +327,11 @@ class Meter:
                 [text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]
             )
         )
+
+
+def _sums(counts: Iterable[tuple[int | None, int | None]]) -> list[int | None]:
+    columns = zip((0, 0), *counts, strict=True)
+    return [None if None in column else sum(column) for column in columns]
 
 
 METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
@@ -550,8 +561,8 @@ class Client:
         headers = [masked(str(name)) for name in named.pop("extra_headers", None) or ()]
         if headers:
             why = (
-                f"extra_headers {listing(headers)}: only headers that the profile names are sent; name them there, "
-                "each with the environment variable of its value: headers_env: {x-org: VARIABLE}"
+                f"extra_headers {listing(headers)}: only headers that the profile names are sent; name them "
+                "there, each with the environment variable of its value: headers_env: {x-org: VARIABLE}"
             )
             raise self._stop(why, refused=True)
         try:
@@ -574,10 +585,13 @@ class Client:
             wait=self._pause,
             reraise=True,
         )
+        started = time.perf_counter()
         try:
             got, counts = await tries(self._try, meter, asked, chat)
             reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
-            return Call(key, reply, meter.tag, *counts)
+            tokens_in, tokens_out = counts
+            seconds = time.perf_counter() - started
+            return Call(key, reply, meter.tag, tokens_in, tokens_out, seconds)
         except Again as error:
             fault = CallFailed(f"{error} ({self.retries + 1} tries)")
         except CallFailed as error:

@@ -122,7 +122,9 @@ def _refuse_redirect(response: Any) -> None:
 
 
 def shown_url(url: str, base: str = "") -> str:
-    """Return an address, relative to another one, for a message: without user, query and fragment, where keys and questions may stand.
+    """Return an address for a message: without user, query and fragment, where keys and questions may be.
+
+    It may be relative to a `base`.
 
     Examples
     --------
