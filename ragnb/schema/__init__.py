@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -515,7 +514,7 @@ class Gate:
         A metric of the means frame, or ``weighted_score``.
     op : {">=", "<="}
     threshold : float
-        In the metric's own units (a rate of 80 % is 0.8). ``at``, its name in version 0.1, is still read.
+        In the metric's own units (a rate of 80 % is 0.8).
     advisory : bool
         Whether it is shown only and never blocks.
     not_worse_than : {"baseline"}, optional
@@ -537,9 +536,7 @@ class Gate:
     metric: str
     # Absent only beside not_worse_than, and such a gate becomes a plain one before it is decided.
     op: Operator = cast(Operator, None)
-    threshold: Finite = Field(
-        default=cast(float, None), validation_alias=AliasChoices("threshold", "at")
-    )
+    threshold: Finite = cast(float, None)
     advisory: Flag = False
     not_worse_than: Literal["baseline"] | None = None
     by: float = Field(default=0.0, strict=True, ge=0, allow_inf_nan=False)
