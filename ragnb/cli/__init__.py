@@ -64,7 +64,9 @@ def main(args: Sequence[str] | None = None) -> int:
             f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help"
         )
     except (RagnbError, MissingExtraError, OSError) as error:
-        if isinstance(error.__context__, KeyboardInterrupt):  # the terminal is gone, nobody reads on
+        if isinstance(
+            error.__context__, KeyboardInterrupt
+        ):  # the terminal is gone, nobody reads on
             return BY_SIGNAL + number_of(error)
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:
