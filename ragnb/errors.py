@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import sys
 from collections.abc import Collection, Iterable
@@ -207,6 +208,11 @@ def worded(error: Exception) -> str:
     >>> worded(FileNotFoundError(2, "No such file", "a.csv"))
     'No such file: a.csv'
     """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return (
+            f"{error.filename}: the disk is full ({error.strerror}), and this file is as it was. Make room, then "
+            "run the same again; calls that a store holds are not sent again"
+        )
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}"
     return str(error)

@@ -10,12 +10,16 @@ import re
 import tempfile
 import tomllib
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from ragnb.errors import RagnbError
+
 # What counts as data in a folder that is named as an input.
 DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+# What counts as a document in a folder of documents.
+TEXT_SUFFIXES = (".txt", ".md", ".markdown")
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 
@@ -135,6 +139,55 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
+def refuse_overwriting(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
+    """Refuse to write where something would be lost.
+
+    Parameters
+    ----------
+    outputs : mapping
+        What each file to be written is called, such as ``--json``, and its path.
+    inputs : iterable of Path
+        The files that the run reads.
+
+    Raises
+    ------
+    RagnbError
+        For an output that is an input (also by a link, or in another case where the file system does not tell
+        cases apart), a folder, a device or a pipe, and for two outputs that are one file.
+
+    Examples
+    --------
+    >>> refuse_overwriting({"--json": Path("a.json"), "--junit": Path("./a.json")}, [])
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: --json and --junit are the same file (a.json); name another file for one of them
+    """
+    there = [path for path in inputs if path.exists()]
+    seen: dict[Path, str] = {}
+    for name, path in outputs.items():
+        _refuse_output(name, path, there)
+        other = seen.setdefault(path.resolve(), name)
+        if other != name:
+            raise RagnbError(
+                f"{other} and {name} are the same file ({path}); name another file for one of them"
+            )
+
+
+def _refuse_output(name: str, path: Path, inputs: Sequence[Path]) -> None:
+    if not path.exists():
+        return
+    if path.is_dir():
+        example = path / "result"
+        raise RagnbError(f"{name} {path}: this is a folder; name a file, such as {example}")
+    if not path.is_file():
+        raise RagnbError(f"{name} {path}: this is a device or a pipe; name a file")
+    # The file itself is compared: a hard link or another spelling of its name has the same.
+    same = next((one for one in inputs if path.samefile(one)), None)
+    if same is not None:
+        raise RagnbError(
+            f"{name} {path}: this is an input of the run ({same}), which writing would destroy; name another file"
+        )
+
+
 def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o644) -> Path:
     """Write a file atomically and durably, by a temporary file and a rename.
 
@@ -168,7 +221,9 @@ def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o6
             os.fsync(file.fileno())
         os.chmod(temporary, mode)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk does not say what it did not take
         raise
     return path

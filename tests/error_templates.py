@@ -8,7 +8,7 @@ from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parents[1] / "ragnb"
 RAISED = {"RagnbError", "Stop", "BadParameter", "UsageError", "ClickException", "unknown"}
-RAISED |= {"need_columns", "need_known", "_stop"}
+RAISED |= {"need_columns", "need_known", "_stop", "Refused", "DiskFull"}
 LOSSES = {"unparsed", "left_out", "kept", "clipped", "bad_line"}
 CHECKED = ("scenario", "schema")
 """Rooms whose ValueErrors and findings pydantic carries into a RagnbError."""

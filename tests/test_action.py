@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -172,3 +174,77 @@ def test_the_example_calls_the_action_of_the_coming_version_with_inputs_that_it_
     named = {*call["with"], *re.findall(r"# (\w+): \S+", text.partition("with:")[2])}
     assert {"scenario", "baseline", "margin"} == named <= ACTION["inputs"].keys()
     assert (ROOT / call["with"]["scenario"]).is_file()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rag-gates",
+        "../../../theirs",
+        "/etc",
+        "a\nfolder=/tmp",
+        "$(touch ran)",
+        "甲 乙",
+        "x" * 300,
+        ".",
+    ],
+)
+def test_a_name_becomes_one_folder_below_the_temporary_one(tmp_path, name):
+    (install,) = [step for step in STEPS if step.get("id") == "install"]
+    temp, theirs = tmp_path / "runner" / "temp", tmp_path / "theirs"
+    temp.mkdir(parents=True)
+    theirs.mkdir()
+    (theirs / "kept").touch()
+    output = tmp_path / "output"
+    environment = {
+        "NAME": name,
+        "REPORT": "false",
+        "PYTHON": "/bin/false",
+        "RUNNER_TEMP": str(temp),
+    }
+    environment |= {"GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(ROOT)}
+    # The script ends where it asks for an environment; the folders are made before.
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", install["run"]],
+        env=os.environ | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    (place,) = temp.iterdir()
+    assert re.fullmatch(r"ragnb-[A-Za-z0-9._-]{1,40}-\d+", place.name)
+    assert output.read_text(encoding="utf-8") == f"folder={place}/out\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "runner", "theirs"]
+    assert (theirs / "kept").exists()
+
+
+def test_names_that_differ_have_folders_that_differ(tmp_path):
+    (install,) = [step for step in STEPS if step.get("id") == "install"]
+    lines = [line for line in install["run"].splitlines() if line.startswith(("plain=", "place="))]
+    script = "\n".join([*lines, 'printf %s "$place"'])
+    names = ["a/b", "a-b", "a b", "甲", "乙", "x" * 50, "x" * 51]
+    places = {
+        subprocess.run(
+            ["bash", "-c", script],
+            env={"NAME": name, "RUNNER_TEMP": "t", "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for name in names
+    }
+    assert len(places) == len(names)
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", [ROOT / "action.yml", *WORKFLOWS], ids=lambda path: path.name)
+def test_every_action_of_others_is_pinned_by_its_commit(path):
+    used = re.findall(r"uses: *(\S+)(.*)", path.read_text(encoding="utf-8"))
+    assert used
+    for action, comment in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r"  # v\d+\.\d+\.\d+", comment), action

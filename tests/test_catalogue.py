@@ -338,7 +338,7 @@ RIGHT = [
     {"sample": 0.01},
     {"where": {"system": "a", "n": 1, "ok": True}},
     {"metrics": ["faithfulness", {"name": "tone", "low": 1, "high": 5}]},
-    {"gates": [{"name": "a", "metric": "faithfulness", "op": ">=", "at": 0.5}]},
+    {"gates": [{"name": "a", "metric": "faithfulness", "op": ">=", "threshold": 0.5}]},
     {"gates": [{"name": "a", "metric": "faithfulness", "not_worse_than": "baseline", "by": 0.02}]},
     {
         "llm_profiles": {

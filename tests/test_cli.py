@@ -39,7 +39,7 @@ def scores(tmp_path):
 
     def write(at: float, text: str = "faithfulness,doc_name\n0.9,a\n0.7,b\n") -> Path:
         (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
-        gates = f"gates:\n  - {{name: G, metric: faithfulness, op: '>=', at: {at}}}\n"
+        gates = f"gates:\n  - {{name: G, metric: faithfulness, op: '>=', threshold: {at}}}\n"
         (tmp_path / "s.yaml").write_text(f"scores: scores.csv\n{gates}", encoding="utf-8")
         return tmp_path / "s.yaml"
 
@@ -86,7 +86,7 @@ def test_each_outcome_of_a_gate_has_its_own_mark_and_word(run, tmp_path, lang, w
         "F": ("faithfulness", 0.99),
     }
     gates = [
-        f"{{name: {name}, metric: {metric}, op: '>=', at: {at}}}"
+        f"{{name: {name}, metric: {metric}, op: '>=', threshold: {at}}}"
         for name, (metric, at) in asked.items()
     ]
     (tmp_path / "s.yaml").write_text(
@@ -154,9 +154,12 @@ def test_parameters_change_the_run(run, scores):
     scenario = scores(at=0.85)
     assert run("check", scenario, "-p", "gates=[]")[0] == 0
     assert (
-        run("check", scenario, "-p", "gates=[{name: G, metric: faithfulness, op: '>=', at: 0.1}]")[
-            0
-        ]
+        run(
+            "check",
+            scenario,
+            "-p",
+            "gates=[{name: G, metric: faithfulness, op: '>=', threshold: 0.1}]",
+        )[0]
         == 0
     )
     assert run("check", scenario, "-p", "title=")[0] == 1

@@ -53,7 +53,7 @@ rubric:
   - name: 依据
     weight: 3
     bands: {"5": 每句话都见于资料, 1-4: 有编造}
-  passing: {metric: 依据, op: ">=", at: 4}
+  passing: {metric: 依据, op: ">=", threshold: 4}
   anchors:
   - question: 几点开门？
     contexts: [每天九点开门。]
@@ -130,7 +130,7 @@ def test_chinese_dimensions_go_from_the_scenario_to_the_prompt_the_table_and_the
     scenario, llm_server, tmp_path, capsys
 ):
     path = scenario(
-        more="metrics: [依据, 语气]\ngates:\n- {name: 有依据, metric: 依据, op: '>=', at: 3}\n"
+        more="metrics: [依据, 语气]\ngates:\n- {name: 有依据, metric: 依据, op: '>=', threshold: 3}\n"
     )
     assert run(path, tmp_path) == 0
     told = capsys.readouterr().out
@@ -278,7 +278,7 @@ def test_a_run_keeps_the_rubric_that_it_was_judged_by(llm_server):
 
 def tone(**more):
     """The dimension of manners alone."""
-    passing = {"metric": "语气", "op": ">=", "at": 3}
+    passing = {"metric": "语气", "op": ">=", "threshold": 3}
     return {"low": 1, "high": 5, "dimensions": [{"name": "语气"}], "passing": passing} | more
 
 

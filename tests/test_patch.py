@@ -28,7 +28,7 @@ metric_weights:   # how much each counts
 doc_weights: {{{CHINESE}: 2.0,   'a, b.pdf' : 0.50}}   # from usage
 level: 0.90
 gates:
-- {{name: G, metric: faithfulness, op: ">=", at: 0.8}}
+- {{name: G, metric: faithfulness, op: ">=", threshold: 0.8}}
 llm_profiles:
   judge:
     base_url: 'http://127.0.0.1:1/v1'

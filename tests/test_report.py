@@ -360,7 +360,7 @@ def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
 
 def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     small.write_text(
-        "scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n"
+        "scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', threshold: 0.5}\n"
     )
     result = report(small, out=small.parent / "reports")
     assert any("refers to an unknown metric 'faithfullness_'" in text for text in result.warnings)
@@ -477,7 +477,7 @@ def table_rows(text: str, place: int) -> list[list[str]]:
     ]
 
 
-GATE = "gates:\n  - {{name: G, metric: faithfulness, op: '>=', at: {}}}\n"
+GATE = "gates:\n  - {{name: G, metric: faithfulness, op: '>=', threshold: {}}}\n"
 
 
 @pytest.fixture(scope="module")

@@ -155,7 +155,7 @@ rubric:
         every statement
         stands in a passage
       0: invented
-  passing: {metric: 语气, op: ">=", at: 3}
+  passing: {metric: 语气, op: ">=", threshold: 3}
   anchors:
   - {question: 几点开门？, contexts: [九点开门。], answer: 自己看。, scores: {语气: 0, faithful: 5}, reason: 生硬}
 metrics:
@@ -175,7 +175,7 @@ allow: {lines: 0.01, questions: 0.1, cells: 0.2}
 blank: not_applicable
 sample: true
 gates:
-- {name: G1, metric: faithfulness, op: ">=", at: 0.8}
+- {name: G1, metric: faithfulness, op: ">=", threshold: 0.8}
 undecided: block
 documents_may_fail: true
 corpus: complete
@@ -363,7 +363,7 @@ def test_the_weight_of_an_unknown_metric_is_refused_where_it_stands(folder):
     text = f"{BASE}metric_weights:\n  faithfulness: 1\n  context_recal: 10\n"
     refused_at(folder, text, 4, "metric_weights.context_recal", "did you mean 'context_recall'")
     own = "metrics:\n  - {name: tone, low: 1, high: 5}\nrubric:\n  dimensions: [{name: 语气}, {name: 清晰}]\n"
-    own += "  passing: {metric: 语气, op: '>=', at: 6}\n"
+    own += "  passing: {metric: 语气, op: '>=', threshold: 6}\n"
     weights = {"tone": 2.0, "语气": 3.0, "accuracy": 0.0}
     got = load(folder, f"{BASE}{own}metric_weights: {{tone: 2, 语气: 3, accuracy: 0}}\n")
     assert got.metric_weights == weights
@@ -423,17 +423,29 @@ def test_plain_numbers_are_numbers(folder, key, weight):
         ("metrics: [{name: a__b}]", "metrics[0].name", "'__'"),
         ("metrics: [3]", "metrics[0]", "3 is not a mapping"),
         ("gates: G", "gates", "'G' is not a list"),
-        ("gates: [{name: G, metric: a, op: '=>', at: 1}]", "gates[0].op", "did you mean '>='"),
-        ("gates: [{name: G, metric: a, op: '>=', at: '1'}]", "gates[0].at", "'1' is not a number"),
         (
-            "gates: [{name: G, metric: a, op: '>=', at: true}]",
-            "gates[0].at",
+            "gates: [{name: G, metric: a, op: '=>', threshold: 1}]",
+            "gates[0].op",
+            "did you mean '>='",
+        ),
+        (
+            "gates: [{name: G, metric: a, op: '>=', threshold: '1'}]",
+            "gates[0].threshold",
+            "'1' is not a number",
+        ),
+        (
+            "gates: [{name: G, metric: a, op: '>=', threshold: true}]",
+            "gates[0].threshold",
             "true is not a number",
         ),
-        ("gates: [{name: G, metric: a, op: '>=', at: .inf}]", "gates[0].at", "inf is not finite"),
+        (
+            "gates: [{name: G, metric: a, op: '>=', threshold: .inf}]",
+            "gates[0].threshold",
+            "inf is not finite",
+        ),
         ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].threshold", "is required"),
         (
-            "gates: [{name: G, metrc: a, op: '>=', at: 1}]",
+            "gates: [{name: G, metrc: a, op: '>=', threshold: 1}]",
             "gates[0].metrc",
             "did you mean 'metric'?",
         ),
@@ -482,7 +494,7 @@ def test_a_value_is_refused_with_file_line_key_and_next_step(folder, line, key, 
     refused_at(folder, f"{BASE}# a comment\n\n{line}\n", 4, key, words)
 
 
-TONE = "  dimensions: [{name: tone}]\n  passing: {metric: tone, op: '>=', at: 3}\n"
+TONE = "  dimensions: [{name: tone}]\n  passing: {metric: tone, op: '>=', threshold: 3}\n"
 ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
 
 
@@ -589,21 +601,21 @@ ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
             "7 is outside the scale 1 to 5; give a score",
         ),
         (
-            "rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n",
+            "rubric:\n  passing: {metric: acuracy, op: '>=', threshold: 8}\n",
             3,
             "rubric.passing.metric",
             "'accuracy'?",
         ),
         (
-            "rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n",
+            "rubric:\n  passing: {metric: accuracy, op: '<=', threshold: 8}\n",
             3,
             "rubric.passing.op",
             "write '>='",
         ),
         (
-            "rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n",
+            "rubric:\n  passing: {metric: accuracy, op: '>=', threshold: '8'}\n",
             3,
-            "rubric.passing.at",
+            "rubric.passing.threshold",
             "not a number",
         ),
         (
@@ -697,7 +709,7 @@ def test_patterns_that_hang_a_backtracking_engine_do_not_hang_this_one(folder):
 # Refusals of YAML
 
 
-GATE = "- {name: G1, metric: a, op: '>=', at: 1}\n"
+GATE = "- {name: G1, metric: a, op: '>=', threshold: 1}\n"
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 BOMB += "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10))
 DEEP = "nested deeper than 12 levels"

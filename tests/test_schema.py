@@ -204,7 +204,7 @@ def test_metrics_of_the_default_rubric_are_those_of_the_table():
 def test_dimensions_of_a_rubric_select_where_other_new_metrics_add():
     columns = ["faithfulness", "tone"]
     tone = rn.Rubric(
-        dimensions=[{"name": "tone"}], passing={"metric": "tone", "op": ">=", "at": 7.0}
+        dimensions=[{"name": "tone"}], passing={"metric": "tone", "op": ">=", "threshold": 7.0}
     ).metrics
     assert [m.name for m in resolve_metrics(tone, columns)] == ["tone"]
     assert resolve_metrics(resolve_metrics(tone, columns), columns) == tone

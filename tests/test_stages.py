@@ -129,7 +129,7 @@ def test_rows_with_two_scores_and_nothing_to_tell_them_apart_are_refused(folder)
 CHANGES = {
     "cases": lambda folder: write_cases(folder, CASES[:1]),
     "rubric": lambda folder: add(
-        folder, "rubric: {passing: {metric: accuracy, op: '>=', at: 6}}\n"
+        folder, "rubric: {passing: {metric: accuracy, op: '>=', threshold: 6}}\n"
     ),
     "llm_profiles.judge": lambda folder: swap(folder, "model: small", "model: large"),
     "table": lambda folder: (folder / "reports" / "x" / "judged.csv").write_text(

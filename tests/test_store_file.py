@@ -21,7 +21,6 @@ from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
 from ragnb.store import Cell, Client, Outcome, Store, estimate, run_cells
-from ragnb.store.client import canonical, digest
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = json.dumps(
@@ -211,133 +210,25 @@ def whole(tmp_path_factory):
     return path.read_bytes(), frames
 
 
-VERSION_1 = """
-CREATE TABLE cells (
-  key TEXT PRIMARY KEY, sample_id TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, about TEXT NOT NULL,
-  attempt INTEGER REFERENCES attempts (id)
-) WITHOUT ROWID;
-CREATE TABLE attempts (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL REFERENCES cells (key), status TEXT NOT NULL, value TEXT,
-  reason TEXT, replies TEXT NOT NULL, calls INTEGER NOT NULL, tokens_in INTEGER, tokens_out INTEGER,
-  seconds REAL NOT NULL, at TEXT NOT NULL
-);
-CREATE INDEX attempts_key ON attempts (key);
-CREATE TABLE runs (run TEXT PRIMARY KEY, name TEXT NOT NULL, started TEXT NOT NULL, about TEXT NOT NULL);
-CREATE TABLE plan (
-  run TEXT NOT NULL REFERENCES runs (run), position INTEGER NOT NULL, key TEXT NOT NULL REFERENCES cells (key),
-  cluster TEXT, PRIMARY KEY (run, position)
-) WITHOUT ROWID;
-CREATE TABLE claims (key TEXT PRIMARY KEY REFERENCES cells (key), owner TEXT NOT NULL, until REAL NOT NULL)
-  WITHOUT ROWID;
-PRAGMA journal_mode = WAL;
-PRAGMA application_id = 1918986094;
-PRAGMA user_version = 1;
-"""  # as ragnb 0.1 made it
-
-
-@pytest.fixture
-def first_version(tmp_path):
-    """A store of version 1: of six cells one is ok, one was ok at the second attempt, one is not applicable."""
-    cells, path = cells_of(6), tmp_path / "old.sqlite"
-    run = digest(canonical([cell.key for cell in cells]))[:8]
-    attempts = [
-        (0, "ok", "0.5", None, '["raw \\ud800 one"]', 1, 7, 3),
-        (1, "failed", None, "bad", '["x"]', 1, 1, None),
-        (1, "ok", '{"accuracy":7}', None, "[]", 2, 5, 5),
-        (2, "not_applicable", None, "none", "[]", 0, 0, 0),
-    ]
-    with closing(sqlite3.connect(path)) as file:
-        file.executescript(VERSION_1)
-        about = [
-            (c.key, json.dumps(c.sample_id), c.what, c.model, canonical(c.about)) for c in cells
-        ]
-        file.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, NULL)", about)
-        file.execute(
-            "INSERT INTO runs VALUES (?, 'first', '2026-01-01T00:00:00.000+00:00', '{\"n\":1}')",
-            [run],
-        )
-        places = [(run, place, cell.key, "d") for place, cell in enumerate(cells)]
-        file.executemany("INSERT INTO plan VALUES (?, ?, ?, ?)", places)
-        for number, (place, *rest) in enumerate(attempts, 1):
-            row = [number, cells[place].key, *rest, 0.25, "2026-01-01T00:00:01.000+00:00"]
-            file.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * 11)})", row)
-        for number, place in ((1, 0), (3, 1), (4, 2)):
-            file.execute("UPDATE cells SET attempt = ? WHERE key = ?", [number, cells[place].key])
-        file.execute("INSERT INTO claims VALUES (?, ?, ?)", [cells[3].key, ELSEWHERE, 1.5])
-        file.commit()
-    return path, run
-
-
-def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(
-    first_version, tmp_path, capsys
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_an_earlier_version_is_refused_by_name_and_left_as_it_is(
+    whole, tmp_path, capsys, version
 ):
-    path, run = first_version
-    before = path.read_bytes()
-    for more in ([], [run], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
-        assert main(["runs", str(path), *more]) == 0, more
-    assert (
-        "1 runs, 6 cells (6 uses in runs), 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
-    )
-    kinds = [row["type"] for row in lines_of(tmp_path / "a.jsonl")]
-    assert kinds == ["run", *["cell"] * 6, *["plan"] * 6, *["attempt"] * 4, "export"]
-    assert path.read_bytes() == before
-    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "old.sqlite"]
-    with Store(path) as store:
-        frame, history = store.frame(run), store.frame(run, attempts="all")
-        assert frame["value"].tolist() == [0.5, {"accuracy": 7}, None, None, None, None]
-        assert frame["reply"].tolist() == ["raw \ud800 one", None, None, None, None, None]
-        assert frame["status"].tolist() == ["ok", "ok", "not_applicable", *["pending"] * 3]
-        assert (frame["cluster"].unique().tolist(), frame["tokens_in"].sum()) == (["d"], 12)
-        assert history["status"].tolist() == ["ok", "failed", "ok", "not_applicable"]
-        assert store.runs().loc[0, ["run", "name", "cells", "calls"]].tolist() == [
-            run,
-            "first",
-            6,
-            4,
-        ]
-        done = []
-
-        async def work(cell):
-            done.append(cell.sample_id)
-            return Outcome.of(1)
-
-        counts = run_cells(cells_of(6), work, store).counts
-        assert counts == {"ok": 5, "not_applicable": 1, "failed": 0, "pending": 0}
-    assert sorted(done) == ["s3", "s4", "s5"]
-    assert main(["runs", str(path), "--verify"]) == 0
-    assert "6 cells (6 uses in runs), 7 attempts, 0 calls, 0 claims" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE attempts SET value = 'NaN' WHERE id = 1",
-        "UPDATE attempts SET value = NULL",
-        "DROP TABLE plan",
-        "UPDATE attempts SET status = 'fine'",
-        "UPDATE runs SET about = '3'",
-        "UPDATE claims SET until = 'x'",
-        "UPDATE attempts SET seconds = 1e999",
-        "UPDATE attempts SET replies = CAST(x'5b22ff225d' AS TEXT)",
-    ],
-)
-def test_a_damaged_store_of_version_1_is_refused_and_left_as_it_is(
-    first_version, tmp_path, capsys, change
-):
-    path, _ = first_version
+    path = tmp_path / "old.sqlite"
+    path.write_bytes(whole[0])
     with closing(sqlite3.connect(path)) as file:
-        file.execute(change)
+        file.execute(f"PRAGMA user_version = {version}")
         file.commit()
     before = path.read_bytes()
-    with pytest.raises(RagnbError, match="this store is damaged"):
+    with pytest.raises(
+        RagnbError, match=f"a store of version {version}; this ragnb reads version 3"
+    ):
         Store(path)
     for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
         assert main(["runs", str(path), *more]) == 2, more
-    *rows, found = lines_of(tmp_path / "a.jsonl")
-    assert len(rows) >= 10
-    assert found["damaged"] == ("claims" in change), "other rows of version 1 have no checksums"
-    assert not any("damaged" in row for row in rows)
+        assert f"a store of version {version}" in capsys.readouterr().err
     assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["old.sqlite"]
 
 
 def test_a_new_store_is_made_where_only_the_log_of_a_deleted_one_is_left(tmp_path):
@@ -364,15 +255,12 @@ def damage(data, kind, draw):
         bad[start : start + 3000] = draw.randbytes(3000)
     elif kind == "cut off":
         del bad[draw.randrange(8192, len(bad) - 1) :]
-    elif kind == "header":
-        length = draw.choice([16, 100, 4096])
-        bad[:length] = bytes(length)
     elif kind == "root":
         bad[4096 * draw.choice([1, 2, 3, 4]) + 3] ^= 0xFF
     return bytes(bad)
 
 
-@pytest.mark.parametrize("kind", ["zeroed page", "garbage", "cut off", "header", "root"])
+@pytest.mark.parametrize("kind", ["zeroed page", "garbage", "cut off", "root"])
 def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
     whole, tmp_path, capsys, kind
 ):
@@ -387,7 +275,9 @@ def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
             Store(path)
         assert main(["runs", str(path)]) == 2
         assert main(["runs", str(path), "--verify"]) == 2
-        assert f"ragnb runs {path} --export saved.jsonl" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert f"ragnb runs {path} --export saved.jsonl" in said
+        assert f"sqlite3 {path} .recover" in said
         assert main(["runs", str(path), "--export", str(saved)]) == 2
         assert "Lost: " in capsys.readouterr().out
         rows = lines_of(saved)
@@ -401,6 +291,24 @@ def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
         assert path.read_bytes() == bad
         names = {f"{i}.{end}" for i in range(n + 1) for end in ("sqlite", "jsonl")}
         assert set(os.listdir(tmp_path)) == names
+
+
+@pytest.mark.parametrize("length", [16, 100, 4096])
+def test_a_store_without_its_first_page_is_refused_with_the_repair_of_sqlite(
+    whole, tmp_path, capsys, length
+):
+    path = tmp_path / "a.sqlite"
+    bad = bytes(length) + whole[0][length:]
+    path.write_bytes(bad)
+    with pytest.raises(
+        RagnbError, match=rf"its first page is overwritten.*sqlite3 {path} \.recover"
+    ):
+        Store(path)
+    for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
+        assert main(["runs", str(path), *more]) == 2, more
+        assert f"sqlite3 {path} .recover" in capsys.readouterr().err
+    assert path.read_bytes() == bad
+    assert os.listdir(tmp_path) == ["a.sqlite"]
 
 
 def test_texts_that_are_not_what_was_written_are_found_and_marked(whole, tmp_path, capsys):
@@ -486,16 +394,21 @@ def test_a_log_whose_middle_is_damaged_is_not_passed_over_in_silence(killed, cap
     assert main(["runs", str(killed), "--verify"]) == 2
     assert "write-ahead log is damaged" in capsys.readouterr().out
     assert (killed.read_bytes(), log.read_bytes()) == before
-    main(["runs", str(killed), "--export", str(killed.with_name("a.jsonl"))])
-    assert lines_of(killed.with_name("a.jsonl"))[-1]["rows"]["attempts"] >= 29
+    # SQLite reads a log up to its damage: all that was committed before is saved, in order.
+    assert main(["runs", str(killed), "--export", str(killed.with_name("a.jsonl"))]) == 2
+    rows = lines_of(killed.with_name("a.jsonl"))
+    saved = [row["id"] for row in rows if row["type"] == "attempt"]
+    assert saved == [*range(1, len(saved) + 1)]
+    assert 5 < len(saved) < 30
 
 
 def test_an_empty_store_beside_a_full_log_is_damaged(killed):
     killed.write_bytes(b"")
-    with pytest.raises(RagnbError, match="it is empty, and its write-ahead log is not"):
+    log = killed.with_name("a.sqlite-wal").read_bytes()
+    with pytest.raises(RagnbError, match=r"it is empty, and its log is not.*\.recover"):
         Store(killed)
     assert main(["runs", str(killed), "--export", str(killed.with_name("a.jsonl"))]) == 2
-    assert lines_of(killed.with_name("a.jsonl"))[-1]["rows"]["attempts"] == 30
+    assert killed.with_name("a.sqlite-wal").read_bytes() == log
 
 
 def test_a_torn_end_of_the_log_is_what_a_crash_leaves_and_no_damage(killed, capsys):

@@ -30,7 +30,7 @@ metric_weights:
   faithfulness: 0.5
 doc_weights: {warranty.pdf: 2.0}
 gates:
-- {name: total, metric: weighted_score, op: ">=", at: 0.5}
+- {name: total, metric: weighted_score, op: ">=", threshold: 0.5}
 """
 
 
@@ -224,7 +224,7 @@ def test_document_of_the_file_that_does_not_occur_warns_nobody_and_changes_nothi
 
 def test_gate_that_the_weights_flip_is_shown_with_what_it_was(path):
     path.write_text(
-        YAML.replace("at: 0.5", "at: 0.05"), encoding="utf-8"
+        YAML.replace("threshold: 0.5", "threshold: 0.05"), encoding="utf-8"
     )  # three documents give a wide interval
     editor = WeightEditor(path)
     before = editor.model.now.gates["outcome"].tolist()
@@ -265,14 +265,14 @@ def test_normalised_weights_are_saved_as_they_are_shown(path):
 def test_concurrent_edit_is_refused_and_reading_again_keeps_both(path):
     editor = WeightEditor(path)
     editor.model.set(METRIC, "faithfulness", 0.75)
-    path.write_text(YAML.replace("at: 0.5", "at: 0.6"), encoding="utf-8")
+    path.write_text(YAML.replace("threshold: 0.5", "threshold: 0.6"), encoding="utf-8")
     with pytest.raises(RagnbError, match="changed since it was read"):
         editor.save()
     editor.model.reload()
     assert editor.metric_weights["faithfulness"] == 0.75
     editor.save()
     assert "0.75" in path.read_text(encoding="utf-8")
-    assert "at: 0.6" in path.read_text(encoding="utf-8")
+    assert "threshold: 0.6" in path.read_text(encoding="utf-8")
 
 
 def test_save_as_goes_on_with_the_new_file(path):

@@ -24,9 +24,19 @@ from ragnb.readers.layouts import TOOLS
 from ragnb.readers.names import WORDS
 from ragnb.scenario.model import flow
 
-CODES = ("PASSED", "BLOCKED", "BAD_INPUT", "NOT_PROVEN", "OUR_ERROR", "STOPPED")
+CODES = (
+    "PASSED",
+    "BLOCKED",
+    "BAD_INPUT",
+    "NOT_PROVEN",
+    "OUR_ERROR",
+    "HUNG_UP",
+    "STOPPED",
+    "TERMINATED",
+)
 COMMANDS: Mapping[str, click.Command] = cli.commands
-METAVARS = {"INTEGER RANGE": "N", "INTEGER": "N", "FLOAT": "NUMBER", "PATH": "FILE", "TEXT": "WORD"}
+METAVARS = {"INTEGER RANGE": "N", "INTEGER": "N", "FLOAT": "NUMBER", "TEXT": "WORD"}
+METAVARS |= {"PATH": "FILE", "DIRECTORY": "FOLDER"}
 SHOWN = 48  # characters of an example
 
 

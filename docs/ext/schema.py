@@ -45,9 +45,7 @@ _OF_BASELINE = {
 _GATE_ASKS = {
     "anyOf": [
         {"required": ["op", "threshold"], "not": _OF_BASELINE},
-        {"required": ["op", "at"], "not": _OF_BASELINE},
-        _OF_BASELINE
-        | {"not": {"anyOf": [{"required": [key]} for key in ("op", "threshold", "at")]}},
+        _OF_BASELINE | {"not": {"anyOf": [{"required": [key]} for key in ("op", "threshold")]}},
     ]
 }
 
@@ -81,11 +79,6 @@ def schema() -> dict[str, Any]:
                 if field.get("type") == ["string", "null"] and "enum" not in field:
                     field["pattern"] = _NOT_BLANK
     gate = definitions["Gate"]
-    gate["properties"]["at"] = {
-        "type": "number",
-        "deprecated": True,
-        "description": meaning["page"]["at"],
-    }
     gate |= _GATE_ASKS
     definitions["Rubric"]["properties"]["passing"] = {
         "description": meaning["scenario"]["rubric.passing"],

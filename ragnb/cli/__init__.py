@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -12,9 +13,9 @@ from ragnb import __version__
 from ragnb.cli.commands import COMMANDS
 from ragnb.cli.terminal import (
     BAD_INPUT,
+    BY_SIGNAL,
     OUR_ERROR,
     PASSED,
-    STOPPED,
     complain,
     notes,
     on_stderr,
@@ -24,6 +25,7 @@ from ragnb.cli.terminal import (
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line
 from ragnb.schema import masked
+from ragnb.signals import interruptible, number_of
 
 
 @click.group(
@@ -46,15 +48,15 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 passed, 1 blocked, 2 bad input, 3 not proven, 130 interrupted; 70 for an internal error of ragnb, which
-        says nothing about the run and must not look like a blocking gate.
+        0 passed, 1 blocked, 2 bad input, 3 not proven; 130, 143 or 129 after Ctrl-C, SIGTERM or SIGHUP; 70 for an
+        internal error of ragnb, which says nothing about the run and must not look like a blocking gate.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     speak(sys.argv[1:] if args is None else args)
     try:
-        with notes():
+        with notes(), interruptible():
             return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
     except click.ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "ragnb")
@@ -62,10 +64,15 @@ def main(args: Sequence[str] | None = None) -> int:
             f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help"
         )
     except (RagnbError, MissingExtraError, OSError) as error:
+        if isinstance(
+            error.__context__, KeyboardInterrupt
+        ):  # the terminal is gone, nobody reads on
+            return BY_SIGNAL + number_of(error)
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:
-        on_stderr(spoken(str(stop.__cause__ or stop) or "stopped"))
-        return STOPPED
+        with suppress(OSError):  # the terminal may be gone
+            on_stderr(spoken(str(stop.__cause__ or stop) or "stopped"))
+        return BY_SIGNAL + number_of(stop)
     except Exception:
         traceback.print_exc()
         on_stderr(

@@ -14,6 +14,7 @@ import click
 
 from ragnb import texts
 from ragnb.cli import terminal
+from ragnb.cli.outputs import check_stage_outputs
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, NOT_PROVEN, PASSED, command
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, slug, write_whole
@@ -251,6 +252,13 @@ class Stage:
         self.folder = self.scenario.path.parent if self.scenario.path else Path()
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
+        written = {"--out": self.out, "--store": self.store}
+        # What is written beside the table, see `judge_command` and `generate_command`.
+        if name == "judge":
+            written["--out (settings)"] = self.out.with_suffix(".snapshot.yaml")
+        if name == "generate":
+            written["--out (review)"] = self.out.with_name("review.csv")
+        check_stage_outputs(name, source, self.scenario, written)
         self.limits = {
             limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")
         }
@@ -470,6 +478,9 @@ def judge_command(
             f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model"
         )
     loop = _loop(stage, client, attempts, system)
+    if loop:
+        improved = {"--out (improved answers)": stage.out.with_name("improved.csv")}
+        check_stage_outputs("judge", source, scenario, improved)
     if loop and stop_when_decided:
         raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
@@ -1158,15 +1169,14 @@ def runs_command(
         whole = "runs.broken" if found.wrong else "runs.whole"
         click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
         save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-        return _outcome(found.wrong, say("runs.save", command=save))
+        return _outcome(found.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}")
     if export is not None:
-        if export.exists() and export.samefile(store):
-            raise RagnbError(f"{export}: this is the store itself; name another file")
         rows = list(exported(store))
         write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
         end = rows[-1]
         click.echo(say("runs.exported", file=one_line(export), **end["rows"]))
-        return _outcome(end["wrong"], say("runs.lost", damaged=end["damaged"], **end["lost"]))
+        lost = say("runs.lost", damaged=end["damaged"], **end["lost"])
+        return _outcome(end["wrong"], f"{lost} {_recover(store, say)}")
     if len(runs) > 1:
         raise RagnbError(
             f"{len(runs)} runs are given; give one, or compare two: "
@@ -1176,6 +1186,12 @@ def runs_command(
         found_runs = _run(opened.frame(runs[0]), say) if runs else _runs(opened.runs(), say)
         click.echo("\n".join(_claims(opened.claims(), say) if claims else found_runs))
     return PASSED
+
+
+def _recover(store: Path, say: Any) -> str:
+    """Name SQLite's own repair, which may find rows that it does not read."""
+    command = f"sqlite3 {shlex.quote(str(store))} .recover"
+    return str(say("runs.recover", command=command))
 
 
 def _outcome(wrong: Sequence[str], next_step: str) -> int:

@@ -9,11 +9,13 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ragnb.cli.outputs import Output, check_outputs
 from ragnb.errors import RagnbError, RagnbWarning, worded
 from ragnb.files import write_whole
 from ragnb.markup import count, one_line
@@ -23,7 +25,9 @@ from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
 Rows = Sequence[Sequence[str]]
-PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
+PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR = 0, 1, 2, 3, 70
+BY_SIGNAL = 128  # and the number of the signal, as shells have it
+STOPPED, TERMINATED, HUNG_UP = BY_SIGNAL + 2, BY_SIGNAL + 15, BY_SIGNAL + 1
 
 
 def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -204,6 +208,8 @@ def missing_mark(text: str) -> float | str:
 
 _TYPES = {
     "file": click.Path(path_type=Path),
+    "output": Output(path_type=Path),
+    "folder": click.Path(path_type=Path, file_okay=False),
     "language": click.Choice(LANGUAGES),
     "stage": click.Choice(["generate", "answer", "evaluate", "judge", "report"]),
     "count": click.IntRange(min=1),
@@ -219,7 +225,12 @@ _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(enco
 def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
     """Turn a function into the command of that name, with the arguments and options in ``options.toml``."""
 
-    def make(function: Callable[..., int]) -> click.Command:
+    def make(command_function: Callable[..., int]) -> click.Command:
+        @wraps(command_function)
+        def function(**asked: Any) -> int:
+            check_outputs(asked)
+            return command_function(**asked)
+
         for flags, row in reversed(_OPTIONS[name].items()):
             given = _OPTIONS["shared"].get(flags, {}) | row
             given["type"] = _TYPES.get(given.get("type", ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,15 @@ import pandas as pd
 from ragnb import texts
 from ragnb.calibration import looks_like_ratings
 from ragnb.errors import RagnbError, listing
-from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
+from ragnb.files import (
+    TEXT_SUFFIXES,
+    digest,
+    json_text,
+    matched,
+    short_hash,
+    slug,
+    write_whole,
+)
 from ragnb.inputs.account import case_coverage, mark_not_applicable
 from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
@@ -26,6 +35,7 @@ from ragnb.readers import open_role, read_scores
 from ragnb.readers.facts import SILENT, direction_of_name
 from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
+from ragnb.scenario.model import SOURCES
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
@@ -132,21 +142,25 @@ def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
     if stage == "generate":
         about = documents | {"generation": scenario.generation.model_dump(mode="json")}
         return about | {"review": digest([review]) if review.is_file() else None}
-    # A module of the user's own is read, not imported: what it imports in turn is not followed.
-    named = [
-        name.partition(":")[0]
-        for name in (scenario.system.retrieve, scenario.system.generate)
-        if name
-    ]
-    folder = scenario.path.parent if scenario.path else Path.cwd()
-    modules = [folder / f"{name.replace('.', '/')}.py" for name in dict.fromkeys(named)]
+    modules = [path for path in _modules(scenario) if path.is_file()]
     return documents | {
         "cases": digest(matched(scenario.cases)) if scenario.cases else None,
         "where": dict(scenario.where),
         "system": scenario.system.model_dump(exclude={"improve"}),
         "refusal": list(scenario.refusal),
-        "code": digest(there) if (there := [path for path in modules if path.is_file()]) else None,
+        "code": digest(modules) if modules else None,
     }
+
+
+def _modules(scenario: Scenario) -> list[Path]:
+    """Return where the modules of a scenario's system are, if they are beside it.
+
+    A module of the user's own is read, not imported: what it imports in turn is not followed.
+    """
+    functions = (scenario.system.retrieve, scenario.system.generate)
+    names = dict.fromkeys(name.partition(":")[0] for name in functions if name)
+    folder = scenario.path.parent if scenario.path else Path.cwd()
+    return [folder / f"{name.replace('.', '/')}.py" for name in names]
 
 
 def system_version(scenario: Scenario) -> str:
@@ -199,6 +213,28 @@ def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
     for stage in STAGES if scenario.cases is not None else ():
         if found := stage_table(stage, scenario):
             yield found
+
+
+def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
+    """Yield every file that a run of a scenario reads, so that none of them is written over.
+
+    These are its own file, those that it names, the modules of its system, and the tables of its stages; the
+    table of the `stage` that runs is left out, as it is written again.
+    """
+    if scenario.path is not None:
+        yield scenario.path
+    for role in (*SOURCES, "gold"):
+        path = getattr(scenario, role)
+        if role == "documents" and path is not None and path.is_dir():
+            yield from (one for one in path.rglob("*") if one.suffix.lower() in TEXT_SUFFIXES)
+        elif path is not None:
+            yield from matched(path)
+    yield from _modules(scenario)
+    for other in (*MAKES_CASES, *STAGES):
+        with suppress(RagnbError):  # a record that cannot be read names no table
+            found = stage_table(other, scenario) if other != stage else None
+            if found is not None:
+                yield found.path
 
 
 def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = False) -> Scenario:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -572,7 +571,7 @@ class Gate:
         A metric of the means frame, or ``weighted_score``.
     op : {">=", "<="}
     threshold : float
-        In the metric's own units (a rate of 80 % is 0.8). ``at``, its name in version 0.1, is still read.
+        In the metric's own units (a rate of 80 % is 0.8).
     advisory : bool
         Whether it is shown only and never blocks.
     not_worse_than : {"baseline"}, optional
@@ -594,9 +593,7 @@ class Gate:
     metric: str
     # Absent only beside not_worse_than, and such a gate becomes a plain one before it is decided.
     op: Operator = cast(Operator, None)
-    threshold: Finite = Field(
-        default=cast(float, None), validation_alias=AliasChoices("threshold", "at")
-    )
+    threshold: Finite = cast(float, None)
     advisory: Flag = False
     not_worse_than: Literal["baseline"] | None = None
     by: float = Field(default=0.0, strict=True, ge=0, allow_inf_nan=False)
@@ -703,6 +700,9 @@ class Profile(Frozen):
         The environment variable of the key; without one a placeholder is sent, as local servers want.
     headers_env : mapping of str to str, optional
         Headers that a gateway wants, each with the environment variable that holds its value.
+    proxy_env : bool
+        Whether proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
+        SSL_CERT_DIR) of the environment are used. By default nothing of the environment is.
 
     Examples
     --------
@@ -714,6 +714,7 @@ class Profile(Frozen):
     model: Annotated[str, AfterValidator(_model_name)]
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     headers_env: Annotated[dict[str, str], AfterValidator(_headers)] | None = None
+    proxy_env: bool = False
 
     @model_validator(mode="before")
     @classmethod

@@ -16,7 +16,7 @@ from pydantic import BaseModel, StringConstraints
 
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, place
-from ragnb.files import short_hash
+from ragnb.files import TEXT_SUFFIXES, short_hash
 from ragnb.readers.formats import load
 from ragnb.readers.raw import Lossy, absent
 from ragnb.schema import Profile, records
@@ -35,7 +35,6 @@ from ragnb.store import (
 )
 
 KINDS = ("single", "multi", "unanswerable")
-_SUFFIXES = (".txt", ".md", ".markdown")
 _TEXT = ("text", "content", "page_content", "passage", "chunk", "body", "文本", "内容", "正文")
 _NAME = (
     "doc_name",
@@ -102,11 +101,13 @@ def passages_of(
 
 def _of_folder(folder: Path, encoding: str) -> Iterator[tuple[str, str]]:
     files = sorted(
-        path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file()
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in TEXT_SUFFIXES and path.is_file()
     )
     if not files:
         raise RagnbError(
-            f"{folder}: no file here ends in {listing(_SUFFIXES)}; save the documents as text"
+            f"{folder}: no file here ends in {listing(TEXT_SUFFIXES)}; save the documents as text"
         )
     for path in files:
         try:

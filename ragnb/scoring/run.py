@@ -7,6 +7,7 @@ import importlib
 import inspect
 import math
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from ragnb.readers.cells import passage_text
 from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
-from ragnb.store.client import CallFailed, Cell, Client, Outcome, Stop, count_tokens
+from ragnb.store.client import METER, CallFailed, Cell, Client, Outcome, Stop, count_tokens
 from ragnb.store.store import Estimate, Run, StoreLike, estimate, opened, run_cells, systems_of
 
 MEASURED = ("latency_s", "tokens_in", "tokens_out")
@@ -489,13 +490,15 @@ def answer_cases(
     frame = read_cases(cases)
 
     async def work(cell: Cell) -> Outcome:
+        started = time.perf_counter()
         question = cell.inputs["question"]
         passages = None if retrieve is None else await called("retrieve", retrieve, question)
         passages = _texts_of(passages)
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
             raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
-        return Outcome.of({"retrieved_contexts": passages, "answer": answer})
+        found = {"retrieved_contexts": passages, "answer": answer}
+        return Outcome.of(found | _measured(started, bool(clients)))
 
     own, lacking = {"version": version} if version else {}, missing_fields(frame, ["question"])
     cells = [
@@ -510,11 +513,8 @@ def answer_cases(
         **values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None})
     )
     done["answer__status"] = run["status"].replace("pending", "missing").tolist()
-    # Of an answer whose reply was in the store already, as after a kill, the time is not known.
-    timed = (run["status"] == "ok") & ((run["calls"] > 0) | (not clients))
-    done["latency_s"] = pd.to_numeric(run["seconds"].where(timed)).round(3).tolist()
-    for name in MEASURED[1:] if clients else ():
-        done[name] = pd.to_numeric(run[name].where(timed)).tolist()
+    for name in MEASURED if clients else MEASURED[:1]:
+        done[name] = pd.to_numeric(values.get(name, pd.Series(index=frame.index))).tolist()
     return done.assign(
         answer__reason=run["reason"].tolist(), **{"system": system} if system else {}
     )
@@ -538,6 +538,15 @@ def _texts_of(passages: Any) -> list[str] | None:
             )
         texts.append(text)
     return texts
+
+
+def _measured(started: float, asks_model: bool) -> dict[str, Any]:
+    """Return what an answer took; of a call that was paid before a run was killed, what it took then."""
+    meter = METER.get()
+    calls = meter.recalled if meter else []
+    seconds = time.perf_counter() - started + sum(call.seconds for call in calls)
+    tokens = meter.tokens_of_all if meter and asks_model else [None, None]
+    return dict(zip(MEASURED, [round(seconds, 3), *tokens], strict=True))
 
 
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:

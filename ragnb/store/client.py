@@ -19,7 +19,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -33,11 +32,21 @@ from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from ragnb.errors import RagnbError, require
-from ragnb.schema import Profile, refuse_secrets
+from ragnb.errors import RagnbError, listing, require
+from ragnb.schema import Profile, masked, refuse_secrets
+from ragnb.store.transport import (
+    REPLY_BYTES,
+    TRIP,
+    Refused,
+    Trip,
+    http_client,
+    proxy_passwords,
+    unused_proxy,
+)
 
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
+_NO_KEY = "no-key"
 _PASSING = (408, 409, 425, 429)
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
 
@@ -262,6 +271,8 @@ class Call:
         The random tag that the request held; see `new_tag`.
     tokens_in, tokens_out : int or None
         None where the endpoint did not say.
+    seconds : float
+        From the request to its reply, waits for a place and for retries among it.
     """
 
     key: str | None
@@ -269,6 +280,7 @@ class Call:
     tag: str | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    seconds: float = 0.0
 
 
 Send = Callable[[], Awaitable[Call]]
@@ -279,7 +291,7 @@ class Meter:
     """What the calls of one cell have taken so far, and how each is made `once`.
 
     `replies` holds numbers of calls in the store, and texts of replies that were none; `latest` the last call of
-    each asyncio task, at fault if the cell fails.
+    each asyncio task, at fault if the cell fails; `recalled` calls whose replies came from the store.
     """
 
     cell: Cell
@@ -289,14 +301,18 @@ class Meter:
     counts: list[tuple[int | None, int | None]] = field(default_factory=list)
     replies: list[str | int] = field(default_factory=list)
     latest: dict[Any, int] = field(default_factory=dict)
+    recalled: list[Call] = field(default_factory=list)
     _asked: Counter[str] = field(default_factory=Counter)
 
     @property
     def tokens(self) -> list[int | None]:
         """Tokens of the prompts and of the replies; an unreported one makes the sum unknown."""
-        return [
-            None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)
-        ]
+        return _sums(self.counts)
+
+    @property
+    def tokens_of_all(self) -> list[int | None]:
+        """The same with those of calls whose replies came from the store."""
+        return _sums([*self.counts, *((call.tokens_in, call.tokens_out) for call in self.recalled)])
 
     def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
         """Return the key of a call: equal for requests that need to be paid for once.
@@ -311,6 +327,11 @@ class Meter:
                 [text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]
             )
         )
+
+
+def _sums(counts: Iterable[tuple[int | None, int | None]]) -> list[int | None]:
+    columns = zip((0, 0), *counts, strict=True)
+    return [None if None in column else sum(column) for column in columns]
 
 
 METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
@@ -413,7 +434,9 @@ class Client:
         others count, also those that got no answer. When a further call would not fit in, the run stops, and
         a client with a larger budget takes it up, at the call where it stopped. `max_tokens` counts what the
         endpoint reports, or else what the cells expect, so that calls under way may pass it by the error of that
-        estimate.
+        estimate. A request whose connection was refused never left, and counts nowhere.
+    reply_bytes : int
+        The largest body of a reply that is read; a longer one fails its cell.
 
     Raises
     ------
@@ -439,11 +462,13 @@ class Client:
         patience: float = 60.0,
         max_calls: int | None = None,
         max_tokens: int | None = None,
+        reply_bytes: int = REPLY_BYTES,
     ) -> None:
         checks = (
             ("concurrency", concurrency, 1),
             ("timeout", timeout, 0.001),
             ("retries", retries, 0),
+            ("reply_bytes", reply_bytes, 1),
         )
         for name, value, least in checks:
             if not value >= least:
@@ -453,19 +478,16 @@ class Client:
         )  # two seconds, rather here than in the run's first cell
         self._tenacity = require("tenacity", extra="judge")
         self.profile = profile
-        self.concurrency, self.timeout, self.retries, self.patience = (
-            concurrency,
-            timeout,
-            retries,
-            patience,
-        )
+        self.concurrency = concurrency
+        self.timeout = timeout
+        self.retries = retries
+        self.patience = patience
+        self.reply_bytes = reply_bytes
         self.budget = Budget(max_calls, max_tokens)
         self.stopped: Stop | None = None
-        self._key = (
-            None if profile.api_key_env is None else _variable("api_key_env", profile.api_key_env)
-        )
-        self._headers = dict(_headers_of(profile))
-        self.redact = Redactor(self._key, *self._headers.values())
+        self._headers = _headers_of(profile)
+        passwords = proxy_passwords() if profile.proxy_env else []
+        self.redact = Redactor(*self._headers.values(), *passwords)
         self._sdk: Any = None
         self._quiet_until, self._reserved, self._answered = 0.0, 0, False
 
@@ -477,16 +499,23 @@ class Client:
         """Open the connections for the running event loop; `run_cells` does it."""
         if self._sdk is not None:
             raise RagnbError("the client is in use; a client serves one run at a time")
-        self.stopped, self._places = None, asyncio.Semaphore(self.concurrency)
-        key = self._key.get_secret_value() if self._key is not None else "no-key"
+        self.stopped = None
+        self._places = asyncio.Semaphore(self.concurrency)
+        # Local servers want a key; a gateway that takes a header of its own may refuse a placeholder.
+        placeholder = {"Authorization": SecretStr(f"Bearer {_NO_KEY}")}
+        http = http_client(
+            self._openai,
+            self._headers or placeholder,
+            reply_bytes=self.reply_bytes,
+            environment=self.profile.proxy_env,
+        )
+        # The SDK wants a key, and would take one from the environment; the HTTP client sends the profile's alone.
         async with self._openai.AsyncOpenAI(
-            api_key=key,
+            api_key=_NO_KEY,
             base_url=self.profile.base_url,
             max_retries=0,
             timeout=self.timeout,
-            default_headers={
-                name: value.get_secret_value() for name, value in self._headers.items()
-            },
+            http_client=http,
         ) as self._sdk:
             try:
                 yield self
@@ -529,10 +558,15 @@ class Client:
         named = {
             name: value for name, value in parameters.items() if name not in ("messages", "input")
         }
-        try:  # the SDK's own way of sending a header
-            refuse_secrets(
-                {**(named.pop("extra_headers", None) or {}), **named}, "a parameter of the call,"
+        headers = [masked(str(name)) for name in named.pop("extra_headers", None) or ()]
+        if headers:
+            why = (
+                f"extra_headers {listing(headers)}: only headers that the profile names are sent; name them "
+                "there, each with the environment variable of its value: headers_env: {x-org: VARIABLE}"
             )
+            raise self._stop(why, refused=True)
+        try:
+            refuse_secrets(named, "a parameter of the call,")
         except RagnbError as error:
             raise self._stop(str(error), refused=True) from None
         asked = {"model": self.profile.model} | parameters
@@ -540,12 +574,6 @@ class Client:
             {"url": self.profile.base_url, **asked},
             drawn=chat and parameters.get("temperature") != 0,
         )
-        if self._headers and self._key is None and "Authorization" not in self._headers:
-            # A gateway that takes a header of its own may refuse the placeholder.
-            asked["extra_headers"] = {
-                "Authorization": self._openai.Omit(),
-                **(asked.get("extra_headers") or {}),
-            }
         return await meter.once(meter, key, partial(self._sent, meter, key, chat, asked))
 
     async def _sent(self, meter: Meter, key: str, chat: bool, asked: dict[str, Any]) -> Call:
@@ -557,10 +585,13 @@ class Client:
             wait=self._pause,
             reraise=True,
         )
+        started = time.perf_counter()
         try:
             got, counts = await tries(self._try, meter, asked, chat)
             reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
-            return Call(key, reply, meter.tag, *counts)
+            tokens_in, tokens_out = counts
+            seconds = time.perf_counter() - started
+            return Call(key, reply, meter.tag, tokens_in, tokens_out, seconds)
         except Again as error:
             fault = CallFailed(f"{error} ({self.retries + 1} tries)")
         except CallFailed as error:
@@ -581,9 +612,10 @@ class Client:
                 if not self._reserved:
                     raise self._stop(str(full))
                 await asyncio.sleep(0.01)  # calls under way may need less than is reserved for them
+            trip = Trip()
+            TRIP.set(trip)
             self.budget.calls += 1
             self._reserved += expected
-            meter.calls += 1
             try:
                 async with asyncio.timeout(self.timeout):
                     got = await endpoint.create(**asked)
@@ -594,16 +626,22 @@ class Client:
                 return got, self._count(meter, got, chat, expected)
             finally:
                 self._reserved -= expected
+                meter.calls += trip.has_left
+                self.budget.calls -= not trip.has_left  # what never left is no call
         raise fault
 
     def _fault_of(self, error: Exception) -> Exception:
         """Translate an exception of the SDK into one of ours, without its request, key or traceback."""
         cause, openai = error.__cause__ or error, self._openai
         text = self.redact(f"{type(cause).__name__}: {cause}")
+        if isinstance(cause, Refused):
+            reason = self.redact(str(cause))
+            is_for_all = cause.for_all and not self._answered
+            return self._stop(reason, refused=True) if is_for_all else CallFailed(reason)
         if isinstance(error, openai.APITimeoutError | TimeoutError):
             return Again(f"no reply within {self.timeout:g} s")
         if isinstance(error, openai.APIConnectionError):
-            return Again(f"no connection: {text}")
+            return Again(f"no connection: {text}{self._proxy_hint()}")
         if not isinstance(error, openai.APIStatusError):
             known = isinstance(error, openai.APIError | ValueError)
             return CallFailed(
@@ -628,6 +666,13 @@ class Client:
                 f"{reason}. Check the key, the account, the model and the base_url", refused=True
             )
         return CallFailed(reason, body)
+
+    def _proxy_hint(self) -> str:
+        """Name a proxy of the environment that is not used, as the connection may need it."""
+        name = unused_proxy()
+        if name is None or self.profile.proxy_env:
+            return ""
+        return f". {name} is set and not used; proxy_env: true in the profile uses it"
 
     def _pause(self, state: Any) -> float:
         """Seconds before the next try: as the endpoint requests, else exponential from 0.5 with jitter."""
@@ -700,26 +745,33 @@ class Redactor:
         return value
 
 
-def _headers_of(profile: Profile) -> Iterator[tuple[str, SecretStr]]:
-    """Read the values of a gateway's headers from the environment."""
+def _headers_of(profile: Profile) -> dict[str, SecretStr]:
+    """Return the headers that a profile names, with their values from the environment."""
+    headers = {}
+    if profile.api_key_env is not None:
+        key = _variable("api_key_env", profile.api_key_env).get_secret_value()
+        headers["Authorization"] = SecretStr(f"Bearer {key}")
     for name, variable in (profile.headers_env or {}).items():
-        where = f"headers_env.{name}"
-        if not re.fullmatch(
-            r"[\x20-\x7e\t]+", (value := _variable(where, variable)).get_secret_value()
-        ):
-            raise RagnbError(
-                f"{where}={variable!r}: the value of this environment variable contains a line break or non-ASCII "
-                "characters, which a header cannot; set it again"
-            )
-        # The SDK sends its own under this spelling, which ours must take the place of.
-        yield "Authorization" if name.lower() == "authorization" else name, value
+        # A header of this name takes the place of the key's.
+        is_authorization = name.lower() == "authorization"
+        headers["Authorization" if is_authorization else name] = _variable(
+            f"headers_env.{name}", variable
+        )
+    return headers
 
 
 def _variable(where: str, name: str) -> SecretStr:
-    if not (value := os.environ.get(name, "").strip()):
+    """Read a value that is to be sent as a header."""
+    value = os.environ.get(name, "").strip()
+    if not value:
         raise RagnbError(
             f"{where}={name!r}: this environment variable is not set; set it where ragnb runs "
             f"(export {name}=…), and never write the key into a file"
+        )
+    if not re.fullmatch(r"[\x20-\x7e\t]+", value):
+        raise RagnbError(
+            f"{where}={name!r}: the value of this environment variable contains a line break or non-ASCII "
+            "characters, which a header cannot; set it again"
         )
     return SecretStr(value)
 

@@ -14,7 +14,6 @@ import re
 import shlex
 import socket
 import sqlite3
-import struct
 import threading
 import time
 import tomllib
@@ -36,6 +35,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -43,6 +43,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
 from ragnb.schema.secrets import without_secrets
+from ragnb.signals import Interrupted, interruptible, number_of
 from ragnb.store.client import (
     METER,
     Call,
@@ -57,7 +58,7 @@ from ragnb.store.client import (
     digest,
 )
 
-VERSION = 2
+VERSION = 3
 PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))
 COLUMNS: dict[str, list[str]] = PARTS["columns"]
 _APPLICATION = b"ragn"
@@ -80,7 +81,7 @@ class Store(AbstractContextManager["Store"]):
 
     Several processes may work on one store at a time: a cell is claimed before it is paid for. A claim ends
     with the process that holds it, at its date, or when it has given no sign of life for `lease` seconds on our
-    own clock, whatever its date. A store of version 1 is read, and brought to today's version to be written.
+    own clock, whatever its date.
 
     Parameters
     ----------
@@ -296,8 +297,8 @@ class Store(AbstractContextManager["Store"]):
 
     def _put(self, file: sqlite3.Connection, item: Call | tuple[Cell, Outcome]) -> int:
         if isinstance(item, Call):
-            row = (_text(item.reply), item.tag, item.tokens_in, item.tokens_out, _now(), item.key)
-            return insert(file, "calls", [row])
+            told = (item.tokens_in, item.tokens_out, float(item.seconds))
+            return insert(file, "calls", [(_text(item.reply), item.tag, *told, _now(), item.key)])
         cell, outcome = item
         if not file.execute("SELECT 1 FROM cells WHERE key = ?", [cell.key]).fetchone():
             raise RagnbError(
@@ -325,7 +326,7 @@ class Store(AbstractContextManager["Store"]):
 
     def get(self, key: str) -> tuple[int, Call] | None:
         """Return the number and the latest call of a key that has a reply; None where there is none yet."""
-        query = "SELECT id, reply, tag, tokens_in, tokens_out FROM calls WHERE key = :key ORDER BY id DESC LIMIT 1"
+        query = PARTS["call"]
         for number, reply, *more in self._query(query, key=key):
             return number, Call(key, json.loads(reply), *more)
         return None
@@ -449,7 +450,7 @@ def _place() -> str:
 
 
 def _holder(owner: str) -> _Holder:
-    """Read the name of a holder; one of version 1 names its place otherwise, and may not say since when."""
+    """Read the name of a holder, which may be any text in a store that others wrote to."""
     try:
         place, process, _, _, *since = json.loads(owner)
         gone = place == _place() and not (
@@ -554,9 +555,7 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
             file.execute("BEGIN IMMEDIATE")
             with file:  # another process may have made it meanwhile
                 if not file.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    _make(file, "tables")
-                elif _pragma(file, "user_version") == 1:
-                    _make(file, "set_aside", "tables", "upgrade")
+                    _make_tables(file)
         undo.pop_all()
     return file
 
@@ -575,8 +574,8 @@ def _pragma(file: sqlite3.Connection, words: str) -> Any:
     return file.execute(f"PRAGMA {words}").fetchone()[0]
 
 
-def _make(file: sqlite3.Connection, *scripts: str) -> None:
-    for statement in chain.from_iterable(PARTS[script].split(";") for script in scripts):
+def _make_tables(file: sqlite3.Connection) -> None:
+    for statement in PARTS["tables"].split(";"):
         file.execute(statement)
 
 
@@ -618,7 +617,16 @@ def in_words(path: Path | None) -> Iterator[None]:
             error
         ):
             raise _damaged(path, str(error)) from error
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise DiskFull(
+                f"{path}: {error}; what was saved before is kept. Make room on the disk, then run the same again "
+                "to go on"
+            ) from error
         raise RagnbError(f"{path or 'the store in memory'}: {error}") from error
+
+
+class DiskFull(RagnbError):
+    """The disk does not take what is to be saved."""
 
 
 def _damaged(path: Path | None, why: str) -> RagnbError:
@@ -627,6 +635,14 @@ def _damaged(path: Path | None, why: str) -> RagnbError:
         f"{path}: this store is damaged ({why}) and left as it is. See what is wrong with ragnb runs {name} "
         f"--verify, save what can be read with ragnb runs {name} --export saved.jsonl, and name another --store "
         "for the next run"
+    )
+
+
+def _unreadable(path: Path, why: str) -> RagnbError:
+    name = shlex.quote(str(path))
+    return RagnbError(
+        f"{path}: this store is damaged ({why}) and left as it is; SQLite reads nothing of it. Its own repair may "
+        f"find something: sqlite3 {name} .recover. Name another --store for the next run"
     )
 
 
@@ -645,66 +661,32 @@ class Examined(NamedTuple):
 
 
 def examined(path: Path, *, new: bool = False) -> Examined:
-    """Look at a copy of a store, in today's tables where it is whole.
+    """Look at a copy of a store, with what its log holds, as SQLite reads it.
 
     With `new` a database without tables is fine.
 
     Raises
     ------
     RagnbError
-        For a file that is no store, or a store of another version.
+        For a file that is no store, a store of another version, and one of which SQLite reads nothing.
     """
     main, log = _snapshot(path)
-    wrong = list[str]()
     if not main.startswith(_MAGIC):
         if not (_OURS.search(main) if main else log):
             raise _no_store(path)
-        wrong.append(
-            "its first page is overwritten"
-            if main
-            else "it is empty, and its write-ahead log is not"
-        )
-    wrong += _apply_log(main, log)
-    if (
-        main.startswith(_MAGIC) and main[68:72] == _APPLICATION
-    ):  # https://www.sqlite.org/fileformat2.html
-        gone = int.from_bytes(main[28:32], "big") - len(main) // int.from_bytes(main[16:18], "big")
-        wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
-    if wrong:
-        if not main.startswith(_MAGIC):  # a new store's first page occurs in for it
-            with closing(_connect(":memory:")) as file:
-                _make(file, "tables")
-                main[:4096] = file.serialize()[:4096]
-        main[28:32] = bytes(4)  # so that SQLite recounts the pages
-    main[18:20] = b"\1\1"  # no log belongs to it any more
-    file = _connect(":memory:")
-    file.deserialize(main)
-    main.clear()
+        why = "its first page is overwritten" if main else "it is empty, and its log is not"
+        raise _unreadable(path, why)
+    wrong = _missing_pages(main)
+    try:
+        file, frames_read = _in_memory(path, main, log)
+    except sqlite3.Error as error:
+        raise _unreadable(path, str(error)) from None
+    wrong += _unread_frames(log, frames_read)
     before = len(wrong)
     try:
-        names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
-        version = _pragma(file, "user_version")
-        if _pragma(file, "application_id") != int.from_bytes(_APPLICATION, "big") and (
-            names or not new
-        ):
-            if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
-                raise _no_store(path)
-            wrong.append("its application id is overwritten")
-        elif names and version not in (1, VERSION):
-            raise RagnbError(
-                f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
-                "Read it with the ragnb that wrote it, or name a new file"
-            )
-        findings = [
-            " ".join(finding.split()) for (finding,) in file.execute("PRAGMA integrity_check(3)")
-        ]
-        wrong += [finding for finding in findings if finding != "ok"]
-        if version == 1 and not wrong:
-            file.execute("BEGIN")
-            with file:
-                _make(file, "set_aside", "tables", "upgrade")
-    except sqlite3.IntegrityError as error:
-        wrong.append(f"rows are not what was written: {error}")
+        wrong += _marks(path, file, new)
+        findings = file.execute("PRAGMA integrity_check(3)").fetchall()
+        wrong += [" ".join(text.split()) for (text,) in findings if text != "ok"]
     except _UNREADABLE as error:
         wrong.append(str(error))
     rows, lost, damaged = dict[str, int](), dict[str, int](), 0
@@ -722,11 +704,28 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     return Examined(file, wrong, rows, lost, damaged)
 
 
-def _snapshot(path: Path) -> tuple[bytearray, bytes]:
+def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
+    """Say what is wrong with the application id of a store; refuse a file that is none, and other versions."""
+    names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
+    version = _pragma(file, "user_version")
+    is_marked = _pragma(file, "application_id") == int.from_bytes(_APPLICATION, "big")
+    if not is_marked and (names or not new):
+        if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
+            raise _no_store(path)
+        return ["its application id is overwritten"]
+    if names and version != VERSION:
+        raise RagnbError(
+            f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
+            "Read it with the ragnb that wrote it, or name a new file"
+        )
+    return []
+
+
+def _snapshot(path: Path) -> tuple[bytes, bytes]:
     """Read a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
     for _ in range(50):
         written, log = path.stat().st_mtime_ns, b""
-        main = bytearray(path.read_bytes())
+        main = path.read_bytes()
         with suppress(FileNotFoundError):
             log = Path(f"{path}-wal").read_bytes()
         if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
@@ -735,38 +734,55 @@ def _snapshot(path: Path) -> tuple[bytearray, bytes]:
     raise RagnbError(f"{path}: a run is writing to it continuously; try again after it has ended")
 
 
-def _apply_log(main: bytearray, log: bytes) -> list[str]:
-    """Write what a log holds into its store, and say where it is damaged: SQLite passes over all that follows."""
-    size, salts, order = (
-        int.from_bytes(log[8:12], "big"),
-        log[16:24],
-        "<>"[log[3] & 1] if log else "<",
-    )
-    frames = [
-        log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)
-    ]
-    # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
-    commits = [
-        n for n, frame in enumerate(frames, 1) if frame[4:8] != bytes(4) and frame[8:16] == salts
-    ]
-    damaged, sums = list[str](), _log_sums(log[:24], order, (0, 0))
-    for number, frame in enumerate(frames[: commits[-1] if commits else 0], 1):
-        sums = _log_sums(frame[:8] + frame[24:], order, sums)
-        if not damaged and struct.unpack(">2I", frame[16:24]) != sums:
-            damaged = [f"its write-ahead log is damaged at frame {number}"]
-        if 0 <= (place := (int.from_bytes(frame[:4], "big") - 1) * size) <= len(main) + len(log):
-            main.extend(bytes(max(0, place - len(main))))
-            main[place : place + size] = frame[24:]
-    return damaged
+def _in_memory(path: Path, main: bytes, log: bytes) -> tuple[sqlite3.Connection, int]:
+    """Return a copy of a store in memory with what its log holds, and how many frames of the log SQLite took."""
+    memory = _connect(":memory:")
+    # SQLite opens a file that is cut only so; nothing is written to the copy.
+    memory.execute("PRAGMA writable_schema = ON")
+    if not log:
+        copy = bytearray(main)
+        copy[18:20] = b"\1\1"  # SQLite opens a file in memory without a log only
+        memory.deserialize(copy)
+        return memory, 0
+    with TemporaryDirectory(prefix="ragnb-") as folder:
+        place = Path(folder) / "copy.sqlite"
+        try:
+            place.write_bytes(main)
+            Path(f"{place}-wal").write_bytes(log)
+        except OSError as error:
+            raise RagnbError(
+                f"{path}: its log is read in a copy, for which {Path(folder).parent} has no room "
+                f"({error.strerror}); set TMPDIR to a folder that has"
+            ) from None
+        with closing(_connect(place)) as file:
+            file.execute("PRAGMA writable_schema = ON")
+            frames = file.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+            file.backup(memory)
+    return memory, max(0, frames)
 
 
-def _log_sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
-    """Go on with the checksums of a log, as https://www.sqlite.org/walformat.html#checksum_algorithm says."""
-    one, other = sums
-    for even, odd in struct.iter_unpack(f"{order}2I", data):
-        one = (one + even + other) & 0xFFFFFFFF
-        other = (other + odd + one) & 0xFFFFFFFF
-    return one, other
+def _missing_pages(main: bytes) -> list[str]:
+    """Say how many pages a file lacks, by the size in its header: https://www.sqlite.org/fileformat2.html."""
+    if main[68:72] != _APPLICATION:
+        return []
+    page_size = int.from_bytes(main[16:18], "big")
+    missing = int.from_bytes(main[28:32], "big") - len(main) // max(1, page_size)
+    return [f"the file is cut: its last {missing} pages are missing"] if missing > 0 else []
+
+
+def _unread_frames(log: bytes, frames_read: int) -> list[str]:
+    """Say where a log is damaged: SQLite passes over all that follows, also whole commits."""
+    frame_size = 24 + int.from_bytes(log[8:12], "big")
+    salts = log[16:24]
+    committed = 0
+    for number, start in enumerate(range(32, len(log) - frame_size + 1, frame_size), 1):
+        # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
+        ends_commit = log[start + 4 : start + 8] != bytes(4)
+        if ends_commit and log[start + 8 : start + 16] == salts:
+            committed = number
+    if committed > frames_read:
+        return [f"its write-ahead log is damaged at frame {frames_read + 1}"]
+    return []
 
 
 # What can be read of a store
@@ -821,7 +837,7 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     cursor = file.execute(query)
     names = [part[0] for part in cursor.description]
     place = names.index("checksum") if "checksum" in names else 0
-    for values in cursor:  # of a claim its date tells, of other rows of version 1 nothing
+    for values in cursor:  # of a claim its date tells
         odd = place and _checksum(values[1:place]).encode() != values[place]
         row: Row = (
             {"damaged": True}
@@ -852,8 +868,8 @@ def _last(file: sqlite3.Connection, table: str) -> int | None:
 # The loop over cells
 
 
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C: finished cells are in the store, and the message says how to resume."""
+class Stopped(Interrupted):
+    """Ctrl-C, or a signal that ends a process: finished cells are in the store, the message says how to resume."""
 
 
 @dataclass(frozen=True)
@@ -939,7 +955,7 @@ def run_cells(
     """Run the pending cells, save each outcome durably, and return the run.
 
     It runs in a thread of its own, so that it can be called from a script and from a notebook alike. The first
-    Ctrl-C starts no further cell and waits for those under way; a second one gives them up.
+    Ctrl-C (or SIGTERM or SIGHUP) starts no further cell and waits for those under way; a second one gives them up.
 
     Parameters
     ----------
@@ -977,7 +993,7 @@ def run_cells(
     Stop
         Where the endpoint refuses every call (key, model). What was done before is kept.
     Stopped
-        After Ctrl-C; a KeyboardInterrupt.
+        After Ctrl-C, SIGTERM or SIGHUP; a KeyboardInterrupt.
     RagnbError
         Where the store cannot be written.
 
@@ -1014,21 +1030,24 @@ def run_cells(
         if progress is not None
         else (False if issubclass(tqdm, tqdm_notebook) else None)
     )
-    interrupts = 0
+    signals: list[int] = []
     bar = tqdm(
         total=job.total, desc=label or name or None, disable=hidden, unit="cell", dynamic_ncols=True
     )
-    with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
+    with interruptible(), bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
         while not ending.done():
             try:
                 wait([ending], timeout=0.1)
                 bar.update(job.done - bar.n)
-            except KeyboardInterrupt:
-                interrupts += 1
-                job.stop(at_once=interrupts > 1)
+            except KeyboardInterrupt as stop:
+                signals.append(number_of(stop))
+                job.stop(at_once=len(signals) > 1)
         bar.update(job.done - bar.n)
-    ending.result()
+    try:
+        ending.result()
+    except DiskFull as error:
+        raise RagnbError(f"{error}. {_saved(store, plan)}") from error
     # Cells in progress finish when a run stops, so the usage is known only here.
     used = "; ".join(str(client.budget) for client in clients)
     run = Run(
@@ -1036,8 +1055,8 @@ def run_cells(
     )
     counts, n = run.counts, len(run.frame)
     where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
-    if interrupts:
-        raise Stopped(f"stopped; {where}. Run the same again to go on")
+    if signals:
+        raise Stopped(f"stopped; {where}. Run the same again to go on", signals[0])
     if run.stopped:
         warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=2)
     if counts["failed"]:
@@ -1050,6 +1069,16 @@ def run_cells(
             stacklevel=2,
         )
     return run
+
+
+def _saved(store: Store, run: str) -> str:
+    """Say how much of a run is saved where its end could not be."""
+    statuses = store.frame(run)["status"]
+    saved = int((statuses != "pending").sum())
+    return (
+        f"{saved} of {len(statuses)} cells are saved; replies that came after them are not, and their calls "
+        "are sent again"
+    )
 
 
 class _Job:
@@ -1191,8 +1220,10 @@ class _Job:
         task = asyncio.current_task()
         meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
         async with self._locks.setdefault(key, asyncio.Lock()):
-            if (known := await self._on_disk(self.store.get, key)) is not None:
+            known = await self._on_disk(self.store.get, key)
+            if known is not None:
                 number, call = known
+                meter.recalled.append(call)
             else:
                 call = await send()
                 number = await self._keep(call)

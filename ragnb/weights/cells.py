@@ -37,7 +37,7 @@ from ragnb.weights.total import (
 
 Counts = npt.NDArray[np.int64]
 Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
-VERSION = 2  # 1 had neither questions nor centres
+VERSION = 3
 _SMALL = 2**15  # codes that need no ranking, however few the rows are
 _DESCRIPTION = (
     "family",
@@ -461,9 +461,9 @@ class Moments:
             )
         frame = pl.read_parquet(io.BytesIO(content))
         about = json.loads(frame["about"][0])
-        if about["version"] not in (1, VERSION):
+        if about["version"] != VERSION:
             raise RagnbError(
-                f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION} and before; "
+                f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION}; "
                 "write it again"
             )
         today = {
@@ -480,15 +480,6 @@ class Moments:
         names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
         counts: dict[str, Any] = {name: arrays.pop(name) for name in ("counts", "rows")}
-        several = arrays["n"][arrays["cluster"] < 0] > 1
-        # Files once held the products of single rows, too, and rows with cluster codes beyond the names.
-        if len(several) == len(arrays["cross"]):
-            arrays["cross"] = arrays["cross"][several]
-        arrays["cluster"] = np.where(
-            arrays["cluster"] < len(names["clusters"]), arrays["cluster"], -1
-        )
-        if about["version"] == 1:
-            arrays = {"centre": centres(metrics), "weight": np.ones(len(arrays["n"]))} | arrays
         return cls(metrics, Cells(**arrays), **names, **counts)
 
     def bootstrap(

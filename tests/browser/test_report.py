@@ -43,7 +43,7 @@ def hostile(tmp_path_factory):
         rows.append(row | {f"m {text[:40]}": 0.1, "faithfulness__reason": text, PAYLOADS[1]: 0.2})
     (folder / "scores.json").write_text(json.dumps(rows), encoding="utf-8")
     metrics = ["faithfulness", {"name": PAYLOADS[1], "low": 0, "high": 1}]
-    gates = [{"name": PAYLOADS[2], "metric": PAYLOADS[1], "op": ">=", "at": 0.5}]
+    gates = [{"name": PAYLOADS[2], "metric": PAYLOADS[1], "op": ">=", "threshold": 0.5}]
     settings = {
         "scores": "scores.json",
         "title": PAYLOADS[6],
