@@ -303,7 +303,10 @@ def test_cases_of_several_systems_are_expected_of_each_its_own(tmp_path):
     path = write_lines(tmp_path / "c.jsonl", cases)
     frame = pd.DataFrame(cases).assign(faithfulness=0.9)[:15]
     asked = rows_of(rn.assess(frame, cases=path), "questions")
-    assert asked[["system", "expected", "seen"]].to_numpy().tolist() == [["a", 10, 10], ["b", 10, 5]]
+    assert asked[["system", "expected", "seen"]].to_numpy().tolist() == [
+        ["a", 10, 10],
+        ["b", 10, 5],
+    ]
     one = rows_of(rn.assess(frame, cases=path, where={"system": "b"}), "questions", "cases")
     assert (one["expected"], one["seen"]) == (10, 5)
 

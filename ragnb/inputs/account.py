@@ -225,7 +225,9 @@ def case_coverage(
         if name is not None and "system" in wanted and (wanted["system"] == name).any():
             own = wanted[wanted["system"] == name]
         keys = [key for key in streams.QUESTIONS if key in own]
-        own = own.drop_duplicates(keys[:1]) if keys else own  # one case of several systems or repeats
+        own = (
+            own.drop_duplicates(keys[:1]) if keys else own
+        )  # one case of several systems or repeats
         rows = streams.of_system(frame, name)
         came = _matched(rows, own)
         if came is None:
