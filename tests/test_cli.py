@@ -90,7 +90,7 @@ def test_each_outcome_of_a_gate_has_its_own_mark_and_word(run, tmp_path, lang, w
         for name, (metric, at) in asked.items()
     ]
     (tmp_path / "s.yaml").write_text(
-        f"scores: scores.csv\nno_data: skip\ngates: [{', '.join(gates)}]\n"
+        f"scores: scores.csv\nno_data: skip\nblank: not_applicable\ngates: [{', '.join(gates)}]\n"
     )
     out = run("check", tmp_path / "s.yaml", "--lang", lang)[1]
     lines = {re.search(r"\b([PUNF]) · ", line)[1]: line for line in out.splitlines()[3:7]}

@@ -97,7 +97,8 @@ def compare(
         One row per candidate and metric, then the weighted score: ``candidate, baseline, metric, outcome, value``
         (candidate − baseline) with its interval ``low, high``, ``p`` and ``p_holm`` (over the metrics that are not
         primary; `by` has ``p_bh``, Benjamini and Hochberg's over its values), both means on the common questions,
-        ``n_common``, ``n_only_candidate, n_only_baseline`` and ``left_out`` (why), ``wins, ties, losses``,
+        ``n_common``, ``n_only_candidate, n_only_baseline``, ``n_lost`` (of the latter those to which the
+        metric applies) and ``left_out`` (why), ``wins, ties, losses``,
         ``correlation``, the interval without pairing (``unpaired_low, unpaired_high``), ``detectable`` (the
         difference that such a set shows at 80 % power), ``questions_needed`` (to show the difference seen),
         ``worst_case`` (the difference if every score that one side lacks were the worst), ``noise`` (what repeats
@@ -268,8 +269,8 @@ def compared(
         ]
         table["incomplete"] = False
         if by is None:
-            scored = table["n_common"] + table["n_only_baseline"]
-            table["incomplete"] = table["n_only_baseline"] > scenario.allow.questions * scored + TIE
+            scored = table["n_common"] + table["n_lost"]
+            table["incomplete"] = table["n_lost"] > scenario.allow.questions * scored + TIE
         # Questions are rarely lost at random: what is left must not pass for the whole.
         flattered = table["incomplete"] & np.isin(words, ("better", "same"))
         table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
@@ -336,6 +337,7 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         "n_common": found.n,
         "n_only_candidate": alone[0],
         "n_only_baseline": alone[1],
+        "n_lost": _lost(column.states[0, kept][only[1]]),
         "n_left_out": sum(alone),
         "left_out": _left_out(pairs, column.states[:, kept], only),
         "wins": int((gain[there] > TIE).sum()),
@@ -363,6 +365,11 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     agree = (human.low > 0 or human.high < 0) and np.sign(human.value) == np.sign(found.value)
     row |= with_ends(human, "human_value", "human_") | {"n_human": human.n}
     return row | {"supported": bool(agree) if human.n else None}
+
+
+def _lost(states: Array) -> int:
+    """Count the questions that only the baseline scored, without those that the metric does not apply to."""
+    return int((states != STATES.index("not_applicable")).sum())
 
 
 def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:

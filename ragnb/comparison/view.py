@@ -126,7 +126,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["incomplete"]:
-        common += say("compare.lost", lost=count(row["n_only_baseline"]), n=count(_scored(row)))
+        common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
     words = {
         "new": row["candidate"],
         "base": row["baseline"],
@@ -144,8 +144,8 @@ def headline(row: dict[Any, Any], say: Any) -> str:
 
 
 def _scored(row: Mapping[Any, Any]) -> int:
-    """Return how many questions the baseline scored."""
-    return int(row["n_common"] + row["n_only_baseline"])
+    """Return how many questions the baseline scored, of those that the metric applies to on both sides."""
+    return int(row["n_common"] + row["n_lost"])
 
 
 def difference_table(
@@ -264,11 +264,12 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     ):
         human, n = difference(row, say, "human_{}"), count(row["n_human"])
         yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
-    late = (row for row in rows if row["outcome"] == "undecided" and row["low"] * row["high"] > 0)
+    open_rows = [row for row in rows if row["outcome"] == "undecided" and not row["incomplete"]]
+    late = (row for row in open_rows if row["low"] * row["high"] > 0)
     if metrics := ", ".join(row["metric"] for row in late):
         yield say("compare.holm", metrics=metrics)
     for row in (row for row in decisive if row["incomplete"]):
-        words = {"lost": count(row["n_only_baseline"]), "n": count(_scored(row))}
+        words = {"lost": count(row["n_lost"]), "n": count(_scored(row))}
         yield say("compare.incomplete", metric=row["metric"], new=row["candidate"], **words)
     for row in (row for row in decisive if not row["incomplete"]):
         more = row["questions_needed"] - row["n_common"]

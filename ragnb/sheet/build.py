@@ -215,12 +215,12 @@ def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) ->
     out = []
     for candidate, rows in comparison.groupby("candidate", sort=False):
         deciding = rows[rows["primary"]] if rows["primary"].any() else rows
-        scored = deciding["n_common"] + deciding["n_only_baseline"]
+        scored = deciding["n_common"] + deciding["n_lost"]
         if not scored.any():
             continue
         share = deciding["n_common"] / scored.where(scored > 0)
         worst = deciding.iloc[int(np.nanargmin(share.to_numpy(dtype=float)))]
-        expected = int(worst["n_common"] + worst["n_only_baseline"])
+        expected = int(worst["n_common"] + worst["n_lost"])
         system = candidate if len(names) > 1 else None
         out.append(Coverage("baseline", system, expected, int(worst["n_common"])))
     return out
