@@ -56,10 +56,11 @@ def owner_rank(name: str) -> int | None:
     whole = "_".join(words)
     if {*words, whole} & _NEVER or plain(name) in _NEVER:
         return None
-    for word in (plain(name), whole, words[-1]):
+    for word in (plain(name), whole):
         if word in _RANKED:
             return _RANKED.index(word)
-    return None
+    # A setting is named whole: a token_overlap is a metric.
+    return _WORDS.index(words[-1]) + len(_SURE) if words[-1] in _WORDS else None
 
 
 def named_systems(columns: Iterable[str]) -> list[str]:

@@ -276,6 +276,12 @@ def _signs_of_totals(raw: Raw) -> str:
     spread = [name for name in raw.columns if name.casefold().endswith(tuple(_COUNTS["spread"]))]
     if spread:
         return f"{listing(spread, most=3)} is the spread of a mean"
+    files = [name for name, cells in raw.columns.items() if _name_results(cells)]
+    if files:
+        return f"{listing(files)} names files of results"
+    long = WORDS["long"]
+    if {*raw.columns} & {*long["metric"], "metrics"} and {*raw.columns} & {*long["score"]}:
+        return "each row is a metric"
     owners = [name for name in raw.columns if owner_rank(name) is not None]
     owners = [name for name in owners if raw.is_plain(name)]
     asked = any(_has_sentences(raw.columns[name]) for name in _hinted(raw))
@@ -283,6 +289,13 @@ def _signs_of_totals(raw: Raw) -> str:
         alone = len(raw) > 1 or not _signs_of_answers(raw)
         return f"each row has another {' and '.join(owners[:3])}" if alone else ""
     return ""
+
+
+def _name_results(cells: Values) -> bool:
+    given = [cell for cell in cells if not absent(cell) and cell != ""]
+    return bool(given) and all(
+        isinstance(cell, str) and bool(_RESULT_FILE.search(cell)) for cell in given
+    )
 
 
 def is_count_name(name: str) -> bool:
@@ -434,7 +447,8 @@ def totals_error(file: object, value: Mapping[str, Any]) -> RagnbError | None:
     summaries = [name for name, cell in value.items() if _is_summary(name, cell)]
     if not (scored or by_system or summaries or (counted and (numbers or inner))):
         return None
-    found = listing(dict.fromkeys([*summaries, *by_system, *scored, *counted]), most=6)
+    signs = listing(dict.fromkeys([*summaries, *by_system, *scored, *counted]), most=6)
+    found = f"{signs} among {listing(value)}"
     return RagnbError(
         f"{place(file)}holds totals ({found}), one number for all answers or for a system, and no answers; read "
         "the file that they were computed from, with one record per question (most tools write it beside this "
