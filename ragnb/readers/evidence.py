@@ -176,7 +176,7 @@ def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = Tr
     if raw.typed and all(NUMBER.fullmatch(word.strip()) for word in _numbers_in(kinds)):
         raw.columns[name] = [as_number(cell) for cell in raw.columns[name]]
     shown = shown_words(words)
-    report.add("mapped", name, f"failed: {shown}", len(failed))
+    report.add("left_out", name, f"words, read as failed scores: {shown}", len(failed))
     raw.fact(name, "blank", "failed", f"{len(failed)} cells hold words among numbers: {shown}")
 
 
