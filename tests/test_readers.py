@@ -602,10 +602,11 @@ def test_percent_is_never_rescaled_in_silence():
 
 
 def test_names_select_which_columns_are_held_to_their_range():
-    rows = [{"question": "q", "accuracy": 0.5, "faithfulness": 1}]
-    refused(lambda: read_scores(rows), "'accuracy'", "1..10")
-    assert read_scores(rows, metrics="faithfulness")["accuracy"].tolist() == [0.5]
-    assert read_scores(rows, metrics=Metric("accuracy", 0, 1))["accuracy"].tolist() == [0.5]
+    rows = [{"question": "q", "context_recall": 1.5, "faithfulness": 1}]
+    refused(lambda: read_scores(rows), "'context_recall'", "0..1")
+    assert read_scores(rows, metrics="faithfulness")["context_recall"].tolist() == [1.5]
+    own = Metric("context_recall", 0, 2)
+    assert read_scores(rows, metrics=own)["context_recall"].tolist() == [1.5]
 
 
 def test_declared_columns_of_truth_words_become_numbers(tmp_path):

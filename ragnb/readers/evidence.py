@@ -28,7 +28,7 @@ from ragnb.readers.facts import (
 )
 from ragnb.readers.names import loose, spaced
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
-from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
+from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
 
 LONGEST_REASON = 200
 _FAILED = WORDS["failed"]
@@ -176,7 +176,7 @@ def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = Tr
     if raw.typed and all(NUMBER.fullmatch(word.strip()) for word in _numbers_in(kinds)):
         raw.columns[name] = [as_number(cell) for cell in raw.columns[name]]
     shown = shown_words(words)
-    report.add("mapped", name, f"failed: {shown}", len(failed))
+    report.add("left_out", name, f"words, read as failed scores: {shown}", len(failed))
     raw.fact(name, "blank", "failed", f"{len(failed)} cells hold words among numbers: {shown}")
 
 
@@ -481,7 +481,11 @@ def _rubric_scale(name: str, spans: Mapping[str, tuple[float, float, bool]]) -> 
     low = min(span[0] for span in judged)
     high = max(span[1] for span in judged)
     own = (METRICS[name].low, METRICS[name].high)
-    if low >= own[0] and range_of(low, high) == own:
+    if (
+        own[0] - CLIP <= low
+        and high <= own[1] + CLIP
+        and range_of(own[0], min(high, own[1])) == own
+    ):
         return Scale(own, f"values up to {high:g}, on the scale of ragnb's rubric")
     alone = spans[name]
     fractions = alone[0] >= 0 and alone[1] <= 1 and not (alone[2] and alone[0] == 1)

@@ -151,6 +151,9 @@ def settle_metrics(
             row: dict[str, Any] = {"low": 0, "high": 1, "better": direction.better}
             raw.scales[name] = row | {"threshold": None, "kind": "binary"}
 
+    for name, (low, high) in raw.spans.items():
+        evidence = f"values from {low:g} to {high:g} in it and beside it"
+        raw.fact(name, "scale", range_of(low, high), evidence, open=True)
     _note_metrics(raw, found, made, declared)
     return Settled(found, list(made.values()))
 

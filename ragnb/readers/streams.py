@@ -487,7 +487,7 @@ def _words_read(
                 "expected a number or an empty cell"
             )
     lost = sum(n for word, n, _ in words if word in failed)
-    report.add("mapped", name, f"failed: {shown_words(failed)}", lost)
+    report.add("left_out", name, f"words, read as failed scores: {shown_words(failed)}", lost)
     given = text.replace_strict(values, default=None, return_dtype=pl.Float64) if values else None
     read = pl.when(is_number).then(number)
     value = read if given is None else read.otherwise(given)
