@@ -69,6 +69,7 @@ class Asked:
     groups: tuple[str, ...] = ()
     whole: bool = False
     tolerance: float = 0.0
+    usual: bool = False  # nobody said the tolerance: labels that are 0 or 1 must be equal
     level: float = 0.95
     target: float = 0.8
     delta: Any = None
@@ -150,6 +151,8 @@ def open_ratings(
     """
     table, scores = _checked(frame, judge, asked)
     low, high = map(float, asked.scale or _guess_scale(scores))
+    if asked.usual and (low, high) == (0, 1) and _are_verdicts(table):
+        asked = replace(asked, tolerance=0.0)
     if not 0 <= asked.tolerance < high - low:
         raise RagnbError(
             f"tolerance={asked.tolerance:g} on a scale of {low:g}..{high:g}: every score lies within it; give "
@@ -528,13 +531,19 @@ MOST_POINTS = 20
 MOST_CELLS = 5000
 
 
+def _are_verdicts(table: pd.DataFrame) -> bool:
+    """Whether all scores are 0 or 1, as pass and fail are read."""
+    scores = table[["judge", "human"]].to_numpy(dtype=float)
+    return bool(np.isin(scores[~np.isnan(scores)], (0, 1)).all())
+
+
 def agreement(
     ratings: Any,
     *,
     judge: Names = "judge",
     human: Names = "human",
     by: Names | None = "dimension",
-    tolerance: float = 1.0,
+    tolerance: float | None = None,
     scale: tuple[float, float] | None = None,
     cluster: str | None = "cluster",
     level: float = 0.95,
@@ -558,8 +567,8 @@ def agreement(
     by : str or sequence of str or None
         What gets a row each, such as ``["dimension", "system"]``. Without a ``dimension`` column there is one
         row, ``all``.
-    tolerance : float
-        In points of the scale.
+    tolerance : float, optional
+        In points of the scale. None is 1; 0, which is exact agreement, where every score is 0 or 1.
     scale : (float, float), optional
         The lowest and highest label, such as (1, 10). None takes the whole numbers around what is seen.
     cluster : str or None
@@ -618,7 +627,17 @@ def agreement(
     >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
-    asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level)
+    asked = Asked(
+        human,
+        by,
+        scale,
+        cluster,
+        missing,
+        rater,
+        tolerance=1.0 if tolerance is None else tolerance,
+        usual=tolerance is None,
+        level=level,
+    )
     parts = opened_blocks(ratings, judge, asked)
     frames = [
         measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts
@@ -1360,7 +1379,7 @@ def calibrate(
     judge: Names = "judge",
     human: Names = "human",
     by: str | None = "dimension",
-    tolerance: float = 1.0,
+    tolerance: float | None = None,
     target: float = 0.8,
     delta: float | None = None,
     scale: tuple[float, float] | None = None,
@@ -1450,7 +1469,8 @@ def calibrate(
         missing,
         rater,
         groups=groups,
-        tolerance=tolerance,
+        tolerance=1.0 if tolerance is None else tolerance,
+        usual=tolerance is None,
         level=level,
         target=target,
         delta=delta,
@@ -1459,6 +1479,7 @@ def calibrate(
         lang=lang,
     )
     found = opened_blocks(ratings, judge, asked, judged)
+    used = found[0][2].tolerance
     rows, tables, cells = zip(*(_piece(*one) for one in found), strict=True)
     doubtful = doubtful_draws(rows)
     for row in doubtful:
@@ -1492,14 +1513,14 @@ def calibrate(
         verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang
     )
     return CalibrationCard(
-        **summary(verdicts, tolerance, lang),
+        **summary(verdicts, used, lang),
         verdicts=verdicts,
         **frames,
         notes=notes,
         footer=footer,
         scale=ends,
         delta=(ends[1] - ends[0]) / 18 if delta is None else delta,
-        tolerance=tolerance,
+        tolerance=used,
         target=target,
         level=level,
         lang=lang,

@@ -44,10 +44,11 @@ from ragnb.errors import (
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
+from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
 from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
-from ragnb.readers.raw import Lossy, Raw, settle
+from ragnb.readers.raw import Lossy, Raw, absent, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
 from ragnb.stats import within
 
@@ -278,8 +279,12 @@ class Table:
         return pd.DataFrame(columns)
 
     def is_number(self, name: str) -> bool:
-        """Whether a column holds numbers and nothing else."""
-        return pd.api.types.is_numeric_dtype(other_values(self.raw.columns[name], self.raw.typed))
+        """Whether a column holds numbers, or verdicts in words, and nothing else."""
+        cells = self.raw.columns[name]
+        if pd.api.types.is_numeric_dtype(other_values(cells, self.raw.typed)):
+            return True
+        given = [cell for cell in cells if not absent(cell) and str(cell).strip()]
+        return bool(given) and all(verdict_value(cell) is not None for cell in given)
 
     @cached_property
     def human_columns(self) -> list[str]:

@@ -947,7 +947,8 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     """Write an empty golden set, or check a filled-in one."""
     from ragnb.calibration import check_golden, golden_template, read_golden, write_golden
 
-    say, tolerance = texts.load(asked["lang"]), asked["tolerance"]
+    say = texts.load(asked["lang"])
+    tolerance = 1.0 if asked["tolerance"] is None else asked["tolerance"]
     if not files:
         if asked["out"] is None:
             raise RagnbError(

@@ -22,6 +22,7 @@ from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.streams import head_of
 from ragnb.readers import read_scores
+from ragnb.readers.facts import SILENT, direction_of_name
 from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import (
@@ -519,12 +520,14 @@ def _nothing_to_average(
             "ragnb calibrate on the file, or name it as ratings: in a scenario"
         )
     numbers = undeclared_columns(frame)
-    known = [fact for name, fact in asked.items() if name in METRICS or name not in numbers]
-    if known:
-        return f"no column is a metric yet: {known[0]['metric']!r}: {open_sentence(known[0])}"
-    step = (
-        f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]"
-        if numbers
-        else "score it first"
-    )
+    for name, fact in asked.items():
+        # A column of which nothing at all is known is one of the candidates below.
+        is_silent = fact["fact"] == "scale" or fact["evidence"] == SILENT.evidence
+        if name in METRICS or not is_silent:
+            return f"no column is a metric yet: {name!r}: {open_sentence(fact)}"
+    step = "score it first"
+    if numbers:
+        named = direction_of_name(numbers[0])
+        end = ", better='lower'" if named is not None and named.better == "lower" else ""
+        step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high{end})]"
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ragnb.readers.cells import NO_NUMBER, is_number_text
+from ragnb.readers.cells import NO_NUMBER, NUMBER, is_number_text
 from ragnb.readers.facts import (
+    SILENT,
     WORDS,
     Direction,
     count_verdicts,
     direction_of_name,
-    fold_word,
     is_failure,
     name_tokens,
     verdict_value,
@@ -33,7 +33,7 @@ from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, RUBRIC, Metric, ran
 LONGEST_REASON = 200
 _FAILED = WORDS["failed"]
 _VERDICT = WORDS["verdict"]
-_NOTHING = frozenset(_FAILED["nothing"])
+SAYS_NOTHING = frozenset(_FAILED["nothing"])
 _ERROR_COLUMNS = frozenset(map(spaced, _FAILED["columns"]))
 _STATUS_COLUMNS = frozenset(map(spaced, _FAILED["status"]))
 _VERDICT_NAMES = frozenset(map(spaced, _VERDICT["names"]))
@@ -130,32 +130,63 @@ def set_failed(raw: Raw, metric: str, reasons: Mapping[int, str]) -> None:
     raw.columns[f"{metric}__reason"] = reason
 
 
-def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = True) -> None:
-    """Take words among the numbers of a column for failures; a column that is mostly words stays as it is.
+def failed_among(found: Cells, kinds: Mapping[str, str], *, declared: bool = True) -> set[str]:
+    """Return the words that stand for failures among the numbers of a column; none where it is mostly words.
 
     Of a column that nobody declared, only words that say a failure are taken, among more numbers.
+
+    Examples
+    --------
+    >>> sorted(failed_among(Cells(3, 1, 0, 0), {"Failed": "failure", "5": "number"}))
+    ['Failed']
+    >>> failed_among(Cells(1, 0, 0, 2), {"good": "other", "5": "number"})
+    set()
     """
+    strange = found.verdicts + found.others
+    if "odd" in kinds.values():
+        return set()
+    if strange and (not declared or strange >= found.numbers):
+        return set()
+    if not declared and found.failures > found.numbers:
+        return set()
+    return {word for word, kind in kinds.items() if kind in ("failure", "verdict", "other")}
+
+
+def are_verdicts(name: str, found: Cells) -> bool:
+    """Whether the words of a column are verdicts, beside no number."""
+    told = found.verdicts > 0 or name_is_verdict(name)
+    return told and found.words > 0 and not found.numbers and not found.others
+
+
+def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = True) -> None:
+    """Take words among the numbers of a column for failures, as `failed_among` finds them; verdicts are scores."""
     found, kinds = count_cells(raw.columns[name])
     if not found.words:
         return
-    is_verdict = found.verdicts or name_is_verdict(name)
-    if is_verdict and not found.numbers and not found.others:
+    if are_verdicts(name, found):
         if declared:
             read_verdicts(raw, name, report)
         return
-    strange = found.verdicts + found.others
-    odd = any(kind == "odd" for kind in kinds.values())
-    if odd or (strange and (not declared or strange >= found.numbers)):
+    words = failed_among(found, kinds, declared=declared)
+    texts = ((row, cell) for row, cell in enumerate(raw.columns[name]) if isinstance(cell, str))
+    failed = {row: cell.strip() for row, cell in texts if cell in words}
+    if not failed:
         return
-    if not declared and found.failures > found.numbers:
-        return
-    words = {word for word, kind in kinds.items() if kind in ("failure", "verdict", "other")}
-    cells = raw.columns[name]
-    failed = {row: cell.strip() for row, cell in enumerate(cells) if cell in words}
     set_failed(raw, name, failed)
-    shown = ", ".join(repr(word.strip()[:40]) for word in sorted(words)[:3])
+    if raw.typed and all(NUMBER.fullmatch(word.strip()) for word in _numbers_in(kinds)):
+        raw.columns[name] = [as_number(cell) for cell in raw.columns[name]]
+    shown = shown_words(words)
     report.add("mapped", name, f"failed: {shown}", len(failed))
     raw.fact(name, "blank", "failed", f"{len(failed)} cells hold words among numbers: {shown}")
+
+
+def _numbers_in(kinds: Mapping[str, str]) -> list[str]:
+    return [word for word, kind in kinds.items() if kind == "number"]
+
+
+def shown_words(words: Iterable[str]) -> str:
+    """Return a few words for a message."""
+    return ", ".join(repr(word.strip()[:40]) for word in sorted(words)[:3])
 
 
 def mark_broken_rows(
@@ -209,13 +240,23 @@ def _row_errors(raw: Raw) -> dict[int, str]:
         if name in _STATUS_COLUMNS:
             texts = _texts_of(raw, column)
             reasons = {row: why for row, why in texts.items() if is_failure(why)} | reasons
-        if name in _ROW_SUCCESS:
+        if is_success_column(column):
             lost = _false_rows(raw.columns[column])
             reasons = dict.fromkeys(lost, f"{column}: false") | reasons
     for column in list(raw.columns):
-        if spaced(column) in _ERROR_COLUMNS:
+        if is_error_column(column):
             reasons |= _texts_of(raw, column)
     return reasons
+
+
+def is_error_column(column: str) -> bool:
+    """Whether a column says what failed in a row, where it says something."""
+    return spaced(column) in _ERROR_COLUMNS
+
+
+def is_success_column(column: str) -> bool:
+    """Whether a column says that a row succeeded or not."""
+    return spaced(column) in _ROW_SUCCESS
 
 
 def _texts_of(raw: Raw, column: str) -> dict[int, str]:
@@ -231,7 +272,7 @@ def _texts_of(raw: Raw, column: str) -> dict[int, str]:
             continue
         text = cell.strip() if isinstance(cell, str) else str(cell)
         word = text.casefold()
-        if word in _NOTHING or is_number_text(word):
+        if word in SAYS_NOTHING or is_number_text(word):
             continue
         found[row] = f"{column}: true" if word == "true" else text
     return found
@@ -360,7 +401,7 @@ def direction_of(
         return named
     if convention:
         return Direction(convention, f"its tool takes {convention} for better in all metrics")
-    return Direction("?", "nothing in the file says which end is better")
+    return SILENT
 
 
 # Scale: the rubric's dimensions, and metrics of a judge who rates on another scale
@@ -540,15 +581,14 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
 def _verdict_direction(name: str, cells: Values) -> Direction | None:
     """Return which verdict of a column is good, None where its cells are no verdicts or no one says."""
     if isinstance(cells, pd.Series) and not is_text(cells):
-        values = set(cells.dropna().unique().tolist())
-        if not values or not values <= {0, 1}:
+        if cells.dtype != bool:  # numbers are read as such already
             return None
         merit = False
     else:
         words = {
             cell if isinstance(cell, str) else repr(cell) for cell in cells if not _blank(cell)
         }
-        verdicts = [_passed_word(word) for word in words]
+        verdicts = [verdict_value(word) for word in words]
         told = [verdict for verdict in verdicts if verdict is not None]
         failures = sum(
             verdict is None and is_failure(word)
@@ -562,22 +602,9 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
         return Direction("higher", "its words say which verdict is good")
     if name_is_verdict(name):
         return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
-    if named is not None and not named.open and _is_question(name, cells):
+    if named is not None and not named.open:
         return named
     return None
-
-
-def _passed_word(word: str) -> tuple[float, bool] | None:
-    if word in ("0", "1", "0.0", "1.0", "True", "False"):
-        return float(word in ("1", "1.0", "True")), False
-    return verdict_value(word)
-
-
-def _is_question(name: str, cells: Values) -> bool:
-    """Whether the cells are yes and no; numbers need a name for a verdict, as counts are 0 and 1 too."""
-    if isinstance(cells, pd.Series) and not is_text(cells):
-        return bool(cells.dtype == bool)
-    return not any(is_number_text(fold_word(str(cell))) for cell in cells if not _blank(cell))
 
 
 def read_verdicts(raw: Raw, name: str, report: Lossy) -> None:

@@ -67,6 +67,9 @@ class Direction(NamedTuple):
         return self.better == "?"
 
 
+SILENT = Direction("?", "nothing in the file says which end is better")
+
+
 def name_tokens(name: str) -> list[str]:
     """Return the words of a column's name in their order, in lower case.
 

@@ -22,14 +22,13 @@ from ragnb.readers.evidence import (
     spans_of,
     verdict_columns,
 )
-from ragnb.readers.facts import Direction, direction_of_name
+from ragnb.readers.facts import SILENT, Direction, direction_of_name
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, Metric, range_of
 
 _CANONICAL = "a metric that ragnb knows"
-_SAYS_NOTHING = Direction("?", "nothing in the file says which end is better")
 _NO_CANDIDATES = {*CASE_COLUMNS, *NOT_METRICS, *IDS, *LISTS, "label", "answerable"}
 
 
@@ -73,10 +72,11 @@ def settle_directions(raw: Raw, layout: str, own: Iterable[Metric]) -> None:
 
     A metric whose direction is open is declared no longer: its column is a candidate.
     """
-    declared = {metric.name for metric in own}
+    declared = {metric.name: metric for metric in own}
     convention = TOOLS.get(layout, {}).get("better")
     for column, row in list(raw.scales.items()):
         if column in declared:
+            raw.scales[column] = {**row, "better": declared[column].better}
             continue
         metric = known_metric(column)
         found = direction_of(raw, column, metric, row, convention)
@@ -122,8 +122,8 @@ def settle_metrics(
     declared = {metric.name: metric for metric in own}
     for fact in raw.facts:  # those found before the columns had their names
         fact["metric"] = names.get(str(fact["metric"]), fact["metric"])
-    found = dict(known)
     made = {metric.name: metric for metric in tools}
+    found = {name: metric for name, metric in known.items() if name not in made}
     for name in [*found, *made]:
         mark_failed_words(raw, name, report)
     candidates = _text_candidates(raw, {*found, *made})
@@ -141,8 +141,10 @@ def settle_metrics(
     for name, direction in verdicts.items():
         raw.fact(name, "scale", (0, 1), "all its cells are verdicts")
         raw.fact(name, "direction", direction.better, direction.evidence)
-    alone = not found and not made
-    for name, direction in verdicts.items() if alone or loose else ():
+    alone = not found and not made and not declared and not _has_scores(raw, verdicts)
+    for name, direction in verdicts.items():
+        if not loose and not alone:
+            continue
         read_verdicts(raw, name, report)
         if alone:
             made[name] = Metric(name, 0, 1, _end(direction), kind="binary")
@@ -151,6 +153,19 @@ def settle_metrics(
 
     _note_metrics(raw, found, made, declared)
     return Settled(found, list(made.values()))
+
+
+def _has_scores(raw: Raw, verdicts: Collection[str]) -> bool:
+    """Whether a column of numbers may be a score too, so that verdicts alone are not what the file is about."""
+    others = (
+        name
+        for name in raw.columns
+        if name not in verdicts
+        and name not in _NO_CANDIDATES
+        and "__" not in name
+        and not is_measure(name)
+    )
+    return bool(spans_of(raw, others))
 
 
 def _end(direction: Direction) -> Any:
@@ -246,7 +261,16 @@ def _note_metrics(
 
 
 def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> None:
-    """Record scale and direction, or that they are open, of numeric columns that are no metrics yet."""
+    """Record scale and direction, or that they are open, of numeric columns that are no metrics yet.
+
+    What was asked of a column that holds no numbers is forgotten: it is none.
+    """
+    numeric = {str(name) for name in frame.select_dtypes("number").columns}
+    raw.facts = [
+        fact
+        for fact in raw.facts
+        if not fact["open"] or fact["metric"] is None or fact["metric"] in numeric
+    ]
     told = {(fact["metric"], fact["fact"]) for fact in raw.facts}
     names = [
         name
@@ -269,5 +293,5 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
             evidence = f"values from {low:g} to {high:g}"
             raw.fact(name, "scale", ends, evidence, open=not by_values)
         if (name, "direction") not in told:
-            found = raw.verdicts.get(name) or direction_of_name(name) or _SAYS_NOTHING
+            found = raw.verdicts.get(name) or direction_of_name(name) or SILENT
             raw.fact(name, "direction", found.better, found.evidence, open=found.open)

@@ -289,15 +289,17 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
     made, taken = [], {metric.name for metric in own}
     for name, scale in raw.scales.items():
         known = METRICS.get(next(iter(meanings([name])), ""))
-        same = known is not None and (known.low, known.high, known.better) == (
-            scale["low"],
-            scale["high"],
-            scale["better"],
-        )
-        if name in taken or same:
+        if name in taken:
             continue
+        called = name
+        if known and (known.low, known.high) == (scale["low"], scale["high"]):
+            if known.better == scale["better"]:
+                continue
+            called = known.name  # only its direction differs
         with suppress(ValidationError):  # a name that no metric can have
-            made.append(Metric(name, scale["low"], scale["high"], scale["better"], role="quality"))
+            made.append(
+                Metric(called, scale["low"], scale["high"], scale["better"], role="quality")
+            )
     return made
 
 

@@ -24,7 +24,6 @@ from ragnb.files import digest
 from ragnb.polars import pl
 from ragnb.readers.cells import (
     IDS,
-    MISSING_WORDS,
     TEXTS,
     as_text,
     case_cells,
@@ -32,7 +31,18 @@ from ragnb.readers.cells import (
     near_ends,
     to_frame,
 )
+from ragnb.readers.evidence import (
+    SAYS_NOTHING,
+    Cells,
+    are_verdicts,
+    failed_among,
+    is_error_column,
+    is_success_column,
+    kind_of_cell,
+    shown_words,
+)
 from ragnb.readers.executors import on_spark
+from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.layouts import sniff, spread_results
@@ -42,6 +52,8 @@ from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
+MOST_WORDS = 1_000
+"""Of the different words in a metric's column, how many are looked at."""
 
 
 class Query(Raw):
@@ -381,21 +393,22 @@ def typed(
     >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
-    made, moved = list[pl.Expr](), dict[tuple[str, float], pl.Expr]()
-    for name, kind in frame.collect_schema().items():
+    made = list[pl.Expr]()
+    moved = dict[tuple[str, float], pl.Expr]()
+    kinds = frame.collect_schema()
+    broken = _broken_rows(kinds)
+    for name, kind in kinds.items():
         value = pl.col(name)
+        reason: pl.Expr | None = broken
         if name in metrics and kind in (pl.String, pl.Categorical, pl.Enum):
-            word = value.cast(pl.String).str.strip_chars().str.to_lowercase()
-            value = word.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
-            lost = ~value.is_finite().fill_null(False) & ~word.is_in(list(MISSING_WORDS))
-            found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
-            for cell, sample in found.rows():
-                raise RagnbError(
-                    f"{place(file)}column {name!r}: found {cell!r} (sample_id {sample!r}), "
-                    "expected a number or an empty cell"
-                )
+            value, word_failed = _words_read(frame, name, file, report)
+            if word_failed is not None:
+                said = pl.when(word_failed).then(pl.col(name).cast(pl.String))
+                reason = said if reason is None else pl.coalesce(said, reason)
         if name in metrics and not kind.is_nested() and not kind.is_temporal():
             value = value.cast(pl.Float64).fill_nan(None)
+            if reason is not None:
+                made += _failures(name, kinds, value.is_null(), reason)
             for end, near in near_ends(value, metrics[name]):
                 moved[name, end] = near
                 value = pl.when(near).then(end).otherwise(value)
@@ -407,6 +420,90 @@ def typed(
     for (name, end), n in zip(moved, counted, strict=True):
         report.add("clipped", name, f"within {CLIP:g} of {end:g}", n)
     return frame.with_columns(made)
+
+
+def _words_read(
+    frame: pl.LazyFrame, name: str, file: str, report: Lossy
+) -> tuple[pl.Expr, pl.Expr | None]:
+    """Return a metric of texts as numbers, and which cells hold a word for a failure; None where none does.
+
+    Verdicts are 1 and 0 where no number stands beside them; what may mean two things is refused.
+    """
+    text = pl.col(name).cast(pl.String)
+    folded = text.str.strip_chars().str.to_lowercase()
+    number = folded.cast(pl.Float64, strict=False)
+    is_number = number.is_finite().fill_null(False)
+    strange = frame.filter(text.is_not_null() & ~is_number)
+    counted = (
+        strange.group_by(text.alias("word")).agg(pl.len().alias("n"), pl.col("sample_id").first())
+    ).head(MOST_WORDS)
+    words = counted.collect(engine="streaming").rows()
+    numbers = int(_item(frame, is_number.sum()) or 0)
+    kinds = {word: kind_of_cell(word) for word, _, _ in words}
+    counts = dict.fromkeys(("blank", "number", "failure", "verdict", "other", "odd"), 0)
+    for word, n, _ in words:
+        counts[kinds[word]] += n
+    others = counts["other"] + counts["odd"]
+    found = Cells(numbers + counts["number"], counts["failure"], counts["verdict"], others)
+    values: dict[str, float | None] = {}
+    failed: set[str] = set()
+    if are_verdicts(name, found):
+        told = {word: verdict_value(word) for word, _, _ in words}
+        values = {word: verdict[0] for word, verdict in told.items() if verdict}
+        failed = {word for word, verdict in told.items() if not verdict} & _of(kinds, "failure")
+    else:
+        failed = failed_among(found, kinds)
+        values = {word: _truth(word) for word in _of(kinds, "number")}
+    unread = set(kinds) - failed - _of(kinds, "blank")
+    for word, _, sample in words:
+        if word in unread and values.get(word) is None:
+            raise RagnbError(
+                f"{place(file)}column {name!r}: found {word!r} (sample_id {sample!r}), "
+                "expected a number or an empty cell"
+            )
+    lost = sum(n for word, n, _ in words if word in failed)
+    report.add("mapped", name, f"failed: {shown_words(failed)}", lost)
+    given = text.replace_strict(values, default=None, return_dtype=pl.Float64) if values else None
+    read = pl.when(is_number).then(number)
+    value = read if given is None else read.otherwise(given)
+    return value, text.is_in(list(failed)) if failed else None
+
+
+def _of(kinds: Mapping[str, str], kind: str) -> set[str]:
+    return {word for word, found in kinds.items() if found == kind}
+
+
+def _truth(word: str) -> float | None:
+    """Return 1 for a true, 0 for a false, None for a number in another notation, which a query does not read."""
+    verdict = verdict_value(word)
+    return None if verdict is None else verdict[0]
+
+
+def _broken_rows(kinds: Mapping[str, Any]) -> pl.Expr | None:
+    """Return why a row has no score, from its columns of errors and of success; None where there are none."""
+    reasons = []
+    for name, kind in kinds.items():
+        if kind == pl.String and is_error_column(name):
+            word = pl.col(name).str.strip_chars()
+            says = ~word.str.to_lowercase().is_in(list(SAYS_NOTHING)) & word.is_not_null()
+            reasons.append(pl.when(says).then(word))
+        elif kind == pl.Boolean and is_success_column(name):
+            reasons.append(pl.when(~pl.col(name)).then(pl.lit(f"{name}: false")))
+    return pl.coalesce(reasons) if reasons else None
+
+
+def _failures(
+    name: str, kinds: Mapping[str, Any], blank: pl.Expr, reason: pl.Expr
+) -> list[pl.Expr]:
+    """Return the status and reason of a metric whose blank cells are failures where there is a reason."""
+    status, why = f"{name}__status", f"{name}__reason"
+    before = pl.col(status).cast(pl.String) if status in kinds else pl.lit(None, dtype=pl.String)
+    said = pl.col(why).cast(pl.String) if why in kinds else pl.lit(None, dtype=pl.String)
+    failed = blank & reason.is_not_null() & before.is_null()
+    return [
+        pl.when(failed).then(pl.lit("failed")).otherwise(before).alias(status),
+        pl.when(failed & said.is_null()).then(reason).otherwise(said).alias(why),
+    ]
 
 
 def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
