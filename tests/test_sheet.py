@@ -171,7 +171,10 @@ def test_failed_gates_come_first_and_each_outcome_has_its_words(both):
 @pytest.mark.parametrize("metric", ["faithfulness", "accuracy"])
 def test_bands_are_read_on_the_total_rescaled_to_its_range(metric, score, tone):
     low, high = rn.METRICS[metric].low, rn.METRICS[metric].high
-    sheet = rn.assess(pd.DataFrame({metric: [low + (high - low) * score] * 3}), gates=[])
+    # An accuracy that is 1 in all rows may be on several scales, so its scale is declared.
+    metrics = [rn.Metric(metric, low, high)]
+    scores = pd.DataFrame({metric: [low + (high - low) * score] * 3})
+    sheet = rn.assess(scores, metrics=metrics, gates=[])
     assert Formatter(sheet).tone("weighted_score", sheet.means.iloc[-1]["value"]) == tone
 
 

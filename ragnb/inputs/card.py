@@ -403,7 +403,8 @@ def _kind_of(frame: pd.DataFrame, metrics: pd.DataFrame) -> Kind:
         return "ratings"
     if ("answerable" in have and "answer" not in have) or (not known and qrels_columns(have)):
         return "gold"
-    if known or metrics["low"].notna().any():
+    some_fact = metrics["low"].notna() | (metrics["better"] != "?")
+    if known or some_fact.any():
         return "scores"
     if "answer" in have:
         return "traces"
