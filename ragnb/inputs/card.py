@@ -19,6 +19,7 @@ from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import count, one_line
 from ragnb.readers import is_measure, qrels_columns, read_table
+from ragnb.readers.failures import failure_columns
 from ragnb.readers.names import WORDS, words_in
 from ragnb.scenario.model import block, flow
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, range_of
@@ -331,7 +332,13 @@ def _metrics(frame: pd.DataFrame, tools: dict[str, Any]) -> pd.DataFrame:
         numbers = pd.to_numeric(cells).astype(float).dropna()
         counts = len(numbers) > 2 and numbers.diff().dropna().eq(1).all()  # it numbers the rows
         if not len(numbers) or (
-            not known and (counts or name in (*NOT_METRICS, *_MAPPED) or is_measure(name))
+            not known
+            and (
+                counts
+                or name in (*NOT_METRICS, *_MAPPED)
+                or is_measure(name)
+                or failure_columns([name]).get(name) in ("failed", "status")
+            )
         ):
             continue
         seen = float(numbers.min()), float(numbers.max())
