@@ -142,9 +142,6 @@ def test_init_refuses_what_no_scenario_names(tmp_path, name, capsys):
 
 @pytest.mark.parametrize(
     "name",
-<<<<<<< HEAD
-    ["scores on another scale", "other scores", "totals", "numbers alone"],
-=======
     [
         "scores on another scale",
         "no numbers among scores",
@@ -152,7 +149,6 @@ def test_init_refuses_what_no_scenario_names(tmp_path, name, capsys):
         "totals",
         "numbers alone",
     ],
->>>>>>> card
 )
 def test_a_refusal_carries_the_card_and_its_line_works(tmp_path, capsys, name):
     path = write(tmp_path, FILES[name][0])
@@ -182,19 +178,19 @@ def test_a_card_finds_the_metrics_that_the_reader_finds(tmp_path, cells):
 
 
 def test_a_word_among_scores_is_named_with_its_column_in_the_cards_language(tmp_path):
-<<<<<<< HEAD
     path = write(tmp_path, FILES["words among scores"][0], "s.csv")
     assert "faithfulness: words, read as failed scores: 'timeout' (3)" in str(rn.inspect_file(path))
     assert "文字，按评分失败读取：'timeout'" in str(rn.inspect_file(path, lang="zh"))
     means = rn.assess(path).means.set_index("metric").loc["faithfulness"]
     assert (means["n"], means["n_failed"]) == (3, 3)
-=======
+
+
+def test_text_among_scores_is_named_with_its_column_in_the_cards_language(tmp_path):
     path = write(tmp_path, FILES["no numbers among scores"][0], "s.csv")
     assert "faithfulness: no metric in 0..1: found '8/10', expected a number" in str(
         rn.inspect_file(path)
     )
     assert "不能作为 0..1 的指标：读到 '8/10'，应为数字" in str(rn.inspect_file(path, lang="zh"))
->>>>>>> card
 
 
 @pytest.mark.parametrize("title", [["Evaluation of May", "", ""], ["id", "scores", ""]])

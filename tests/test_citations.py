@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ragnb.errors import RagnbError
-from ragnb.traces import label_traces
+from ragnb.traces import citations, label_traces
 
 # What ids look like in real stores.
 IDS = {
@@ -244,3 +244,18 @@ def test_refusals_do_not_tell_the_form():
 def test_an_unknown_form_is_refused_with_the_choices():
     with pytest.raises(RagnbError, match="citations='bracket'"):
         label_traces(pd.DataFrame({"question": ["x"], "answer": ["y"]}), citations="bracket")
+
+
+def test_batches_show_together_what_the_whole_shows():
+    traces, gold, _ = run(IDS["pages"], WRITTEN["brackets"])
+    frame = pl.DataFrame(traces.to_dict("records")).with_columns(
+        system=pl.Series(["a", "b"] * 40), refused=False, citations=pl.lit(None, pl.List(pl.String))
+    )
+    chunks = pl.col("chunks").list.eval(pl.element().struct.field("id"))
+    rows = frame.with_columns(chunks, gold_ids=pl.Series(gold["gold_ids"].tolist()))
+    parts = [
+        citations.read(part, split="space", citations="auto").seen for part in (rows[:7], rows[7:])
+    ]
+    whole = citations.read(rows, split="space", citations="auto").seen
+    assert citations.merged(parts) == whole
+    assert citations.chosen(whole, "auto") == {"a": "brackets", "b": "brackets"}

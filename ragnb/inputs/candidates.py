@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.readers import is_measure
+from ragnb.readers.failures import failure_columns
 from ragnb.readers.metrics import open_facts
 from ragnb.readers.names import WORDS, words_in
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, is_operation
@@ -58,7 +59,7 @@ def why_no_candidate(name: str, values: pd.Series) -> str:
         return "empty"
     if is_operation(name):
         return "operation"
-    if is_measure(name):
+    if is_measure(name) or failure_columns([name]).get(name) in ("failed", "status"):
         return "measure"
     if describes_question(name):
         return "question"

@@ -59,6 +59,8 @@ def read_lists(raw: Raw, report: Lossy) -> None:
     told = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
     for name in ("question", "answer"):
         _fill(raw, name, [getattr(one, name) for one in told], lists, report)
+    if "question" in raw.columns and any(one.question for one in told):
+        raw.columns.setdefault("answer", [None] * len(raw))  # asked, and none answered
     if not any(name in raw.columns for name in _PLACES):
         _passages(raw, [one.passages for one in told], lists, report)
 

@@ -377,9 +377,9 @@ def citation_forms(labelled: Any) -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> rows = pl.DataFrame({"answered": [True, True, False], "citations_form": ["brackets", None, None]})
+    >>> rows = pl.DataFrame({"answered": [True, True, False], "citations_form": ["links", "links", None]})
     >>> citation_forms(rows)
-    [{'system': None, 'form': 'brackets', 'n': 1, 'of': 2}]
+    [{'system': None, 'form': 'links', 'n': 2, 'of': 2}]
     """
     rows = nw.from_native(labelled)
     have = rows.collect_schema().names()
