@@ -713,7 +713,7 @@ class Profile(Frozen):
     model: Annotated[str, AfterValidator(_model_name)]
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     headers_env: Annotated[dict[str, str], AfterValidator(_headers)] | None = None
-    proxy_env: bool = False
+    proxy_env: Flag = False
 
     @model_validator(mode="before")
     @classmethod
