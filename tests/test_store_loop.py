@@ -785,6 +785,12 @@ def test_tokens_that_are_no_whole_numbers_leave_a_whole_store(llm_server, tmp_pa
     assert main(["runs", str(tmp_path / "a.sqlite"), "--verify"]) == 0
 
 
+@pytest.mark.parametrize("count", [1e300, -5, 10**30, 1e10])
+def test_a_usage_that_cannot_be_is_no_count_and_the_paid_reply_is_kept(llm_server, store, count):
+    row = one(llm_server, store, Answer("ok", usage=(count, count)))
+    assert (row["status"], row["value"], row["calls"]) == ("ok", "ok", 1)
+
+
 @stops
 def test_a_token_budget_holds_where_the_endpoint_tells_no_tokens(llm_server, store):
     llm_server.script = lambda request: Answer("ok", usage=None)
