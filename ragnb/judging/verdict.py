@@ -10,14 +10,14 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from ragnb import texts
-from ragnb.judging.checks import is_disowned, is_quoted, sentences_of
+from ragnb.judging.checks import is_disowned, is_quoted, leaves_a_verdict, sentences_of
 from ragnb.judging.reply import (
     NUMBER_SIGNS,
     RULES,
@@ -34,7 +34,6 @@ from ragnb.judging.reply import (
     objects,
     pattern,
     plain,
-    rules_out,
     squashed,
     unwrapped,
     without_objects,
@@ -175,13 +174,24 @@ class _Reading:
 
     def read(self, body: str) -> tuple[Found, dict[str, float]]:
         """Return the verdict of a reply without thoughts, and its scores."""
+        _refuse(
+            re.search("[\u202d\u202e]", body), "not_a_number", "the reply turns the order of signs"
+        )
         found = find_objects(body, MOST_UNREAD)
+        self._ends_whole(body, found)
         rest = folded(without_objects(body, found))
         chosen, tagged = self._chosen(body, rest, found)
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
         self._words_agree(rest[: chosen.start], rest[chosen.end :], chosen.value, scores, tagged)
         return chosen, scores
+
+    def _ends_whole(self, body: str, found: Sequence[Found]) -> None:
+        """Refuse lines without braces whose last digit may be the first of a larger number: 1 of 10."""
+        alone = len(found) == 1 and found[0].value is not None and not re.search("[{｛]", body)
+        last = re.search(r"(?<![\d.])[1-9]\d*$", body)
+        cut = alone and last is not None and float(last[0]) * 10 <= self.rubric.high
+        _refuse(cut, "truncated", "the reply ends in a number that may go on")
 
     # Which object
 
@@ -449,6 +459,18 @@ class _Reading:
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
+        for key, value in members_of(chosen):
+            numbers = value if isinstance(value, list) else []
+            numbers = [one for one in numbers if isinstance(one, str) and fits("plain_value", one)]
+            other = numbers and not {*map(_number_of, numbers)} <= {*scores.values()}
+            _refuse(other, "conflicting", f"{key} has other numbers: {', '.join(numbers)[:40]}")
+            name = has("dimension", key_words(key), self.words) and isinstance(value, str)
+            of_scale = pattern("of_the_scale").findall(folded(value)) if name else []
+            other = any(
+                float(top) == self.rubric.high and float(one) not in scores.values()
+                for one, top in of_scale
+            )
+            _refuse(other, "conflicting", f"{key} speaks of another value: {str(value)[:40]}")
         for part in objects(chosen, without="beside"):
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
             _refuse(twice, "conflicting", f"{twice} has two values")
@@ -484,16 +506,25 @@ class _Reading:
             _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
         name = self._other_value(around, scores)
         _refuse(name, "conflicting", f"{name} has more in the reply than one number")
-        sentences = sentences_of(self.mention.sub(" ", after))
-        if tagged:
-            back = is_disowned(before) or any(
-                self._revokes(part, scores.values()) for part in sentences
-            )
-        else:
-            named = has("dimension", self.mention.sub(" ", after), self.words)
-            back = named or not all(rules_out("harmless", part) for part in sentences)
+        left = self._without_their_mean(self.mention.sub(" ", after), scores)
+        back = has("dimension", left, self.words)
+        back = back or not all(leaves_a_verdict(part) for part in sentences_of(left))
+        back = back or (tagged and is_disowned(before))
         back = back or has("refused", around) or has("no_numbers", own)
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
+
+    def _without_their_mean(self, text: str, scores: Mapping[str, float]) -> str:
+        """Return a text without lines that are nothing but the scores' mean or sum, of the rubric's scale."""
+        mean = sum(scores.values()) / len(scores)
+
+        def kept(line: re.Match[str]) -> str:
+            value = float(line[1])
+            most = float(line[2] or self.rubric.high)
+            is_mean = abs(value - mean) <= 0.5 and most == self.rubric.high
+            is_sum = value == sum(scores.values()) and most == self.rubric.high * len(scores)
+            return " " if is_mean or is_sum else line[0]
+
+        return pattern("summary").sub(kept, text)
 
     def _other_scale(self, text: str) -> str | None:
         """Return the words by which a text names another scale."""
@@ -504,17 +535,10 @@ class _Reading:
                 return stated[0]
         return other[0] if (other := pattern("other_scale").search(text)) else None
 
-    def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
-        """Return whether a sentence after an object with the tag retracts it or gives other numbers.
 
-        The ends of the scale, the sum and what lies between the scores may be said again.
-        """
-        if rules_out("revoking", sentence, self.words):
-            return True
-        fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
-        numbers = {
-            float(one)
-            for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))
-        }
-        other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
-        return other and has("of_a_verdict", sentence)
+def _number_of(written: str) -> float:
+    """Return a number as it is written; NaN of a word."""
+    try:
+        return float(bare_number(written))
+    except ValueError:
+        return math.nan
