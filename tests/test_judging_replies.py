@@ -602,3 +602,62 @@ def test_a_long_key_is_looked_at_once_where_names_of_dimensions_overlap():
     assert parse_verdict(reply, rubric).parse_status == "retracted"
     key = pattern("beside_key", "aa|a")
     assert not grows_faster(key, lambda n: "a" * n + "b")
+
+
+# A verdict without a tag, with one, and without the one that was asked for
+VERDICTS = [(GOOD, None), (corpus.TAGGED, corpus.TAG), (GOOD, corpus.TAG)]
+
+
+@pytest.mark.parametrize("words", corpus.WRITTEN["sentences after a verdict that may take it back"])
+def test_what_may_take_a_verdict_back_is_asked_again_in_any_language(words):
+    for verdict, tag in VERDICTS:
+        for between in ("\n", " "):
+            assert parse_verdict(f"{verdict}{between}{words}", tag=tag).status == "failed"
+
+
+def test_of_announcements_and_goodbyes_in_eight_languages_at_most_a_twentieth_is_lost():
+    before = corpus.WRITTEN["sentences that announce a verdict"]
+    after = corpus.WRITTEN["sentences after a verdict that leave it"]
+    lost, tried = [], 0
+    for verdict, tag in VERDICTS:
+        replies = [f"{words}\n{verdict}" for words in before]
+        replies += [f"{verdict}\n\n{words}" for words in after]
+        for reply in replies:
+            scores = tuple(parse_verdict(reply, tag=tag).scores.values())
+            assert scores in (RIGHT, ())
+            lost += [reply] * (scores == ())
+            tried += 1
+    assert len(lost) <= tried / 20, lost
+
+
+@pytest.mark.parametrize("words", corpus.WRITTEN["words after a verdict that may concern it"])
+def test_what_speaks_of_a_verdict_after_it_costs_one_retry(words):
+    assert parse_verdict(f"{corpus.TAGGED}\n\n{words}", tag=corpus.TAG).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        '"applicable": false',
+        '"higher_is_better": false',
+        '"final_scores": [3, 2, 4]',
+        '"accuracy_comment": "I would say 3 of 10"',
+    ],
+)
+def test_a_member_with_a_negation_or_other_numbers_is_not_harmless(member):
+    for verdict, tag in VERDICTS:
+        assert parse_verdict(verdict.replace("}", f", {member}}}"), tag=tag).status == "failed"
+
+
+def test_lines_that_may_be_cut_in_a_number_and_turned_digits_are_no_scores():
+    lines = "completeness: 7\nclarity: 9\naccuracy: 1"
+    assert parse_verdict(lines).parse_status == "truncated"
+    assert parse_verdict(f"{lines}0").scores["accuracy"] == 10
+    assert parse_verdict(with_accuracy("\u202e01")).parse_status == "not_a_number"
+
+
+@pytest.mark.parametrize(
+    "written", ["8 von 10", "8 sur 10", "8 de 10", "8 из 10", "8 van de 10", "8점"]
+)
+def test_a_score_may_be_written_in_another_language(written):
+    assert tuple(parse_verdict(with_accuracy(f'"{written}"')).scores.values()) == RIGHT

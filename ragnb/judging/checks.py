@@ -45,7 +45,9 @@ def is_quoted(before: str) -> bool:
     words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()]).lower()
     sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
     last = next((part for part in reversed(sentences) if re.search(r"[^\W\d_]", part)), None)
-    if last is None or _is_announced(last) or is_harmless(last, "before"):
+    if last is None or _is_announced(last):
+        return False
+    if not re.search("[?？]", last) and is_harmless(last, "before"):
         return False
     closed, quoting = last[-1] in '.!。！"”)', has("quoting", last)
     apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
@@ -86,5 +88,9 @@ def is_disowned(before: str) -> bool:
 
 def sentences_of(text: str) -> set[str]:
     """Return the sentences of a text without markup; those that are the same once."""
-    text = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", text)
+    text = re.sub(
+        r"</?(?!draft|example|sample|template|test|quote|cite|del|strike|material|context)[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}",
+        " ",
+        text,
+    )
     return {part.strip() for part in re.split(r"(?<=[?？])|[!。！\n]|\.(?!\d)", text)}

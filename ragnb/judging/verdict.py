@@ -462,15 +462,15 @@ class _Reading:
         for key, value in members_of(chosen):
             numbers = value if isinstance(value, list) else []
             numbers = [one for one in numbers if isinstance(one, str) and fits("plain_value", one)]
-            other = numbers and not {*map(_number_of, numbers)} <= {*scores.values()}
-            _refuse(other, "conflicting", f"{key} has other numbers: {', '.join(numbers)[:40]}")
+            others = {*map(_number_of, numbers)} - {*scores.values()}
+            _refuse(others, "conflicting", f"{key} has other numbers: {', '.join(numbers)[:40]}")
             name = has("dimension", key_words(key), self.words) and isinstance(value, str)
             of_scale = pattern("of_the_scale").findall(folded(value)) if name else []
-            other = any(
+            contradicts = any(
                 float(top) == self.rubric.high and float(one) not in scores.values()
                 for one, top in of_scale
             )
-            _refuse(other, "conflicting", f"{key} speaks of another value: {str(value)[:40]}")
+            _refuse(contradicts, "conflicting", f"{key} speaks of another value: {str(value)[:40]}")
         for part in objects(chosen, without="beside"):
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
             _refuse(twice, "conflicting", f"{twice} has two values")
