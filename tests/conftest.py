@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
@@ -53,6 +52,26 @@ def llm_server() -> Iterator[LlmServer]:
         yield server
 
 
+class Clock:
+    """A clock that moves only when a test moves it, for the time of day and the monotonic one."""
+
+    def __init__(self) -> None:
+        self.day, self.monotonic = time.time(), time.monotonic()
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.day += seconds
+        self.monotonic += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Stop time for `ragnb.store`: what depends on a lease then does not depend on the machine."""
+    stopped = Clock()
+    monkeypatch.setattr("ragnb.store.store.time.time", lambda: stopped.day)
+    monkeypatch.setattr("ragnb.store.store.time.monotonic", lambda: stopped.monotonic)
+    return stopped
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run the command line in this process; return exit code, stdout and stderr."""
@@ -72,27 +91,6 @@ def _no_figure_is_left() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
-
-
-@pytest.fixture(scope="session")
-def at_most_doubles() -> Callable[[Callable[[], object], Callable[[], object], float], bool]:
-    """Whether a call on twice the text takes at most 2.2 times as long, and a slack in seconds.
-
-    The shortest runs are compared, in processor time; on a busy machine they take a few rounds to show.
-    """
-
-    def check(short: Callable[[], object], long: Callable[[], object], slack: float) -> bool:
-        least = {short: math.inf, long: math.inf}
-        for _ in range(20):
-            for call in least:
-                start = time.process_time()
-                call()
-                least[call] = min(least[call], time.process_time() - start)
-            if least[long] < 2.2 * least[short] + slack:
-                return True
-        return False
-
-    return check
 
 
 def fail_if_required(report: Report) -> Report:

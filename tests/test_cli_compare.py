@@ -57,7 +57,7 @@ def folder(tmp_path, monkeypatch):
 def test_two_csv_files_of_one_evaluation_are_answered_in_the_first_line(folder):
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", "ragnb", "compare", "up.csv", "base.csv"]
-    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("better: weighted_score +0.")
 

@@ -8,8 +8,11 @@ import pytest
 import reply_corpus as corpus
 from hypothesis import given
 from hypothesis import strategies as st
+from work import grows_faster, lines_run, looks
 
 from ragnb.judging import parse_verdict
+from ragnb.judging.reply import find_objects, pattern
+from ragnb.judging.verdict import MOST_UNREAD
 from ragnb.schema import Dimension, Gate, Rubric
 
 GOOD = '{"analysis": "none", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r", "suggestion": "s"}'
@@ -447,14 +450,12 @@ def test_the_object_with_the_tag_is_the_verdict_and_one_with_another_tag_is_none
 def test_what_is_beyond_20000_characters_is_cut_and_marked_and_the_raw_reply_is_whole():
     long = GOOD + " The passage names the fee." * 8_000
     verdict = parse_verdict(long)
-    assert verdict.parse_status == "strict, cut"
+    assert verdict.parse_status == "retracted, cut", "what is not read is not known to be harmless"
     assert verdict.raw == long
-    assert tuple(verdict.scores.values()) == RIGHT
+    assert tuple(parse_verdict(GOOD + " " * 200_000).scores.values()) == RIGHT
     late = parse_verdict("The passage names the fee. " * 8_000 + GOOD)
     assert late.parse_status == "no_json, cut"
     assert "20,000 characters" in late.why
-    taken_back = parse_verdict(long + " Accuracy: 3")
-    assert taken_back.parse_status == "conflicting, cut"
     thoughts = parse_verdict(f"<think>{'so ' * 60_000}</think>{GOOD}")
     assert thoughts.parse_status == "strict", "thoughts are no part of the length"
 
@@ -541,19 +542,122 @@ PIECES = [
 
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("whole", ["", GOOD])
-def test_time_grows_no_faster_than_the_reply(piece, whole, at_most_doubles):
-    short, long = (whole + piece * (n // len(piece)) for n in (10_000, 20_000))
-    assert at_most_doubles(lambda: parse_verdict(short), lambda: parse_verdict(long), 0.05)
-    longer = whole + piece * (190_000 // len(piece))
-    assert at_most_doubles(lambda: parse_verdict(long), lambda: parse_verdict(longer), 0.5)
+def test_work_grows_no_faster_than_the_reply(piece, whole):
+    short, long = (
+        lines_run(lambda n=n: parse_verdict(whole + piece * (n // len(piece))))
+        for n in (800, 1_600)
+    )
+    assert long <= 2.2 * short + 1_000
 
 
-def test_a_long_key_is_looked_at_once_where_names_of_dimensions_overlap(at_most_doubles):
+@pytest.mark.parametrize("piece", ['{"accuracy":', "{a:", "`", "the "])
+def test_what_is_beyond_20000_characters_takes_no_work(piece):
+    long, longer = (piece * (n // len(piece)) for n in (30_000, 190_000))
+    assert lines_run(lambda: parse_verdict(GOOD + longer)) == lines_run(
+        lambda: parse_verdict(GOOD + long)
+    )
+    assert parse_verdict(GOOD + longer).status == "failed"
+
+
+@pytest.mark.parametrize("piece", ['{"accuracy":', "{a:", "[{", '{"a":"b",'])
+def test_no_more_than_100_openings_of_broken_objects_are_tried(piece):
+    found = find_objects(piece * 1_000, MOST_UNREAD)
+    assert len(found) == 100
+    assert {one.value for one in found} == {None}
+    idle = " ".join(["{1, 2}"] * 60)
+    assert tuple(parse_verdict(f"The sets {idle} are right.\n\n{GOOD}").scores.values()) == RIGHT
+    assert parse_verdict(f"{idle} {idle} {GOOD}").parse_status == "no_json"
+
+
+@pytest.mark.parametrize("depth", [20, 900, 9_000])
+def test_a_reply_that_is_nested_deep_is_no_verdict(depth):
+    for inner in ("1", GOOD):
+        assert parse_verdict('{"a":' * depth + inner + "}" * depth).status == "failed"
+
+
+SEARCHED = [
+    *("quotations", "thought", "thought_fence", "mention", "own_mention", "stated"),
+    *("listed", "refused", "marked", "sentence_ends", "key_of_a_score", "out_of", "bare_ends"),
+]
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_no_pattern_looks_more_than_twice_as_often_at_twice_the_text(name):
+    found = pattern(name, "accuracy|clarity|completeness")
+    for piece in ('{"a', "accuracy:8 ", "`", " ", "score ", "<q>"):
+        assert not grows_faster(found, lambda n, piece=piece: (piece * n)[:n] + "!", 25), piece
+
+
+def test_marks_before_an_object_can_be_split_in_one_way_only():
+    """Thirty of them took minutes: each way to split a run of back-ticks was tried."""
+    assert looks(pattern("gap"), "`" * 119 + "!") < 20_000
+    assert tuple(parse_verdict("`" * 119 + "! " + GOOD).scores.values()) == RIGHT
+
+
+def test_a_long_key_is_looked_at_once_where_names_of_dimensions_overlap():
     rubric = Rubric(
         dimensions=[Dimension(name="a"), Dimension(name="aa")], passing=Gate("p", "a", ">=", 7)
     )
-    short, long = (json.dumps({"a": 8, "aa": 7, "a" * n + "b": "x"}) for n in (2_000, 4_000))
-    assert parse_verdict(short, rubric).parse_status == "retracted"
-    assert at_most_doubles(
-        lambda: parse_verdict(short, rubric), lambda: parse_verdict(long, rubric), 0.05
-    )
+    reply = json.dumps({"a": 8, "aa": 7, "a" * 4_000 + "b": "x"})
+    assert parse_verdict(reply, rubric).parse_status == "retracted"
+    key = pattern("beside_key", "aa|a")
+    assert not grows_faster(key, lambda n: "a" * n + "b")
+
+
+# A verdict without a tag, with one, and without the one that was asked for
+VERDICTS = [(GOOD, None), (corpus.TAGGED, corpus.TAG), (GOOD, corpus.TAG)]
+
+
+@pytest.mark.parametrize("words", corpus.WRITTEN["sentences after a verdict that may take it back"])
+def test_what_may_take_a_verdict_back_is_asked_again_in_any_language(words):
+    for verdict, tag in VERDICTS:
+        for between in ("\n", " "):
+            assert parse_verdict(f"{verdict}{between}{words}", tag=tag).status == "failed"
+
+
+def test_of_announcements_and_goodbyes_in_eight_languages_at_most_a_twentieth_is_lost():
+    before = corpus.WRITTEN["sentences that announce a verdict"]
+    after = corpus.WRITTEN["sentences after a verdict that leave it"]
+    lost, tried = [], 0
+    for verdict, tag in VERDICTS:
+        replies = [f"{words}\n{verdict}" for words in before]
+        replies += [f"{verdict}\n\n{words}" for words in after]
+        for reply in replies:
+            scores = tuple(parse_verdict(reply, tag=tag).scores.values())
+            assert scores in (RIGHT, ())
+            lost += [reply] * (scores == ())
+            tried += 1
+    assert len(lost) <= tried / 20, lost
+
+
+@pytest.mark.parametrize("words", corpus.WRITTEN["words after a verdict that may concern it"])
+def test_what_speaks_of_a_verdict_after_it_costs_one_retry(words):
+    assert parse_verdict(f"{corpus.TAGGED}\n\n{words}", tag=corpus.TAG).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        '"applicable": false',
+        '"higher_is_better": false',
+        '"final_scores": [3, 2, 4]',
+        '"accuracy_comment": "I would say 3 of 10"',
+    ],
+)
+def test_a_member_with_a_negation_or_other_numbers_is_not_harmless(member):
+    for verdict, tag in VERDICTS:
+        assert parse_verdict(verdict.replace("}", f", {member}}}"), tag=tag).status == "failed"
+
+
+def test_lines_that_may_be_cut_in_a_number_and_turned_digits_are_no_scores():
+    lines = "completeness: 7\nclarity: 9\naccuracy: 1"
+    assert parse_verdict(lines).parse_status == "truncated"
+    assert parse_verdict(f"{lines}0").scores["accuracy"] == 10
+    assert parse_verdict(with_accuracy("\u202e01")).parse_status == "not_a_number"
+
+
+@pytest.mark.parametrize(
+    "written", ["8 von 10", "8 sur 10", "8 de 10", "8 из 10", "8 van de 10", "8점"]
+)
+def test_a_score_may_be_written_in_another_language(written):
+    assert tuple(parse_verdict(with_accuracy(f'"{written}"')).scores.values()) == RIGHT

@@ -146,6 +146,8 @@ def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     env = os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
     started = {}
+    # Into files: a pipe that nobody reads fills, and one that nobody closes fails another test.
+    logs = {lang: folder / f"{lang}.log" for lang in LANGUAGES}
     for lang, name in LANGUAGES.items():
         words = [
             "-m",
@@ -159,14 +161,14 @@ def site(tmp_path_factory) -> Path:
             DOCS,
         ]
         words += ["-D", f"language={name}", DOCS / lang, folder / lang]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        started[lang] = subprocess.Popen(
-            [sys.executable, *map(str, words)], cwd=ROOT, env=env, **pipes
-        )
-    said = {lang: process.communicate(timeout=300)[0] for lang, process in started.items()}
-    assert {lang: process.returncode for lang, process in started.items()} == {"en": 0, "zh": 0}, (
-        said
-    )
+        command = [sys.executable, *map(str, words)]
+        with logs[lang].open("wb") as log:
+            started[lang] = subprocess.Popen(
+                command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT
+            )
+    codes = {lang: process.wait() for lang, process in started.items()}
+    said = {lang: log.read_text(encoding="utf-8") for lang, log in logs.items()}
+    assert codes == {"en": 0, "zh": 0}, said
     return folder
 
 

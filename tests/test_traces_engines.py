@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from work import Looks, grows_faster, lines_run
 
 import ragnb.readers
 import ragnb.traces
@@ -264,7 +265,8 @@ HOSTILE = [*PIECES, *(f"{one}{other}" for one in ("citations", "[") for other in
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_labelling_hostile_text_at_most_doubles_when_the_text_doubles(piece, at_most_doubles):
+def test_labelling_hostile_text_at_most_doubles_the_work_when_the_text_doubles(piece):
+    """The engine's own expressions are linear; what is counted is Python's."""
     gold = GOLD.assign(gold_claim=["within thirty days 題", "60%"])
 
     def label(size):
@@ -273,11 +275,10 @@ def test_labelling_hostile_text_at_most_doubles_when_the_text_doubles(piece, at_
             pl.DataFrame({"question": ["q1"], "answer": [head + text]})
             for head in ("", "citations: [")
         ]
-        return lambda: [
-            label_traces(f, gold=gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames
-        ]
+        patterns = {"patterns": ["(a|aa)+$"], "partial": ["(.*)*x"]}
+        return lines_run(lambda: [label_traces(f, gold=gold, **patterns) for f in frames])
 
-    assert at_most_doubles(label(100_000), label(200_000), 0.03)
+    assert label(10_000) <= 2.2 * label(5_000) + 100
 
 
 def regexes():
@@ -292,31 +293,32 @@ def regexes():
 
 
 @pytest.mark.parametrize("name", sorted(regexes()))
-def test_no_expression_takes_more_than_twice_as_long_on_twice_the_text(name, at_most_doubles):
+def test_no_expression_looks_more_than_twice_as_often_at_twice_the_text(name):
     pattern = regexes()[name]
-    for piece in [
-        *PIECES,
-        "1",
-        "1.",
-        "e1",
-        "None",
-        "u'",
-        "Unnamed: ",
-        "_",
-        "0.0",
-        "# ",
-        "{",
-        "(",
-        "a_b",
-    ]:
+    others = ["1", "1.", "e1", "None", "u'", "Unnamed: ", "_", "0.0", "# ", "{", "(", "a_b"]
+    for piece in [*PIECES, *others]:
         for tail in ("", "!"):
 
-            def find(size, piece=piece, tail=tail):
-                text = (piece * (size // len(piece))) + tail
-                text = text.encode() if isinstance(pattern.pattern, bytes) else text
-                return lambda: (pattern.match(text), pattern.search(text), pattern.fullmatch(text))
+            def text(size, piece=piece, tail=tail):
+                return (piece * size)[:size] + tail
 
-            assert at_most_doubles(find(10_000), find(20_000), 0.01), piece
+            assert not grows_faster(pattern, text), (piece, tail)
+
+
+def test_a_quadratic_expression_and_one_that_explodes_are_seen():
+    """The counting matcher finds what `re` finds, and the forms that SAFETY names grow too fast in it."""
+    quadratic = re.compile(r"citations\s*:\s*\[([^\]]*)\]")
+    assert grows_faster(quadratic, lambda n: ("citations:[" * n)[:n])
+    assert grows_faster(re.compile(r"\s+$"), lambda n: " " * n + "!")
+    with pytest.raises(AssertionError, match="looks at"):
+        grows_faster(re.compile(r"(a|aa)+$"), lambda n: "a" * n + "!")
+    assert not grows_faster(re.compile(r"a{1,8}b"), lambda n: "a" * n)
+    cases = [
+        (r"(?P<q>['\"])x(?=y)y*?\1|(?<!a)b++c?", "ab 'xyy' bb"),
+        (r"(?i)(?:A|b)*c(?!d)", "aBcabc"),
+    ]
+    for written, said in cases:
+        assert Looks(written).search(said) == re.search(written, said).span()
 
 
 # Unicode

@@ -3,9 +3,40 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from ragnb.judging.reply import fits, has, pattern
+from ragnb.judging.reply import fits, has, pattern, rules_out
+
+_HARMLESS = tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("utf-8"))
+
+
+@cache
+def _made_of(place: str) -> re.Pattern[str]:
+    """Return the pattern of a sentence that has only the words and phrases which are harmless at a place."""
+    words = sorted({*_HARMLESS[place]["words"].split()}, key=len, reverse=True)
+    phrases = sorted({*_HARMLESS[place]["phrases"].split()}, key=len, reverse=True)
+    return re.compile(
+        rf"\W*+(?:(?:\b(?:{'|'.join(words)})\b|{'|'.join(phrases)})[^\w❌✗✘×≠~]*+)++", re.IGNORECASE
+    )
+
+
+def is_harmless(sentence: str, place: str) -> bool:
+    """Return whether a sentence before or after an object has only words that cannot take it back.
+
+    Examples
+    --------
+    >>> is_harmless("Ich hoffe, das hilft!", "after"), is_harmless("Das gilt nicht.", "after")
+    (True, False)
+    """
+    return _made_of(place).fullmatch(sentence) is not None
+
+
+def leaves_a_verdict(sentence: str) -> bool:
+    """Return whether a sentence after an object is known to leave it as it is."""
+    return is_harmless(sentence, "after") or rules_out("harmless", sentence)
 
 
 def is_quoted(before: str) -> bool:
@@ -15,6 +46,8 @@ def is_quoted(before: str) -> bool:
     sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
     last = next((part for part in reversed(sentences) if re.search(r"[^\W\d_]", part)), None)
     if last is None or _is_announced(last):
+        return False
+    if not re.search("[?？]", last) and is_harmless(last, "before"):
         return False
     closed, quoting = last[-1] in '.!。！"”)', has("quoting", last)
     apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
@@ -55,5 +88,9 @@ def is_disowned(before: str) -> bool:
 
 def sentences_of(text: str) -> set[str]:
     """Return the sentences of a text without markup; those that are the same once."""
-    text = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", text)
+    text = re.sub(
+        r"</?(?!draft|example|sample|template|test|quote|cite|del|strike|material|context)[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}",
+        " ",
+        text,
+    )
     return {part.strip() for part in re.split(r"(?<=[?？])|[!。！\n]|\.(?!\d)", text)}

@@ -39,11 +39,11 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     ]
     low, high = f"{rubric.low:g}", f"{rubric.high:g}"
     form = {
-        "tag": "…",
         "analysis": "…",
         **dict.fromkeys(names, "#"),
         "reason": "…",
         "suggestion": "…",
+        "tag": "…",  # last, so that nothing of a verdict comes after it
     }
     return say(
         "judge.prompt",

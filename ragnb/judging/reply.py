@@ -64,9 +64,14 @@ def squashed(text: str) -> str:
 
 def without_objects(text: str, found: Sequence[Found]) -> str:
     """Return a text with blanks and a line break for each object, every other sign in its place."""
-    for one in (one for one in found if one.value is not None):
-        text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
-    return text
+    parts = list[str]()
+    place = 0
+    for one in found:
+        if one.value is None:
+            continue
+        parts += [text[place : one.start], "\n".rjust(one.end - one.start)]
+        place = one.end
+    return "".join([*parts, text[place:]])
 
 
 def folded(text: str) -> str:
@@ -159,10 +164,12 @@ def _unfenced(text: str) -> str:
     )
 
 
-def find_objects(text: str) -> list[Found]:
+def find_objects(text: str, most_unread: int | None = None) -> list[Found]:
     """Return the outermost objects of a text, lists of objects, and what begins as one and cannot be read.
 
-    A text that is nothing but members, without the braces, is an object too.
+    A text that is nothing but members, without the braces, is an object too. Each opening that cannot be read
+    costs some tenths of a millisecond, so a reader of replies gives up after `most_unread` of them: the last that
+    is found then stands for the rest of the text.
 
     Examples
     --------
@@ -171,17 +178,52 @@ def find_objects(text: str) -> list[Found]:
     >>> [(one.value, one.how) for one in find_objects("｛“accuracy”：8分，｝")]
     [((('accuracy', '8分'),), 'repaired')]
     """
-    found, end = list[Found](), 0
-    for match in re.finditer(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])", text):
-        if (place := match.start()) >= end:
-            try:
-                value, end = _DECODER.raw_decode(text, place)
-                found.append(Found(value, place, end, "strict"))
-            except (ValueError, RecursionError):
-                found.append(_read_leniently(text, place))
-                # Where one is broken, another may begin within it.
-                end = place + 1 if found[-1].value is None else found[-1].end
+    found = list[Found]()
+    unread = 0
+    end = 0
+    for opening in _OPENING.finditer(text):
+        place = opening.start()
+        if place < end:  # within the object before
+            continue
+        one = _read_strictly(text, place) or _read_leniently(text, place)
+        found.append(one)
+        if one.value is not None:
+            end = one.end
+            continue
+        unread += 1
+        if most_unread is not None and unread >= most_unread:
+            break
+        end = place + 1  # where one is broken, another may begin within it
     return found or _members_alone(text)
+
+
+def _read_strictly(text: str, start: int) -> Found | None:
+    """Return the JSON value that begins here; None where there is none or it is nested too deep."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return Found(value, start, end, "strict") if _is_nested_within(value, _DEPTH) else None
+
+
+def _is_nested_within(value: Any, depth: int) -> bool:
+    """Return whether objects and lists are nested at most so deep: what walks through them recurses."""
+    level = [value]
+    for _ in range(depth + 1):
+        level = [item for outer in level for item in _inside(outer)]
+        if not level:
+            return True
+    return False
+
+
+def _inside(value: Any) -> list[Any]:
+    """Return the objects and lists that are members of one."""
+    if isinstance(value, Object):
+        return [item for _, item in value if isinstance(item, Object | list)]
+    return [item for item in value if isinstance(item, Object | list)]
+
+
+_OPENING = re.compile(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])")
 
 
 def _members_alone(text: str) -> list[Found]:

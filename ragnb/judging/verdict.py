@@ -10,14 +10,14 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from ragnb import texts
-from ragnb.judging.checks import is_disowned, is_quoted, sentences_of
+from ragnb.judging.checks import is_disowned, is_quoted, leaves_a_verdict, sentences_of
 from ragnb.judging.reply import (
     NUMBER_SIGNS,
     RULES,
@@ -34,7 +34,6 @@ from ragnb.judging.reply import (
     objects,
     pattern,
     plain,
-    rules_out,
     squashed,
     unwrapped,
     without_objects,
@@ -42,7 +41,9 @@ from ragnb.judging.reply import (
 )
 from ragnb.schema import Rubric
 
-LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
+LONGEST = 20_000  # characters that are read; verdicts have 2,000, and patterns take a microsecond a character
+MOST_UNREAD = 100  # openings of objects that cannot be read; formulas have some
+MOST_OBJECTS = 50  # objects with scores of which the judge's own is looked for
 TEXTS = ("analysis", "reason", "suggestion")
 _NUMERALS = RULES["numerals"]
 
@@ -51,6 +52,11 @@ def _refuse(when: object, parse_status: str, why: str) -> None:
     """Refuse a reply where something holds, with the reason in a word and in a sentence."""
     if when:
         raise Unreadable(parse_status, why)
+
+
+def _refuse_several(chosen: Sequence[Found]) -> None:
+    """Refuse more than one object that could be the verdict."""
+    _refuse(len(chosen) > 1, "several", f"the reply holds {len(chosen)} objects with scores")
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Verdict:
         How it was read: ``strict``, ``folded`` (Chinese signs) or ``repaired`` (other slips of form). Or why it
         was not: ``empty``, ``no_json``, ``truncated``, ``several``, ``quoted`` (in the material, a quotation or an
         example), ``retracted``, ``missing_field``, ``conflicting``, ``not_a_number``, ``other_scale``,
-        ``fraction``, ``out_of_range``. With ``, cut`` where only the first 20,000 characters were read.
+        ``fraction``, ``out_of_range``. With ``, cut`` where it has more characters than the 20,000 that are read.
     why : str or None
         The same in a sentence, where it was not read.
     scores : mapping of dimension to float
@@ -102,7 +108,7 @@ def parse_verdict(
     ----------
     text : str
         The reply, with whatever stands around its JSON. Thoughts are left out, and what remains is read up to
-        20,000 characters.
+        20,000 characters; a verdict with more after it is a failure.
     rubric : Rubric, optional
         Its dimensions are required, each a number on its scale. ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` are the
         same; a bool, NaN, a fraction where none is allowed, a value out of range or of another scale, two values
@@ -132,8 +138,11 @@ def parse_verdict(
     try:
         _refuse(not text.strip(), "empty", "the reply is empty")
         body = without_thoughts(text).strip()
-        mark, tail, body = ", cut" * (len(body) > LONGEST), body[LONGEST:], body[:LONGEST]
-        chosen, scores = _Reading(rubric or Rubric(), tag, material).read(unwrapped(body), tail)
+        if len(body) > LONGEST:
+            mark = ", cut"
+        chosen, scores = _Reading(rubric or Rubric(), tag, material).read(unwrapped(body[:LONGEST]))
+        # What is not read is not known to be harmless.
+        _refuse(mark, "retracted", "what follows may take the scores back")
     except Unreadable as error:
         why = f"{error} (only the first {LONGEST:,} characters were read)" if mark else str(error)
         return Verdict(text, error.parse_status + mark, why)
@@ -143,7 +152,7 @@ def parse_verdict(
     }
     lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
     said = ("\n".join(str(text or "") for text in lines) for lines in lists)
-    return Verdict(text, chosen.how + mark, None, scores, *said)
+    return Verdict(text, chosen.how, None, scores, *said)
 
 
 class _Reading:
@@ -163,17 +172,26 @@ class _Reading:
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         self.mention = pattern("mention", self.words)
 
-    def read(self, body: str, tail: str) -> tuple[Found, dict[str, float]]:
-        """Return the verdict of a reply without thoughts, and its scores; `tail` was too long to be parsed."""
-        found = find_objects(body)
+    def read(self, body: str) -> tuple[Found, dict[str, float]]:
+        """Return the verdict of a reply without thoughts, and its scores."""
+        _refuse(
+            re.search("[\u202d\u202e]", body), "not_a_number", "the reply turns the order of signs"
+        )
+        found = find_objects(body, MOST_UNREAD)
+        self._ends_whole(body, found)
         rest = folded(without_objects(body, found))
         chosen, tagged = self._chosen(body, rest, found)
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
-        self._words_agree(
-            rest[: chosen.start], rest[chosen.end :] + folded(tail), chosen.value, scores, tagged
-        )
+        self._words_agree(rest[: chosen.start], rest[chosen.end :], chosen.value, scores, tagged)
         return chosen, scores
+
+    def _ends_whole(self, body: str, found: Sequence[Found]) -> None:
+        """Refuse lines without braces whose last digit may be the first of a larger number: 1 of 10."""
+        alone = len(found) == 1 and found[0].value is not None and not re.search("[{｛]", body)
+        last = re.search(r"(?<![\d.])[1-9]\d*$", body)
+        cut = alone and last is not None and float(last[0]) * 10 <= self.rubric.high
+        _refuse(cut, "truncated", "the reply ends in a number that may go on")
 
     # Which object
 
@@ -196,31 +214,12 @@ class _Reading:
             "missing_field",
             "the reply holds no object with the fields that were asked for",
         )
-        tagged = [
-            c for c in candidates if any(str(i).strip() == self.tag for _, i in members_of(c.value))
-        ]
-        known, quotations = (
-            [*self._known()],
-            [mark.span() for mark in pattern("quotations").finditer(body)],
-        )
-        own = [
-            c
-            for c in candidates
-            if not any(start <= c.start and c.end <= end for start, end in quotations)
-        ]
-        own = [
-            c
-            for c in own
-            if c.how != "elided" and not has("marked", f"{rest[: c.start]}\0{rest[c.end :]}")
-        ]
-        own = [c for c in own if not self._is_of_material(c, body, known)]
-        _refuse(
-            len(tagged or own) > 1,
-            "several",
-            f"the reply holds {len(tagged or own)} objects with scores",
-        )
+        tagged = [one for one in candidates if self._has_tag(one)]
+        _refuse_several(tagged)
         if tagged:
             return tagged[0], True
+        own = self._own(candidates, body, rest)
+        _refuse_several(own)
         chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
         quoted = not own or (
@@ -239,6 +238,29 @@ class _Reading:
         other = self.tag and not all(fits("blank_form", tag) for tag in tags)
         _refuse(other, "quoted", "the object has another tag than the one that was asked for")
         return chosen, False
+
+    def _has_tag(self, one: Found) -> bool:
+        """Return whether an object holds the tag of the request."""
+        return any(str(value).strip() == self.tag for _, value in members_of(one.value))
+
+    def _own(self, candidates: Sequence[Found], body: str, rest: str) -> list[Found]:
+        """Return the objects that are the judge's own: neither quoted, struck out, elided nor of the material."""
+        if len(candidates) > MOST_OBJECTS:
+            return list(candidates)
+        quotations = [mark.span() for mark in pattern("quotations").finditer(body)]
+        texts_shown = [squashed(text) for text in self.material]
+        known = list(self._known())
+        own = list[Found]()
+        for one in candidates:
+            quoted = any(start <= one.start and one.end <= end for start, end in quotations)
+            marked = one.how == "elided" or has("marked", f"{rest[: one.start]}\0{rest[one.end :]}")
+            written = squashed(body[one.start : one.end])
+            meant = self._meant(one.value)
+            shown = any(written in text for text in texts_shown)
+            shown = shown or any(meant and meant <= scores for scores in known)
+            if not (quoted or marked or shown):
+                own.append(one)
+        return own
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
@@ -277,14 +299,6 @@ class _Reading:
             for row in given
         ]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
-
-    def _is_of_material(
-        self, one: Found, body: str, known: Sequence[set[tuple[str, float]]]
-    ) -> bool:
-        """Return whether an object occurs in the material, literally or by value."""
-        written, own = squashed(body[one.start : one.end]), self._meant(one.value)
-        meant = any(own and own <= scores for scores in known)
-        return meant or any(written in squashed(text) for text in self.material)
 
     def _known(self) -> Iterator[set[tuple[str, float]]]:
         """Yield the scores in the material, by object and by text: an object in it may be truncated."""
@@ -445,6 +459,18 @@ class _Reading:
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse if another member of the object gives another value or scale."""
+        for key, value in members_of(chosen):
+            numbers = value if isinstance(value, list) else []
+            numbers = [one for one in numbers if isinstance(one, str) and fits("plain_value", one)]
+            others = {*map(_number_of, numbers)} - {*scores.values()}
+            _refuse(others, "conflicting", f"{key} has other numbers: {', '.join(numbers)[:40]}")
+            name = has("dimension", key_words(key), self.words) and isinstance(value, str)
+            of_scale = pattern("of_the_scale").findall(folded(value)) if name else []
+            contradicts = any(
+                float(top) == self.rubric.high and float(one) not in scores.values()
+                for one, top in of_scale
+            )
+            _refuse(contradicts, "conflicting", f"{key} speaks of another value: {str(value)[:40]}")
         for part in objects(chosen, without="beside"):
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
             _refuse(twice, "conflicting", f"{twice} has two values")
@@ -480,16 +506,25 @@ class _Reading:
             _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
         name = self._other_value(around, scores)
         _refuse(name, "conflicting", f"{name} has more in the reply than one number")
-        sentences = sentences_of(self.mention.sub(" ", after))
-        if tagged:
-            back = is_disowned(before) or any(
-                self._revokes(part, scores.values()) for part in sentences
-            )
-        else:
-            named = has("dimension", self.mention.sub(" ", after), self.words)
-            back = named or not all(rules_out("harmless", part) for part in sentences)
+        left = self._without_their_mean(self.mention.sub(" ", after), scores)
+        back = has("dimension", left, self.words)
+        back = back or not all(leaves_a_verdict(part) for part in sentences_of(left))
+        back = back or (tagged and is_disowned(before))
         back = back or has("refused", around) or has("no_numbers", own)
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
+
+    def _without_their_mean(self, text: str, scores: Mapping[str, float]) -> str:
+        """Return a text without lines that are nothing but the scores' mean or sum, of the rubric's scale."""
+        mean = sum(scores.values()) / len(scores)
+
+        def kept(line: re.Match[str]) -> str:
+            value = float(line[1])
+            most = float(line[2] or self.rubric.high)
+            is_mean = abs(value - mean) <= 0.5 and most == self.rubric.high
+            is_sum = value == sum(scores.values()) and most == self.rubric.high * len(scores)
+            return " " if is_mean or is_sum else line[0]
+
+        return pattern("summary").sub(kept, text)
 
     def _other_scale(self, text: str) -> str | None:
         """Return the words by which a text names another scale."""
@@ -500,17 +535,10 @@ class _Reading:
                 return stated[0]
         return other[0] if (other := pattern("other_scale").search(text)) else None
 
-    def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
-        """Return whether a sentence after an object with the tag retracts it or gives other numbers.
 
-        The ends of the scale, the sum and what lies between the scores may be said again.
-        """
-        if rules_out("revoking", sentence, self.words):
-            return True
-        fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
-        numbers = {
-            float(one)
-            for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))
-        }
-        other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
-        return other and has("of_a_verdict", sentence)
+def _number_of(written: str) -> float:
+    """Return a number as it is written; NaN of a word."""
+    try:
+        return float(bare_number(written))
+    except ValueError:
+        return math.nan

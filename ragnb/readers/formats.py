@@ -33,6 +33,7 @@ from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings, plain
 from ragnb.readers.owner import stacked_lists
 from ragnb.readers.raw import (
+    MOST_COLUMNS,
     Lossy,
     Raw,
     check_width,
@@ -399,6 +400,7 @@ def _begins_record(text: str, start: int) -> bool:
 def _separated(separators: str, document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a file separated by the first of these, or by another that its first line tells of."""
     data = document.data()
+    _check_first_line(data, separators, document)
     quick = len(data) > _LARGE and document.is_utf8
     text = data[:_HEAD].decode("utf-8-sig", "replace") if quick else document.text(data)
     line = _SEPARATOR_LINE.match(text)  # Excel writes such a line, and does not show it
@@ -413,6 +415,14 @@ def _separated(separators: str, document: Document, report: Lossy, strict: bool)
         format,
         report,
     )
+
+
+def _check_first_line(data: bytes, separators: str, document: Document) -> None:
+    """Refuse a first line of too many columns before anything is parsed: a million cells take gigabytes."""
+    line = data[: data.find(b"\n") + 1 or len(data)]
+    if len(line) > MOST_COLUMNS:
+        bare = re.sub(rb'"[^"]*+"', b"", line)
+        check_width(range(max(bare.count(sign.encode()) for sign in separators) + 1), document.path)
 
 
 def _separator(text: str, separators: str) -> str:

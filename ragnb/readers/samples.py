@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -18,6 +19,7 @@ from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_f
 from ragnb.readers.evidence import verdicts_beside
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
+from ragnb.readers.guard import told_in_words
 from ragnb.readers.layouts import declare_scales, judged, lay_out, spread_results
 from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
 from ragnb.readers.names import meanings, name_columns
@@ -197,13 +199,15 @@ def _read(
 ) -> pd.DataFrame:
     report = Lossy()
     chosen = metric_list(metrics)
-    raw, origin = load(source, report, **how)
-    origin["layout"] = lay_out(raw, report)
-    if origin["layout"] in ("langfuse", "phoenix"):
-        judged(raw, report)
-    spread_results(raw, report)
-    stack_pairs(raw, report)
-    declare_scales(raw, str(origin["layout"]))
+    named = source if isinstance(source, str | Path) else None
+    with told_in_words(named):
+        raw, origin = load(source, report, **how)
+        origin["layout"] = lay_out(raw, report)
+        if origin["layout"] in ("langfuse", "phoenix"):
+            judged(raw, report)
+        spread_results(raw, report)
+        stack_pairs(raw, report)
+        declare_scales(raw, str(origin["layout"]))
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     verdicts_beside(raw)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import math
 import os
 import re
 import secrets
@@ -47,6 +46,7 @@ from ragnb.store.transport import (
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
 _NO_KEY = "no-key"
+MOST_TOKENS = 10**9  # of one call; a server's larger count is no count
 _PASSING = (408, 409, 425, 429)
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
 
@@ -690,9 +690,9 @@ class Client:
         """Count and return the tokens of a prompt and its reply."""
         usage = getattr(got, "usage", None)
         counts = [getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion")]
-        # Some endpoints count in floats or texts, which the SDK lets pass.
+        # Some endpoints count in floats or texts, which the SDK lets pass; what no model can read is no count.
         prompt, reply = (
-            int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in counts
+            int(n) if isinstance(n, int | float) and 0 <= n <= MOST_TOKENS else None for n in counts
         )
         reply = reply if chat else 0
         self.budget.tokens += expected if prompt is None or reply is None else prompt + reply
