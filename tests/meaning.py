@@ -136,6 +136,15 @@ def lost_cells(row: pd.Series) -> int:
     return int(row["n_failed"] + row["n_missing"])
 
 
+def passages_of(frame: pd.DataFrame) -> list[list[str]]:
+    """Return the texts of the passages of each row, whether they were read as texts or as chunks with ids."""
+    if "retrieved_contexts" in frame:
+        given = frame["retrieved_contexts"]
+        return [list(texts) if isinstance(texts, list) else [] for texts in given]
+    chunks = frame["chunks"]
+    return [[chunk["text"] for chunk in row] if isinstance(row, list) else [] for row in chunks]
+
+
 def text_of(path: Path) -> str:
     """Return what a person sees of a file: its card, or the refusal."""
     return ragnb("inspect", path)[1]

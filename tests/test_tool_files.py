@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas
 import pytest
-from meaning import pasted, row_of
+from meaning import passages_of, pasted, row_of
 
 import ragnb as rn
 from ragnb.cli import main
@@ -187,7 +187,7 @@ def test_a_log_gives_questions_answers_and_passages(file):
         asked = [row.get("input") or row.get("query") for row in rows]
     assert traces["question"].tolist() == asked
     assert traces["answer"].notna().sum() == expected["answers"]
-    passages = [list(given) if given is not None else [] for given in traces["retrieved_contexts"]]
+    passages = passages_of(traces)
     assert list(map(len, passages)) == expected["passages"]
     assert all(passage in text.replace('\\"', '"') for given in passages for passage in given)
     if expected["failed"]:
