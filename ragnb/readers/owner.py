@@ -291,6 +291,9 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
 
     Each system has to have the same measures. One measure is enough where a name is known to be a system's.
     """
+    # What stands beside a metric, such as its status, goes where the metric goes.
+    beside = {name: name.partition("__") for name in columns if "__" in name}
+    columns = [name for name in columns if name not in beside]
     whole = {name for name in columns if meanings([name])}
     measures: dict[str, set[str]] = {}
     for name in columns:
@@ -310,6 +313,10 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
         for system, rest in split(name):
             if system in best and name not in placed:
                 placed[name] = (system, rest)
+    for name, (metric, bar, end) in beside.items():
+        if metric in placed:
+            system, rest = placed[metric]
+            placed[name] = (system, f"{rest}{bar}{end}")
     return placed
 
 
