@@ -194,7 +194,8 @@ class FileCard:
                 yield from (self._metric_line(say, row) for row in rows)
         for code, columns in self.unused.items():
             yield say(f"card.unused.{code}", names=listing(columns, most=20))
-        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in self.columns.values()]
+        told = {ours for meant in self.columns.values() for ours in meant.split(", ")}
+        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in told]
         if lacking:
             needs = say("note.join").join(say(f"card.need.{key}") for key in lacking)
             yield say("card.needs", names=needs)
@@ -371,6 +372,7 @@ def card_of(
             settings["metrics"] = declared
 
     shown = _shown_columns(frame, metrics, mapped) | guessed
+    shown |= _of_lists(frame)
     if kind == "traces":
         shown |= _of_log(frame, set(shown.values()))
     runs = kind != "ratings" or _calibrates(path)
@@ -448,12 +450,28 @@ def _shown_columns(
     frame: pd.DataFrame, metrics: pd.DataFrame, mapped: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the columns that have a meaning, by their names in the file."""
-    made = {row["column"] for row in frame.attrs["lossy"] if row["what"] == "made"}
+    made = _made(frame)
     known = {*metrics.loc[metrics["known"], "metric"]}
     named = {name for name in map(str, frame.columns) if name in MAPPED and name not in made}
     return {
         mapped.get(name, name): name for name in map(str, frame.columns) if name in named | known
     }
+
+
+def _made(frame: pd.DataFrame) -> set[str]:
+    """Return the columns that are made of others."""
+    return {row["column"] for row in frame.attrs["lossy"] if row["what"] == "made"}
+
+
+def _of_lists(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the lists that hold what was asked, said and found, with the columns that are made of them."""
+    made: dict[str, list[str]] = {}
+    for row in frame.attrs["lossy"]:
+        names = str(row["detail"]).removeprefix("from ").removeprefix("passages of ").split(", ")
+        for name in names if row["what"] == "made" else ():
+            if name in frame.columns:
+                made.setdefault(name, []).append(str(row["column"]))
+    return {name: ", ".join(columns) for name, columns in made.items()}
 
 
 def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
@@ -509,5 +527,7 @@ def _has_word(name: str, words: Iterable[str]) -> bool:
 
 def _is_open(frame: pd.DataFrame, mapped: Mapping[str, str]) -> bool:
     """Whether nothing tells if the answers are a system's or references."""
+    if "answer" in _made(frame):  # from a conversation, in which the system spoke
+        return False
     named = (name for name in map(str, frame.columns) if name in MAPPED)
     return is_open_role(frame, {mapped.get(name, name): name for name in named})

@@ -26,6 +26,7 @@ from ragnb.readers.facts import (
     name_tokens,
     verdict_value,
 )
+from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.names import loose, spaced
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
@@ -564,13 +565,16 @@ def is_reference(name: str) -> bool:
 def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
     """Return the columns whose cells are all verdicts, and which verdict is good in each.
 
-    Where a column beside them holds what people say, all are labels, and ratings have their own reader.
+    Where a column beside them holds what people say, all are labels, and ratings have their own reader. A flag
+    that is false just where the answer is missing says whether the call came back.
     """
     found: dict[str, Direction] = {}
     barred = {*CASE_COLUMNS, *NOT_METRICS, *taken, "label", "answerable", "gold_ids"}
     people = False
     for name, cells in raw.columns.items():
         if name in barred or "__" in name:
+            continue
+        if tells_if_answered(cells, name, raw.cells("answer")):
             continue
         direction = _verdict_direction(name, cells)
         if direction is None:

@@ -85,6 +85,24 @@ def outcomes(
     return came, words
 
 
+def tells_if_answered(cells: Sequence[Any], name: str, answers: Sequence[Any]) -> bool:
+    """Return whether a flag is false in just those rows that have no answer: it speaks of calls, not of answers.
+
+    Examples
+    --------
+    >>> tells_if_answered([True, False], "success", ["Yes.", None])
+    True
+    >>> tells_if_answered([True, False], "success", ["Yes.", "No."])
+    False
+    """
+    kind = failure_columns([name]).get(name)
+    if kind not in ("ok", "failed"):
+        return False
+    lost = [_good(cell, kind) is False for cell in cells]
+    gone = [absent(answer) or not str(answer).strip() for answer in answers]
+    return any(lost) and lost == gone
+
+
 def error_words(
     columns: Mapping[str, Sequence[Any]], names: Collection[str], row: int
 ) -> str | None:

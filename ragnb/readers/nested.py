@@ -57,12 +57,31 @@ def read_lists(raw: Raw, report: Lossy) -> None:
     if not lists:
         return
     told = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
-    for name in ("question", "answer"):
-        _fill(raw, name, [getattr(one, name) for one in told], lists, report)
+    answers = _answers_below(raw, told)
+    _fill(raw, "question", [one.question for one in told], lists, report)
+    _fill(raw, "answer", answers, lists, report)
     if "question" in raw.columns and any(one.question for one in told):
         raw.columns.setdefault("answer", [None] * len(raw))  # asked, and none answered
     if not any(name in raw.columns for name in _PLACES):
         _passages(raw, [one.passages for one in told], lists, report)
+
+
+def _answers_below(raw: Raw, told: Sequence[Told]) -> list[str | None]:
+    """Return the answers below the records, but for those of records whose answer would stand at their top.
+
+    Where answers stand beside the questions, one that is missing there was not given, whatever a step put out.
+    """
+    given = raw.cells("answer")
+    if all(_empty(cell) for cell in given):
+        return [one.answer for one in told]
+    asked = raw.cells("question")
+    return [
+        one.answer if _empty(question) else None for one, question in zip(told, asked, strict=True)
+    ]
+
+
+def _empty(cell: Any) -> bool:
+    return absent(cell) or cell == ""
 
 
 def named_passages(raw: Raw, report: Lossy) -> None:
@@ -93,7 +112,7 @@ def _names_as_ids(found: list[Any]) -> list[Any]:
 def _fill(raw: Raw, name: str, found: list[Any], lists: Sequence[str], report: Lossy) -> None:
     """Fill the gaps of a column with what was found below."""
     given = list(raw.columns.get(name, [None] * len(raw)))
-    empty = [absent(cell) or cell == "" for cell in given]
+    empty = [_empty(cell) for cell in given]
     used = [gap and cell is not None for gap, cell in zip(empty, found, strict=True)]
     if not any(used):
         return
@@ -203,6 +222,9 @@ def _of_steps(items: Sequence[Any]) -> Told:
             (_text(fields[key]) for key in _STEP["question"] if _text(fields.get(key))), None
         )
         said = next((_text(fields[key]) for key in _STEP["answer"] if _text(fields.get(key))), None)
+        if _prepares(fields):
+            question = question or asked
+            continue
         if kind and (
             question or answer
         ):  # of spans the first, the root, has the question and the answer
@@ -210,6 +232,14 @@ def _of_steps(items: Sequence[Any]) -> Told:
         question = asked or question
         answer = said or (answer if not asked else None)
     return Told(question, answer, passages if searched else None)
+
+
+def _prepares(fields: Mapping[str, Any]) -> bool:
+    """Whether a step is named for what comes before an answer: it rewrites the question, searches or plans."""
+    words = [fields.get(key) for key in _STEP["named"]]
+    said = " ".join(loose(word) for word in words if isinstance(word, str))
+    answers = any(word in said for word in _STEP["answers"])
+    return not answers and any(word in said for word in _STEP["prepares"])
 
 
 def _named(item: Any) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def _read(
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
-    if not {"question", "answer"} <= raw.columns.keys():
+    if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
     identify(raw, report)
     leave_out_means(raw, report)
