@@ -22,7 +22,9 @@ from ragnb.inputs.first_scenario import scenario_text
 from ragnb.inputs.metric_facts import metric_table, unused_columns
 from ragnb.markup import count, one_line
 from ragnb.readers import is_open_role, qrels_columns, read_table
+from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.names import WORDS, is_reference_name, words_in
+from ragnb.readers.nested import passage_columns
 from ragnb.scenario.model import flow
 from ragnb.schema import METRICS
 from ragnb.texts.errors import translated
@@ -475,12 +477,20 @@ def _of_lists(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
-    """Return the columns that a log is read with beside questions and answers: its times, what an answer took."""
+    """Return the columns that a log is read with beside questions and answers.
+
+    They are its times, what an answer took, its passages, and what says that an answer failed.
+    """
     found: dict[str, str] = {}
     for target, key in (("ts", "times"), ("latency", "latency")):
         names = (name for name in log.WORDS[key] if name in frame.columns)
         if target not in meant:
             found |= dict.fromkeys(islice(names, 1), target)
+    if not {"chunks", "retrieved_contexts"} & {*frame.columns}:
+        found |= dict.fromkeys(islice(passage_columns(frame), 1), "chunks")
+    failures = {name: list(frame[name]) for name in failure_columns(there_in_order(frame))}
+    if "answer" in frame and outcomes(failures, list(frame["answer"])) is not None:
+        found |= dict.fromkeys(failures, "ok")
     return found
 
 

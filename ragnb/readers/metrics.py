@@ -22,8 +22,8 @@ from ragnb.readers.evidence import (
     spans_of,
     verdict_columns,
 )
-from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.facts import SILENT, Direction, direction_of_name
+from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text

@@ -88,17 +88,31 @@ def named_passages(raw: Raw, report: Lossy) -> None:
     """Take a list of passages under another name, such as ``sources``, for those that were retrieved."""
     if any(name in raw.columns for name in _PLACES):
         return
+    for name in passage_columns(raw.columns):
+        lists = [_items(cell) for cell in raw.columns[name]]
+        found = [None if items is None else _found(items, None) for items in lists]
+        _passages(raw, _names_as_ids(found), [name], report)
+        return
+
+
+def passage_columns(columns: Mapping[Any, Sequence[Any]]) -> Iterator[str]:
+    """Yield the columns of lists that are named for passages, such as ``sources``, the likeliest first.
+
+    Examples
+    --------
+    >>> [*passage_columns({"sources": [["d#1"], None], "hits": [3, 4]})]
+    ['sources']
+    """
     for kind in NESTED["trace"]["passages"]:
-        for name in [one for one in raw.columns if loose(one) == kind]:
-            lists = [_items(cell) for cell in raw.columns[name]]
+        for name in [str(one) for one in columns if loose(str(one)) == kind]:
+            cells = list(columns[name])
+            lists = [_items(cell) for cell in cells]
             whole = all(
                 items is not None or absent(cell) or cell == ""
-                for items, cell in zip(lists, raw.columns[name], strict=True)
+                for items, cell in zip(lists, cells, strict=True)
             )
             if any(lists) and whole:
-                found = [None if items is None else _found(items, None) for items in lists]
-                _passages(raw, _names_as_ids(found), [name], report)
-                return
+                yield name
 
 
 def _names_as_ids(found: list[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from ragnb.diagnostics.completeness import (
     judged_by,
     too_much,
 )
-from ragnb.markup import MISSING, count
+from ragnb.markup import MISSING, count, percent
 from ragnb.markup.blocks import Table
 from ragnb.schema import records
 
@@ -127,7 +127,11 @@ def loss_words(w: Formatter, rows: Iterable[Row]) -> list[str]:
 def _phrase(w: Formatter, row: Row, key: str, lost: int) -> list[str]:
     if not lost:
         return []
-    text = w.say(f"account.{key}", lost=count(lost), n=count(row["expected"]))
+    expected = int(row["expected"])
+    words = {"lost": count(lost), "n": count(expected)}
+    if key == "answers_failed":
+        words["share"] = percent(lost / expected)
+    text = w.say(f"account.{key}", **words)
     return [_with_system(w, row["system"], text)]
 
 
