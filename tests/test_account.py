@@ -396,3 +396,19 @@ def test_the_losses_of_each_system_are_its_own():
     assert gates["blocks"].tolist() == [False, True]
     assert "b: 10 of 20 answers have no faithfulness score" in sheet.verdict
     assert not rn.assess(frame, gates=[GATE], candidate="a").blocked
+
+
+@pytest.mark.parametrize(("threshold", "outcome"), [(0.5, "undecided"), (0.18, "pass")])
+def test_a_gate_passes_on_what_is_left_only_if_it_would_with_all_that_is_lost_wrong(
+    threshold, outcome
+):
+    left = [0.9] * 60
+    scores = pd.DataFrame({"faithfulness": left + [None] * 240})
+    gate = rn.Gate("f", "faithfulness", ">=", threshold)
+    sheet = rn.assess(scores, gates=[gate])
+    found = sheet.gates.set_index("gate").loc["f"]
+    assert sum(left) / 300 == pytest.approx(0.18)
+    assert found["outcome"] == outcome
+    assert sheet.blocked
+    assert "Complete the input first" in sheet.to_markdown()
+    assert "0.180 if all lost answers were wrong" in sheet.to_markdown()

@@ -619,13 +619,13 @@ def test_the_prompt_asks_for_errors_first_and_anchors_an_invention_low(lang, mod
     prompt = system_prompt(Rubric(), mode, lang)
     form = json.loads(re.sub(r"<1–10>", "1", prompt.splitlines()[-1]))
     assert list(form) == [
-        "tag",
         "analysis",
         "accuracy",
         "completeness",
         "clarity",
         "reason",
         "suggestion",
+        "tag",
     ]
     replies = [json.loads(line[2:]) for line in prompt.splitlines() if line.startswith("→ ")]
     assert min(reply["accuracy"] for reply in replies) == (1 if mode == "alone" else 2)

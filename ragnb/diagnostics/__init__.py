@@ -1,6 +1,6 @@
 """Findings with probable causes and recommended actions, failure modes, and quality gates."""
 
-from ragnb.diagnostics.completeness import completeness
+from ragnb.diagnostics.completeness import completeness, reopen_incomplete
 from ragnb.diagnostics.findings import (
     MODES,
     diagnose,

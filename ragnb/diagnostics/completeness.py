@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ragnb.diagnostics.gates import gate_frame, gate_row
+from ragnb.diagnostics.gates import BETTER, gate_frame, gate_row
+from ragnb.diagnostics.rules import past
 from ragnb.schema import Gate, records
 
 INPUT_LINES = "input_lines"
@@ -71,6 +72,53 @@ def completeness(
     return gate_frame(row for gate in COMPLETENESS for row in rows if row["gate"] == gate)
 
 
+def reopen_incomplete(
+    gates: pd.DataFrame, account: pd.DataFrame, *, allow: Mapping[str, float]
+) -> pd.DataFrame:
+    """Return the gates, undecided where they pass only on what is left of a metric that lost too much.
+
+    They pass still if they would with every lost score at the worst end of its range.
+
+    Parameters
+    ----------
+    gates : DataFrame
+        What `check_gates` returns.
+    account, allow
+        As for `completeness`.
+
+    Examples
+    --------
+    >>> gate = {"system": None, "metric": "faithfulness", "op": ">=", "threshold": 0.7, "outcome": "pass"}
+    >>> gate |= {"p_flip": 0.0, "more_needed": 0}
+    >>> lost = {"stage": "cells", "subject": "faithfulness", "system": None, "expected": 10, "lost": 4}
+    >>> account = pd.DataFrame([lost | {"worst": 0.5}])
+    >>> reopen_incomplete(pd.DataFrame([gate]), account, allow={"cells": 0.1})["outcome"].tolist()
+    ['undecided']
+    """
+    worst = {
+        (_named(row["system"]), row["subject"]): row["worst"]
+        for row in records(account)
+        if row["stage"] in ("cells", "total") and too_much(row, allow.get("cells", 0.0))
+    }
+    reopened = []
+    for row in records(gates):
+        value = worst.get((_named(row["system"]), row["metric"]))
+        unproven = value is not None and (
+            pd.isna(value) or past(value, row["threshold"], BETTER[row["op"]])
+        )
+        reopened.append(row["outcome"] == "pass" and unproven)
+    open_now = pd.Series(reopened, index=gates.index, dtype=bool)
+    return gates.assign(
+        outcome=gates["outcome"].mask(open_now, "undecided"),
+        p_flip=gates["p_flip"].mask(open_now),
+        more_needed=gates["more_needed"].mask(open_now),
+    )
+
+
+def _named(system: Any) -> Any:
+    return None if pd.isna(system) else system
+
+
 def _without_scores(rows: Iterable[Row]) -> bool:
     return not any(row["seen"] for row in rows if row["stage"] == "cells")
 
@@ -104,11 +152,18 @@ def judged_by(gate: str, rows: Iterable[Row]) -> list[Row]:
         found = [] if has_set else [row for row in answers if row["lost"]]
     else:
         found = [row for row in rows if row["stage"] == "cells" and row["decides"]]
-    counted = [_without_failures(row) if gate == ANSWERS else row for row in found]
+    counted = [without_failures(row) if gate == ANSWERS else row for row in found]
     return sorted(counted, key=lambda row: row["lost"] / row["expected"], reverse=True)
 
 
-def _without_failures(row: Row) -> Row:
+def without_failures(row: Row) -> Row:
+    """Return a row of the account in which what failed is not lost.
+
+    Examples
+    --------
+    >>> without_failures({"expected": 10, "lost": 3, "failed": 2})["lost"]
+    1
+    """
     lost = row["lost"] - row["failed"]
     return {**row, "lost": lost, "seen": row["expected"] - lost, "failed": 0}
 

@@ -43,7 +43,7 @@ COLUMNS = (
 _OF_MEANS = ("metric", "value", "low", "high", "n")
 _OF_DESIGN = ("se", "df", "level")
 _NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
-_BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
+BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
 Row = Mapping[Any, Any]
 
 
@@ -235,7 +235,7 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
 
 def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
     """Return a row of the frame of gates with its outcome and whether it blocks."""
-    misses = bool(past(value, gate.threshold, _BETTER[gate.op]))
+    misses = bool(past(value, gate.threshold, BETTER[gate.op]))
     return {
         "gate": gate.name,
         "system": None,
@@ -268,7 +268,7 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
         )
     names = ("value", "low", "high", "low_if", "share_unseen", *_OF_DESIGN)
     known = {name: math.nan if pd.isna(x := row.get(name)) else float(x) for name in names}
-    value, better = known["value"], _BETTER[gate.op]
+    value, better = known["value"], BETTER[gate.op]
     nearest, farthest = (
         known[end] for end in (("low", "high") if better == "higher" else ("high", "low"))
     )
@@ -329,7 +329,7 @@ def _more_needed(
 
 def if_documents_fail(row: Mapping[Any, Any]) -> bool:
     """Whether the interval meets a gate, but would not if entire documents failed unobserved."""
-    better = _BETTER[row["op"]]
+    better = BETTER[row["op"]]
     nearest = row["low" if better == "higher" else "high"]
     return bool(
         past(row["low_if"], row["threshold"], better)

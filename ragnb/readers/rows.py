@@ -139,13 +139,19 @@ def _is_label(text: str) -> bool:
     return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
 
 
+def _is_empty(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    return absent(cell) or (hasattr(cell, "__len__") and len(cell) == 0)
+
+
 def _label(raw: Raw, row: int) -> str | None:
     """Return the only text of a row that has numbers beside it, without what says whose it is."""
     texts: list[str] = []
     numbers = 0
     for name, cells in raw.columns.items():
         cell = cells[row]
-        if absent(cell) or cell == "" or cell == [] or (isinstance(cell, str) and not cell.strip()):
+        if _is_empty(cell):
             continue
         if _is_number(cell):
             numbers += 1

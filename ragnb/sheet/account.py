@@ -13,6 +13,7 @@ from ragnb.diagnostics.completeness import (
     SCORED_CELLS,
     judged_by,
     too_much,
+    without_failures,
 )
 from ragnb.markup import MISSING, count, percent
 from ragnb.markup.blocks import Table
@@ -88,6 +89,10 @@ def said_losses(w: Formatter) -> list[str]:
     for row in rows:
         if row["stage"] == "answers" and row["system"] in of_sets:
             continue
+        if row["stage"] == "answers" and w.whole.log is not None:
+            row = without_failures(row)  # a log says the share of its failures itself
+            if not row["lost"]:
+                continue
         if row["stage"] == "cells" and not row["decides"] and _is_rate(w, row["subject"]):
             continue
         if row["stage"] != "total":
@@ -139,15 +144,18 @@ def _with_system(w: Formatter, system: Any, text: str) -> str:
     return text if pd.isna(system) else w.say("account.of_system", system=system, text=text)
 
 
-def worst_words(w: Formatter, metric: str, row: Row) -> str:
-    """Return ", and 0.186 if all lost answers were wrong" of a mean; nothing where nothing is lost."""
+def worst_words(w: Formatter, metric: str, row: Row, key: str = "account.worst") -> str:
+    """Return ", and 0.186 if all lost answers were wrong" of a mean; nothing where nothing is lost.
+
+    `key` is the text, ``account.worst_alone`` where it stands on a line of its own.
+    """
     account = w.whole.account
     system = row.get("system", w.shown)
     own = account[account["subject"] == metric]
     worst = [entry["worst"] for entry in records(own) if _same(entry["system"], system)]
     if not worst or pd.isna(worst[0]) or abs(worst[0] - row["value"]) <= _SAME:
         return ""
-    return w.say("account.worst", value=w.value(metric, worst[0]))
+    return w.say(key, value=w.value(metric, worst[0]))
 
 
 def incomplete_metrics(w: Formatter) -> list[str]:

@@ -23,6 +23,7 @@ from ragnb.calibration import CalibrationCard
 from ragnb.comparison.differences import beside_baseline
 from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
+from ragnb.diagnostics.completeness import too_much
 from ragnb.errors import RagnbError, listing, near_names, need_columns, unknown
 from ragnb.files import json_text, write_whole
 from ragnb.inputs import (
@@ -163,7 +164,9 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         expect=scenario.expect,
         blank=scenario.blank,
     )
-    of_input = diagnostics.completeness(account, allow=scenario.allow.model_dump(), no_data=no_data)
+    allow = scenario.allow.model_dump()
+    gates = diagnostics.reopen_incomplete(gates, account, allow=allow)
+    of_input = diagnostics.completeness(account, allow=allow, no_data=no_data)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
         raise RagnbError(
@@ -1064,6 +1067,17 @@ def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[
     )
 
 
+def _lost(sheet: Assessment, gate: Mapping[Any, Any]) -> bool:
+    """Whether a gate's metric lost too much, so that what is lost would decide it and not more questions."""
+    account = sheet.account
+    own = account[
+        (account["subject"] == gate["metric"]) & account["stage"].isin(["cells", "total"])
+    ]
+    if gate["system"] is not None:
+        own = own[own["system"] == gate["system"]]
+    return any(too_much(row, sheet.scenario.allow.cells) for row in records(own))
+
+
 def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Row]:
     """Say of a gate that asks something what would decide it, or that documents nobody has seen may fail."""
     more, gate, means = row["more_needed"], str(row["gate"]), sheet.means
@@ -1076,7 +1090,7 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
         own = means if row["system"] is None else means[means["system"] == row["system"]]
         n = own.loc[own["metric"] == row["metric"], "n_clusters"].iloc[0]
         yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **told)
-    elif row["outcome"] == "undecided" and not pd.isna(row["low"]):
+    elif row["outcome"] == "undecided" and not pd.isna(row["low"]) and not _lost(sheet, row):
         key = "on_the_bar" if pd.isna(more) else "more_needed"
         yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
     if row["outcome"] == "no_data":

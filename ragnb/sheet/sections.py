@@ -820,9 +820,13 @@ def fix_first(w: Formatter) -> Section:
     )
     rest = w.list(step.problem for step in steps[_MOST_STEPS:])
     measured = any(w.known(metric) and w.thresholds(metric) for metric in w.rows)
-    lead = w.say(
-        "fix.lead" if steps else "fix.nothing" if measured or len(w.gates) else "fix.unknown"
-    )
+    lost = blocking_words(w)
+    if steps:
+        lead = w.say("fix.lead")
+    elif lost:  # what is missing may be what is below a threshold
+        lead = w.say("fix.input", lost=w.list(lost))
+    else:
+        lead = w.say("fix.nothing" if measured or len(w.gates) else "fix.unknown")
     shown = [
         blocks.Steps(heads, tuple(steps[:_MOST_STEPS])) if steps else None,
         Text((w.say("fix.rest", names=rest),), "note") if rest else None,
@@ -1219,6 +1223,8 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         w.ends(metric, row)
     )
     notes.append(w.counted(row))
+    if worst := worst_words(w, metric, row, "account.worst_alone"):
+        notes.append(worst)
     if metric == TOTAL and (parts := _parts_of_total(w, w.rows)):
         notes.append(parts.lstrip(",，;；、 "))
     changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
@@ -1385,6 +1391,8 @@ def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
 def _more(w: Formatter, gate: Row) -> str:
     """Say how many more questions would decide a gate; a number beyond reach is said as such."""
     if gate["outcome"] != "undecided" or pd.isna(gate["low"]):
+        return ""
+    if gate["metric"] in incomplete_metrics(w):  # what is lost would decide it, not more questions
         return ""
     if pd.isna(gate["more_needed"]):
         return w.say("gates.more_documents" if if_documents_fail(gate) else "gates.too_close")
@@ -1692,7 +1700,16 @@ def questions(w: Formatter) -> Section | None:
     own = [held for held in filters if w.shown is None or held["s"] == w.shown]
     wrong = count(sum(held["w"] == "1" for held in own))
     key = "questions.wrong" if made.labelled else "questions.lowest"
-    if w.shown is None:
+    total = w.rows.get(TOTAL, {"n": 0})
+    unscored = w.answers - int(total["n"])
+    if not made.labelled and unscored > 0 and total["n"]:
+        finding = w.say(
+            "questions.lowest_scored",
+            n=wrong,
+            scored=count(int(total["n"])),
+            missing=count(unscored),
+        )
+    elif w.shown is None:
         finding = w.say(key, n=wrong, all=every)
     else:
         finding = w.say(f"{key}_of", n=wrong, all=count(w.answers), system=one_line(w.shown, 40))
