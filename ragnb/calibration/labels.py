@@ -397,14 +397,16 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
     --------
     >>> looks_like_ratings(["item_id", "judge", "human1"]), looks_like_ratings(["question", "faithfulness"])
     (True, False)
+    >>> looks_like_ratings(["id", "human_label", "judge_label"])
+    True
     """
-    people = any(
-        name in ("human", "rater", "score") or _NUMBERED.fullmatch(name) for name in columns
-    )
-    judge = {"rater", "score"} <= set(columns) or any(
-        n == "judge" or _JUDGE.fullmatch(n) for n in columns
-    )
-    return people and judge
+    plain = {str(name).strip().casefold() for name in columns}
+    humans = {"human", *NAMES["columns"]["human"]}
+    judges = {"judge", *NAMES["columns"]["judge"]}
+    single_raters = {"rater", "score"} <= {*columns}
+    people = bool(plain & humans) or any(map(_NUMBERED.fullmatch, plain))
+    judged = bool(plain & judges) or any(map(_JUDGE.fullmatch, plain))
+    return single_raters or (judged and (people or bool(plain & {"rater", "score"})))
 
 
 def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]:

@@ -17,7 +17,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import as_id, parse_list
-from ragnb.readers.evidence import note_verdicts
+from ragnb.readers.evidence import note_verdicts, set_skipped
+from ragnb.readers.facts import Direction
 from ragnb.readers.names import WORDS, meanings, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
 from ragnb.readers.raw import (
@@ -51,6 +52,8 @@ _HIGHER_IS_BETTER = {"true": "higher", "false": "lower"}
 _BROKEN = re.compile(
     r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE
 )
+# What would count them twice.
+MEAN_OF_NAMED = "the mean of the named scores of a row"
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -380,10 +383,12 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         scored(raw, name, cells, failed, reasons, _limit(own))
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
-    if (
-        len(metrics) > 1
-    ):  # the score of a row is the mean of its named scores, and would count them twice
+    if len(metrics) > 1 and metrics[0] == "score":
+        # The score of a row is the mean of its named scores, and would count them twice.
         raw.scales.pop("score", None)
+        for name in ("score", "score__status", "score__reason"):
+            columns.pop(name, None)
+        report.add("left_out", "score", MEAN_OF_NAMED, rows)
 
 
 def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
@@ -394,6 +399,9 @@ def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
         if name.startswith("Metric: "):
             scored(raw, name.removeprefix("Metric: "), columns.pop(name), failed)
             report.add("mapped", name, "a metric; the status ERROR is failed", len(failed))
+    if "Score" in columns and raw.scales:
+        columns.pop("Score")
+        report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
     raw.rename(
         dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report
     )
@@ -473,6 +481,7 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
         if beside is not None and name in columns:
             note_verdicts(raw, name, columns[name], limit or [None] * len(raw), beside)
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
+    ended = {name: [*columns.get(f"{name}_status", ())] for name in scores}
     for name in scores:
         base, _, end = name.rpartition("_")
         if (name.startswith("gpt_") and name[4:] in scores) or (
@@ -499,6 +508,7 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             (),
             _scale_in(row) | _limit({"threshold": cell} for cell in limits[name]),
         )
+        set_skipped(raw, name, ended.get(name, ()), report)
 
 
 def _read_phoenix(raw: Raw, report: Lossy) -> None:
@@ -551,9 +561,24 @@ def judged(raw: Raw, report: Lossy) -> None:
     raw.drop(
         people, "annotator_kind", "human annotations; read_ratings reads them", report, need=True
     )
+    _keep_directions(raw)
     names = {"item_id": "sample_id", "dimension": "metric", "score": "score", "comment": "comment"}
     raw.columns = {new: raw.columns[name] for name, new in names.items() if name in raw.columns}
     _read_long(raw, report)
+
+
+def _keep_directions(raw: Raw) -> None:
+    """Keep the direction that the metadata of annotations name, ``minimize`` or ``maximize``."""
+    words = {"minimize": "lower", "maximize": "higher"}
+    said: dict[str, set[str]] = {}
+    for metric, cell in zip(raw.cells("dimension"), raw.cells("metadata"), strict=True):
+        direction = str(_object_of(cell).get("direction"))
+        if direction in words:
+            said.setdefault(clean_text(metric), set()).add(direction)
+    for metric, found in said.items():
+        if len(found) == 1:
+            word = found.pop()
+            raw.verdicts[metric] = Direction(words[word], f"its metadata say {word}")
 
 
 def _is_long(columns: Set[str]) -> bool:

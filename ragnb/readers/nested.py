@@ -57,12 +57,25 @@ def read_lists(raw: Raw, report: Lossy) -> None:
     if not lists:
         return
     told = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
+    given = raw.columns.get("answer", ())
+    answered = any(isinstance(cell, str) and cell.strip() for cell in given)
     for name in ("question", "answer"):
+        if name == "answer" and answered and not any(map(_has_chat, _cells_of(raw, lists))):
+            continue  # a record without an answer at its top has none: its steps are no replies
         _fill(raw, name, [getattr(one, name) for one in told], lists, report)
     if "question" in raw.columns and any(one.question for one in told):
         raw.columns.setdefault("answer", [None] * len(raw))  # asked, and none answered
     if not any(name in raw.columns for name in _PLACES):
         _passages(raw, [one.passages for one in told], lists, report)
+
+
+def _cells_of(raw: Raw, names: Sequence[str]) -> Iterator[Any]:
+    for name in names:
+        yield from raw.columns[name]
+
+
+def _has_chat(cell: Any) -> bool:
+    return _is_chat(_items(cell) or ())
 
 
 def named_passages(raw: Raw, report: Lossy) -> None:
@@ -208,8 +221,24 @@ def _of_steps(items: Sequence[Any]) -> Told:
         ):  # of spans the first, the root, has the question and the answer
             continue
         question = asked or question
-        answer = said or (answer if not asked else None)
+        if asked or _says_nothing(fields):
+            answer = None  # that of the question before, or of a step before it
+        if said and not _prepares(fields):
+            answer = said
     return Told(question, answer, passages if searched else None)
+
+
+def _says_nothing(fields: Mapping[str, Any]) -> bool:
+    """Return whether a step was to give an answer, and gave none."""
+    given = [fields[key] for key in _STEP["answer"] if key in fields]
+    return bool(given) and all(absent(cell) or cell == "" for cell in given)
+
+
+def _prepares(fields: Mapping[str, Any]) -> bool:
+    """Return whether a step only prepares the answer, by its name: it rewrites, plans or sorts."""
+    name = next((str(fields[key]) for key in _STEP["name"] if key in fields), "")
+    told = loose(name)
+    return any(sign in told for sign in _STEP["prepares"])
 
 
 def _named(item: Any) -> dict[str, Any]:
