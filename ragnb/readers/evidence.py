@@ -612,8 +612,10 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
 
 def _verdict_direction(name: str, cells: Values) -> Direction | None:
     """Return which verdict of a column is good, None where its cells are no verdicts or no one says."""
+    if name_is_verdict(name) and _only_0_and_1(cells):
+        return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
     if isinstance(cells, pd.Series) and not is_text(cells):
-        if cells.dtype != bool:  # numbers are read as such already
+        if cells.dtype != bool:  # other numbers are read as such already
             return None
         merit = False
     else:
@@ -637,6 +639,16 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
     if named is not None and not named.open:
         return named
     return None
+
+
+def _only_0_and_1(cells: Values) -> bool:
+    """Whether all cells that hold something are 0 or 1."""
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        given = cells.dropna()
+        return len(given) > 0 and bool(given.isin([0, 1]).all())
+    filled = [cell for cell in cells if not _blank(cell)]
+    numbers = {as_number(cell) for cell in filled if not isinstance(cell, list | dict)}
+    return bool(filled) and numbers <= {0.0, 1.0}
 
 
 def read_verdicts(raw: Raw, name: str, report: Lossy) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import as_id, parse_list
 from ragnb.readers.evidence import note_verdicts, set_skipped
 from ragnb.readers.facts import Direction
-from ragnb.readers.names import WORDS, meanings, words_in
+from ragnb.readers.names import WORDS, meanings, plain, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
 from ragnb.readers.raw import (
     Lossy,
@@ -28,6 +28,7 @@ from ragnb.readers.raw import (
     absent,
     clean_text,
     from_records,
+    is_text,
     unpacked,
 )
 from ragnb.schema import METRICS
@@ -54,6 +55,7 @@ _BROKEN = re.compile(
 )
 # What would count them twice.
 MEAN_OF_NAMED = "the mean of the named scores of a row"
+_NESTS = frozenset(map(plain, WORDS["nests"]["names"]))
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -150,24 +152,55 @@ def is_measure(name: str) -> bool:
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
-    """Turn objects into a column per metric: ``results``, ``metrics`` or ``scores`` (metric → number or score,
-    status and reason), and a metric's own objects of a score and a reason."""
-    for name in ("metrics", "scores", "results"):
-        if found := _objects(
-            raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))
-        ):
+    """Turn objects into a column per metric: ``results``, ``scores``, ``evaluation`` and the like (metric → number
+    or score, status and reason), and a metric's own objects of a score and a reason."""
+    for name in [name for name in raw.columns if is_nest_of_scores(name)]:
+        cells = raw.columns[name]
+        if is_text(cells) or not isinstance(cells, pd.Series):
+            cells = [unpacked(cell, r"\s*\{.*") for cell in cells]
+        if found := _objects(cells, _holds_results):
             del raw.columns[name]
             report.add("mapped", name, "a column a metric", len(found))
-            for metric, cells in from_records(found).items():
-                _results(
-                    raw,
-                    metric,
-                    [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells],
-                )
+            for key, inner in from_records(found).items():
+                _unnest(raw, name, key, inner)
     for name in list(raw.columns):
         if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
             _results(raw, name, found)
             report.add("mapped", name, "the score of an object, and its reason", len(found))
+
+
+def is_nest_of_scores(name: str) -> bool:
+    """Return whether a column of this name may hold the scores of a row in an object.
+
+    Examples
+    --------
+    >>> is_nest_of_scores("ragasScores"), is_nest_of_scores("metadata")
+    (True, False)
+    """
+    return plain(name) in _NESTS
+
+
+def _holds_results(cell: Mapping[str, Any]) -> bool:
+    """Return whether an object holds scores, and nothing that is not a score or said of them."""
+    if {"score"} <= set(cell) <= _OF_A_SCORE:
+        return False  # one metric, whose name is that of the object
+    values = [*cell.values()]
+    return any(map(_is_result, values)) and all(
+        _is_result(value) or isinstance(value, str) for value in values
+    )
+
+
+def _unnest(raw: Raw, outer: str, key: str, cells: Sequence[Any]) -> None:
+    """Make a column of what objects hold under a key; of a name that is taken, below the name of the objects."""
+    name = f"{outer}.{key}" if key in raw.columns else key
+    if any(isinstance(cell, Mapping) for cell in cells):
+        _results(
+            raw,
+            name,
+            [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells],
+        )
+    else:
+        raw.columns[name] = list(cells)
 
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:

@@ -37,6 +37,8 @@ _WORDS = [plain(word) for word in _OWNERS["words"]]
 _SETTINGS = [plain(word) for word in _OWNERS["settings"]]
 _REPEATS = {plain(word) for word in _OWNERS["repeats"]}
 _ENDS = {plain(word) for word in _OWNERS["ends"]}
+# Whose numbers are names.
+_NAMED = {plain(word) for word in _OWNERS["named"]}
 _RANKED = [*_SURE, *_WORDS, *_SETTINGS]
 
 
@@ -132,7 +134,17 @@ def repeated_key(table: Raw) -> str | None:
 def _run_counts(table: Raw, key: str | None) -> list[str]:
     if key is None:
         return []
-    return [name for name in table.columns if is_repeat_name(name) and table.is_count(name)]
+    counts = [name for name in table.columns if is_repeat_name(name) and table.is_count(name)]
+    # A column such as version or config that holds 1, 2, 3 counts runs; a model or a setting may be a number.
+    numbered = [name for name in table.columns if _may_be_numbered(name) and table.counts_up(name)]
+    return counts or (numbered if len(numbered) == 1 else [])
+
+
+def _may_be_numbered(name: str) -> bool:
+    told = plain(name)
+    settled = name in CASE_COLUMNS or name in METRICS
+    named = not settled and owner_rank(name) is not None
+    return named and told not in _SETTINGS and not any(word in _NAMED for word in told.split("_"))
 
 
 def _owner_columns(table: Raw, counts: Sequence[str]) -> list[str]:
