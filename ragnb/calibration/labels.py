@@ -400,6 +400,8 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
     (True, False)
     >>> looks_like_ratings(["input", "output", "Human Label", "llm_verdict"])
     True
+    >>> looks_like_ratings(["id", "human_label", "judge_label"])
+    True
     """
     named = {*columns, *(_SCORER[loose(name)] for name in columns if loose(name) in _SCORER)}
     people = any(name in ("human", "rater", "score") or _NUMBERED.fullmatch(name) for name in named)

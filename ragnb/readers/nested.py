@@ -244,7 +244,10 @@ def _of_steps(items: Sequence[Any]) -> Told:
         ):  # of spans the first, the root, has the question and the answer
             continue
         question = asked or question
-        answer = said or (answer if not asked else None)
+        if asked or _says_nothing(fields):
+            answer = None  # that of the question before, or of a step before it
+        if said and not _prepares(fields):
+            answer = said
     return Told(question, answer, passages if searched else None)
 
 

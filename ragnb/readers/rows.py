@@ -18,7 +18,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
 from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
-from ragnb.readers.owner import ROW_WORDS, owner_rank
+from ragnb.readers.owner import ROW_WORDS, free_sample_id, owner_rank
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS
 
@@ -185,8 +185,7 @@ def identify(raw: Raw, report: Lossy) -> None:
             if plain(name) not in _WEAK_IDS and _repeats_as_questions(raw, name)
         ]
         if repeated and "row_id" not in raw.columns and "question" not in raw.columns:
-            raw.columns["row_id"] = raw.columns.pop("sample_id")
-            report.add("kept", "sample_id", "numbers rows, not questions: row_id", size)
+            free_sample_id(raw, report)
             rename_columns(raw, {repeated[0]: "sample_id"}, report)
         return
     asked = "question" in raw.columns
