@@ -606,7 +606,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_paid(server):
     with pytest.raises(RagnbError, match="already have accuracy"):
         judge([CASES[0] | {"accuracy": 5}], client=client)
     with pytest.raises(RagnbError, match="with no question"):
-        judge(pd.DataFrame({"frage": ["?"]}), client=client)
+        judge(pd.DataFrame({"titel": ["?"]}), client=client)
     assert not server.log
 
 
@@ -619,13 +619,13 @@ def test_the_prompt_asks_for_errors_first_and_anchors_an_invention_low(lang, mod
     prompt = system_prompt(Rubric(), mode, lang)
     form = json.loads(re.sub(r"<1–10>", "1", prompt.splitlines()[-1]))
     assert list(form) == [
-        "tag",
         "analysis",
         "accuracy",
         "completeness",
         "clarity",
         "reason",
         "suggestion",
+        "tag",
     ]
     replies = [json.loads(line[2:]) for line in prompt.splitlines() if line.startswith("→ ")]
     assert min(reply["accuracy"] for reply in replies) == (1 if mode == "alone" else 2)

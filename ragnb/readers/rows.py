@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 from typing import Any
 
@@ -139,13 +139,21 @@ def _is_label(text: str) -> bool:
     return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
 
 
+def _is_blank(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    if absent(cell):
+        return True
+    return isinstance(cell, Sized) and len(cell) == 0
+
+
 def _label(raw: Raw, row: int) -> str | None:
     """Return the only text of a row that has numbers beside it, without what says whose it is."""
     texts: list[str] = []
     numbers = 0
     for name, cells in raw.columns.items():
         cell = cells[row]
-        if absent(cell) or cell == "" or cell == [] or (isinstance(cell, str) and not cell.strip()):
+        if _is_blank(cell):
             continue
         if _is_number(cell):
             numbers += 1
