@@ -246,9 +246,15 @@ def _of_steps(items: Sequence[Any]) -> Told:
         question = asked or question
         if asked or _says_nothing(fields):
             answer = None  # that of the question before, or of a step before it
-        if said and not _prepares(fields):
+        if said:
             answer = said
     return Told(question, answer, passages if searched else None)
+
+
+def _says_nothing(fields: Mapping[str, Any]) -> bool:
+    """Whether a step was to give an answer, and gave none."""
+    given = [fields[key] for key in _STEP["answer"] if key in fields]
+    return bool(given) and all(_empty(cell) for cell in given)
 
 
 def _prepares(fields: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 from typing import Any
 
@@ -139,10 +139,12 @@ def _is_label(text: str) -> bool:
     return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
 
 
-def _is_empty(cell: Any) -> bool:
+def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str):
         return not cell.strip()
-    return absent(cell) or (hasattr(cell, "__len__") and len(cell) == 0)
+    if absent(cell):
+        return True
+    return isinstance(cell, Sized) and len(cell) == 0
 
 
 def _label(raw: Raw, row: int) -> str | None:
@@ -151,7 +153,7 @@ def _label(raw: Raw, row: int) -> str | None:
     numbers = 0
     for name, cells in raw.columns.items():
         cell = cells[row]
-        if _is_empty(cell):
+        if _is_blank(cell):
             continue
         if _is_number(cell):
             numbers += 1
