@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from ragnb.readers.cells import CONTEXTS, parse_list, passage_text
 from ragnb.readers.failures import NESTED
 from ragnb.readers.names import loose
@@ -95,7 +97,7 @@ def named_passages(raw: Raw, report: Lossy) -> None:
         return
 
 
-def passage_columns(columns: Mapping[Any, Sequence[Any]]) -> Iterator[str]:
+def passage_columns(columns: Mapping[Any, Sequence[Any]] | pd.DataFrame) -> Iterator[str]:
     """Yield the columns of lists that are named for passages, such as ``sources``, the likeliest first.
 
     Examples

@@ -79,7 +79,7 @@ def said_losses(w: Formatter) -> list[str]:
 
     Of an answer that is missing, gold or the cases say it; rates that no gate uses say it with the answers.
     """
-    rows = [row for row in records(w.whole.account) if row["lost"]]
+    rows: list[Row] = [row for row in records(w.whole.account) if row["lost"]]
     of_sets = {
         row["system"]
         for row in rows
