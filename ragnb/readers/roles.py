@@ -14,8 +14,6 @@ from ragnb.readers.names import WORDS, loose, plain, words_in
 
 _ANSWERS = {plain(word) for word in WORDS["role"]["answer"]}
 _OF_A_LOG = {plain(word) for word in WORDS["role"]["log"]}
-# Lists of messages, steps or spans: how an answer came about.
-_WAYS = frozenset(NESTED["lists"])
 # What only a system's answers stand beside.
 _BESIDE_ANSWERS = {
     "retrieved_contexts",
@@ -62,8 +60,6 @@ def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
     others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
     told = {names.get(name, name) for name in names if names[name] in others} | {*others}
     told -= {"sample_id"}
-    if any(loose(name) in _WAYS for name in told):
-        return False
     if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in told):
         return False
     if any(loose(name) in _RECORDED and _holds_objects(frame[name]) for name in others):
