@@ -85,7 +85,8 @@ def open_role(path: str | None, columns: list[str]) -> RagnbError:
     >>> print(open_role("qa.csv", ["question", "answer"]))
     qa.csv: answers of a system, or reference answers? Its columns (question, answer) say neither. If a \
 system gave them, it is a log: rn.assess(rn.read_traces('qa.csv')), or ragnb check --traces qa.csv. If a system \
-should answer so, they are cases: rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
+should answer so, they are references, columns={'answer': 'ground_truth_answer'}, and the file holds cases: \
+rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
     """
     name = repr(path) if path else "frame"
     shell = f", or ragnb check --traces {shlex.quote(path)}" if path else ""
@@ -93,5 +94,6 @@ should answer so, they are cases: rn.read_cases('qa.csv', columns={'answer': 'gr
     return RagnbError(
         f"{path or 'the frame'}: answers of a system, or reference answers? Its columns ({listing(columns)}) say "
         f"neither. If a system gave them, it is a log: rn.assess(rn.read_traces({name})){shell}. If a system "
-        f"should answer so, they are cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
+        f"should answer so, they are references, columns={{{called!r}: 'ground_truth_answer'}}, and the file holds "
+        f"cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
     )
