@@ -217,8 +217,8 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
     if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
         free_sample_id(table, report)
     told = " / ".join(found)
-    systems = table.distinct(*found)
     if key is not None:
+        systems = table.distinct(*found)
         questions = table.distinct(key)
         table.fact(
             None,
