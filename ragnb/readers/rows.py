@@ -145,7 +145,9 @@ def _label(raw: Raw, row: int) -> str | None:
     numbers = 0
     for name, cells in raw.columns.items():
         cell = cells[row]
-        if absent(cell) or cell == "" or cell == [] or (isinstance(cell, str) and not cell.strip()):
+        is_empty_text = isinstance(cell, str) and not cell.strip()
+        is_empty_list = isinstance(cell, list) and not cell
+        if absent(cell) or is_empty_text or is_empty_list:
             continue
         if _is_number(cell):
             numbers += 1

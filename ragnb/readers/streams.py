@@ -108,6 +108,14 @@ class Query(Raw):
             self.frame, pl.struct(self.columns[name].alias(name) for name in names)
         )[1]
 
+    def blanks(self, name: str) -> int:
+        """Count the cells of a column that hold nothing."""
+        cell = self.columns[name]
+        empty = cell.is_null()
+        if self._kind(name) == pl.String:
+            empty |= cell.str.strip_chars() == ""
+        return int(_item(self.frame, empty.sum()))
+
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
         odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
