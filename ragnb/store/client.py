@@ -700,15 +700,16 @@ class Client:
 
     def _tokens(self, told: object) -> int | None:
         """Return a number of tokens that a server tells, None if it is none; what cannot be is noted once."""
-        if not isinstance(told, int | float):  # some endpoints count in floats, which the SDK lets pass
+        # Some endpoints count in floats, which the SDK lets pass.
+        if not isinstance(told, int | float):
             return None
         if 0 <= told <= MOST_TOKENS:
             return int(told)
         if not self._odd_usage_told:
             self._odd_usage_told = True
             why = (
-                f"the endpoint says that a call took {str(told)[:20]} tokens, which cannot be; such counts are left "
-                "out, budgets count what was expected, and the replies are kept"
+                f"the endpoint says that a call took {str(told)[:20]} tokens, which cannot be; such counts are "
+                "left out, budgets count what was expected, and the replies are kept"
             )
             warnings.warn(why, RagnbWarning, stacklevel=2)
         return None
