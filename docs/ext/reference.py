@@ -137,7 +137,8 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
 
 
 def _default(field: Any) -> str:
-    value = field.get_default(call_default_factory=True)
+    # Some defaults depend on the name; that of a metric of quality is shown.
+    value = field.get_default(call_default_factory=True, validated_data={})
     if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         value = [*value]
     shown = isinstance(value, bool) or (
