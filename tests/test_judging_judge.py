@@ -606,7 +606,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_paid(server):
     with pytest.raises(RagnbError, match="already have accuracy"):
         judge([CASES[0] | {"accuracy": 5}], client=client)
     with pytest.raises(RagnbError, match="with no question"):
-        judge(pd.DataFrame({"frage": ["?"]}), client=client)
+        judge(pd.DataFrame({"titel": ["?"]}), client=client)
     assert not server.log
 
 

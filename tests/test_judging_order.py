@@ -411,7 +411,9 @@ def test_the_sheet_says_that_the_run_stopped_and_counts_nothing_as_failed(
     assert str(left) in note
     assert note in sheet.to_markdown()
     row = sheet.means.set_index("metric").loc["accuracy"]
-    assert row[["n", "n_missing", "n_failed"]].tolist() == [200 - left, left, 0]
+    # The table says why they have no score: the gates were settled.
+    assert row[["n", "n_not_applicable"]].tolist() == [200 - left, left]
+    assert row[["n_missing", "n_failed"]].tolist() == [0, 0]
     cells = sheet.gates.set_index("gate").loc["scored_cells"]
     assert (cells["value"], cells["blocks"]) == (1, False)
     assert main(["check", "mine.yaml", "--json", "g.json", "--markdown", "g.md"]) == 0

@@ -21,6 +21,7 @@ from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
 from ragnb.store import Cell, Client, Outcome, Store, estimate, run_cells
+from ragnb.store.store import _QUIET
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = json.dumps(
@@ -61,7 +62,7 @@ def shouting(store, **more):
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(
     tmp_path, monkeypatch, owner, ahead
 ):
-    monkeypatch.setattr("ragnb.store.store._QUIET", 0.1)
+    monkeypatch.setattr("ragnb.store.store._QUIET", 0)  # the first look that finds claims is told
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
     with Store(tmp_path / "a.sqlite", lease=0.6) as store:
         with pytest.warns(RagnbWarning) as said:
@@ -102,7 +103,9 @@ def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one
 def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(
     tmp_path, llm_server, monkeypatch, capsys
 ):
-    """Another host holds the answer for a day; it is judged after a lease, here of three seconds."""
+    """Another host holds the answer for a day; it is judged after a lease, here of a second."""
+    assert 0 < _QUIET < Store(None).lease
+    monkeypatch.setattr("ragnb.store.store._QUIET", 0)  # the first look that finds claims is told
     llm_server.script = examiner
     case = {
         "sample_id": "a",
@@ -124,7 +127,7 @@ def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(
         rows = [(key, ELSEWHERE, time.time() + 86400) for key in keys]
         file.executemany("INSERT INTO claims VALUES (?, ?, ?)", rows)
     file.close()
-    monkeypatch.setitem(Store.__init__.__kwdefaults__, "lease", 3.0)
+    monkeypatch.setitem(Store.__init__.__kwdefaults__, "lease", 1.0)
     capsys.readouterr()
     assert main(words) == 0
     said = capsys.readouterr().err.splitlines()

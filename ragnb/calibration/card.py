@@ -1360,7 +1360,12 @@ def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
 def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
     """Return one sentence on the agreement, its target and the best constant score."""
     key = "share" if np.isfinite(row["low"]) else "no_interval"
-    return told(lang, f"calibration.{key}", row, tolerance=tolerance)
+    return told(lang, f"calibration.{key}{_if_exact(tolerance)}", row, tolerance=tolerance)
+
+
+def _if_exact(tolerance: float) -> str:
+    """Return the ending of texts for a tolerance of 0, as of labels that are yes or no."""
+    return "" if tolerance else "_exact"
 
 
 class Written(float):
@@ -1719,7 +1724,7 @@ def _reasons(
     for word in (TRUST, REJECT):
         named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
         out += [say(f"calibration.bands_{_slug(word)}", {"bands": named})] if named else []
-    out += [needs, say("calibration.width", facts)]
+    out += [needs, say(f"calibration.width{_if_exact(asked.tolerance)}", facts)]
     return (
         (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
     )

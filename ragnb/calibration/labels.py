@@ -47,7 +47,7 @@ from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
-from ragnb.readers.names import CASE_ALIASES, name_columns
+from ragnb.readers.names import CASE_ALIASES, loose, name_columns
 from ragnb.readers.owner import name_by_name
 from ragnb.readers.raw import Lossy, Raw, absent, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
@@ -76,6 +76,7 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     **{name: tuple(aliases) for name, aliases in NAMES["columns"].items()},
 }
 """Canonical columns of ratings and what files call them."""
+_SCORER = {loose(name): side for side in ("judge", "human") for name in RATING_ALIASES[side]}
 
 
 def read_ratings(
@@ -397,12 +398,15 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
     --------
     >>> looks_like_ratings(["item_id", "judge", "human1"]), looks_like_ratings(["question", "faithfulness"])
     (True, False)
+    >>> looks_like_ratings(["input", "output", "Human Label", "llm_verdict"])
+    True
+    >>> looks_like_ratings(["id", "human_label", "judge_label"])
+    True
     """
-    people = any(
-        name in ("human", "rater", "score") or _NUMBERED.fullmatch(name) for name in columns
-    )
-    judge = {"rater", "score"} <= set(columns) or any(
-        n == "judge" or _JUDGE.fullmatch(n) for n in columns
+    named = {*columns, *(_SCORER[loose(name)] for name in columns if loose(name) in _SCORER)}
+    people = any(name in ("human", "rater", "score") or _NUMBERED.fullmatch(name) for name in named)
+    judge = {"rater", "score"} <= named or any(
+        name == "judge" or _JUDGE.fullmatch(name) for name in named
     )
     return people and judge
 

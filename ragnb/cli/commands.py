@@ -986,8 +986,15 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     click.echo("\n".join(terminal.text_table(rows)))
     off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
     verdict = "off" if off else "open" if open_ else "fine"
+    exactly = "_exact" if verdict == "fine" and not tolerance else ""
     click.echo(
-        say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{tolerance:g}")
+        say(
+            f"golden.{verdict}{exactly}",
+            n=len(checked),
+            off=off,
+            open=open_,
+            tolerance=f"{tolerance:g}",
+        )
     )
     return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]
 

@@ -244,6 +244,11 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
     return make
 
 
+# A call such as rn.assess(rn.read_traces('a.csv')), with no more than two calls inside each other in it.
+_IN_CALL = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
+_PYTHON_CALL = re.compile(rf"(\brn\.[a-z_]+\({_IN_CALL}\))")
+
+
 def as_options(text: str, command: str = "") -> str:
     """Return a message with its Python arguments replaced by options of a command or scenario settings.
 
@@ -257,11 +262,14 @@ def as_options(text: str, command: str = "") -> str:
     ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
     >>> as_options("corpus='complete' needs the document of each question")
     'corpus: complete needs the document of each question'
+    >>> as_options("rn.read_cases('qa.csv', columns={'a': 'answer'})")  # a line of Python stays one
+    "rn.read_cases('qa.csv', columns={'a': 'answer'})"
     """
+    parts = _PYTHON_CALL.split(text)
     for wording in (command, "settings"):
         for pattern, written in _OPTIONS["wording"].get(wording, {}).items():
-            text = re.sub(pattern, written, text)
-    return text
+            parts[::2] = [re.sub(pattern, written, part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, Any]:

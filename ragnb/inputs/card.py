@@ -22,7 +22,9 @@ from ragnb.inputs.first_scenario import scenario_text
 from ragnb.inputs.metric_facts import metric_table, unused_columns
 from ragnb.markup import count, one_line
 from ragnb.readers import is_measure, is_open_role, qrels_columns, read_table
+from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.names import WORDS, is_reference_name, words_in
+from ragnb.readers.nested import passage_columns
 from ragnb.scenario.model import flow
 from ragnb.schema import METRICS
 from ragnb.texts.errors import translated
@@ -194,7 +196,8 @@ class FileCard:
                 yield from (self._metric_line(say, row) for row in rows)
         for code, columns in self.unused.items():
             yield say(f"card.unused.{code}", names=listing(columns, most=20))
-        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in self.columns.values()]
+        told = {ours for meant in self.columns.values() for ours in meant.split(", ")}
+        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in told]
         if lacking:
             needs = say("note.join").join(say(f"card.need.{key}") for key in lacking)
             yield say("card.needs", names=needs)
@@ -371,6 +374,7 @@ def card_of(
             settings["metrics"] = declared
 
     shown = _shown_columns(frame, metrics, mapped) | guessed
+    shown |= _of_lists(frame)
     if kind == "traces":
         shown |= _of_log(frame, set(shown.values()))
     runs = kind != "ratings" or _calibrates(path)
@@ -448,7 +452,7 @@ def _shown_columns(
     frame: pd.DataFrame, metrics: pd.DataFrame, mapped: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the columns that have a meaning, by their names in the file."""
-    made = {row["column"] for row in frame.attrs["lossy"] if row["what"] == "made"}
+    made = _made(frame)
     known = {*metrics.loc[metrics["known"], "metric"]}
     named = {name for name in map(str, frame.columns) if name in MAPPED and name not in made}
     return {
@@ -456,13 +460,37 @@ def _shown_columns(
     }
 
 
+def _made(frame: pd.DataFrame) -> set[str]:
+    """Return the columns that are made of others."""
+    return {row["column"] for row in frame.attrs["lossy"] if row["what"] == "made"}
+
+
+def _of_lists(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the lists that hold what was asked, said and found, with the columns that are made of them."""
+    made: dict[str, list[str]] = {}
+    for row in frame.attrs["lossy"]:
+        names = str(row["detail"]).removeprefix("from ").removeprefix("passages of ").split(", ")
+        for name in names if row["what"] == "made" else ():
+            if name in frame.columns:
+                made.setdefault(name, []).append(str(row["column"]))
+    return {name: ", ".join(columns) for name, columns in made.items()}
+
+
 def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
-    """Return the columns that a log is read with beside questions and answers: its times, what an answer took."""
+    """Return the columns that a log is read with beside questions and answers.
+
+    They are its times, what an answer took, its passages, and what says that an answer failed.
+    """
     found: dict[str, str] = {}
     for target, key in (("ts", "times"), ("latency", "latency")):
         names = (name for name in log.WORDS[key] if name in frame.columns)
         if target not in meant:
             found |= dict.fromkeys(islice(names, 1), target)
+    if not {"chunks", "retrieved_contexts"} & {*frame.columns}:
+        found |= dict.fromkeys(islice(passage_columns(frame), 1), "chunks")
+    failures = {name: list(frame[name]) for name in failure_columns(there_in_order(frame))}
+    if "answer" in frame and outcomes(failures, list(frame["answer"])) is not None:
+        found |= dict.fromkeys(failures, "ok")
     return found
 
 
@@ -514,5 +542,7 @@ def _is_no_answer(name: str) -> bool:
 
 def _is_open(frame: pd.DataFrame, mapped: Mapping[str, str]) -> bool:
     """Whether nothing tells if the answers are a system's or references."""
+    if "answer" in _made(frame):  # from a conversation, in which the system spoke
+        return False
     named = (name for name in map(str, frame.columns) if name in MAPPED)
     return is_open_role(frame, {mapped.get(name, name): name for name in named})

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.inputs.candidates import is_number, why_no_candidate
+from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.metrics import open_facts
 from ragnb.schema import CLIP, METRICS, is_operation, range_of
 
@@ -64,6 +65,8 @@ def metric_table(frame: pd.DataFrame) -> pd.DataFrame:
     for name in map(str, frame.columns):
         cells = frame[name]
         if "__" in name or not is_number(cells):
+            continue
+        if "answer" in frame and tells_if_answered(list(cells), name, list(frame["answer"])):
             continue
         values = pd.to_numeric(cells).astype(float).dropna()
         counts = name in of_tool or (name in METRICS and name not in asked)

@@ -16,8 +16,13 @@ _HARMLESS = tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("u
 @cache
 def _made_of(place: str) -> re.Pattern[str]:
     """Return the pattern of a sentence that has only the words and phrases which are harmless at a place."""
-    words = sorted({*_HARMLESS[place]["words"].split()}, key=len, reverse=True)
-    phrases = sorted({*_HARMLESS[place]["phrases"].split()}, key=len, reverse=True)
+    words, phrases = (
+        [
+            entry.replace("_", " ")
+            for entry in sorted({*_HARMLESS[place][kind].split()}, key=len, reverse=True)
+        ]
+        for kind in ("words", "phrases")
+    )
     return re.compile(
         rf"\W*+(?:(?:\b(?:{'|'.join(words)})\b|{'|'.join(phrases)})[^\w❌✗✘×≠~]*+)++", re.IGNORECASE
     )
@@ -75,15 +80,29 @@ def _is_announced(sentence: str) -> bool:
 
 
 def is_disowned(before: str) -> bool:
-    """Return whether the last sentence before an object with the tag calls it a draft, an example or another's."""
-    words = re.sub(
-        r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1]
-    )  # after another object's place
-    last = [
-        part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)
-    ][-1:]
-    closed = words.endswith(tuple('.!?。！？"”)'))
-    return any(has("disowning", part) or (not closed and has("quoting", part)) for part in last)
+    """Return whether the last sentence before an object with the tag makes it another's, or may do so.
+
+    Prose that is closed by a full stop counts as prose. A sentence that leads on to the object has to speak of a
+    judgement or of who judges: no list of words knows every way to lead on to what is not meant.
+
+    Examples
+    --------
+    >>> is_disowned("Nach Prüfung mein Urteil:"), is_disowned("So könnte es aussehen:")
+    (False, True)
+    """
+    text = re.split(r" {20}\n", before)[-1]  # after another object's place
+    gap: Any = pattern("gap").search(text, max(0, len(text) - 120))  # it may be empty
+    words = re.sub(r"[\s*_#`>|-]+$", "", text[: gap.start()])
+    parts = pattern("sentence_ends").split(words[-600:])
+    last = next((part for part in reversed(parts) if re.search(r"[^\W\d_]", part)), None)
+    if last is None:
+        return False
+    closed = last.rstrip().endswith(tuple('.!?。！？"”)'))
+    if has("disowning", last):
+        return True
+    if closed:
+        return False
+    return has("quoting", last) or (last.endswith((":", "：")) and not has("own_judgement", last))
 
 
 def sentences_of(text: str) -> set[str]:

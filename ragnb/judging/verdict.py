@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from ragnb import texts
+from ragnb.errors import listing
 from ragnb.judging.checks import is_disowned, is_quoted, leaves_a_verdict, sentences_of
 from ragnb.judging.reply import (
     NUMBER_SIGNS,
@@ -501,6 +502,15 @@ class _Reading:
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}
             _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
+        labelled = [float(number) for number in pattern("labelled_number").findall(before)]
+        strange = [
+            n
+            for n in labelled
+            if self.rubric.low <= n <= self.rubric.high and n not in scores.values()
+        ]
+        _refuse(
+            len(strange) > 1, "conflicting", f"the reply also has the scores {listing(strange)}"
+        )
         for text in (around, pattern("told_of_material").sub(" ", own) if tagged else own):
             scale = self._other_scale(text)
             _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")

@@ -182,10 +182,11 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
         ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
         above, below = (n[gap > width + 1e-9].sum() for gap in (x - y, y - x))
         numbers = {"n": n.sum(), "inside": n.sum() - above - below, "above": above, "below": below}
-        finding = say(
-            "chart.pairs", tolerance=f"{width:g}", **{side: count(k) for side, k in numbers.items()}
-        )
-        notes = [say("chart.judge_axis"), say("chart.outlined", tolerance=f"{width:g}")]
+        exactly = "" if width else "_exact"
+        counts = {side: count(k) for side, k in numbers.items()}
+        finding = say(f"chart.pairs{exactly}", tolerance=f"{width:g}", **counts)
+        outlined = say(f"chart.outlined{exactly}", tolerance=f"{width:g}")
+        notes = [say("chart.judge_axis"), outlined]
         notes += [] if exact and exact_too else [say("chart.rounded")]
         finding = finding if n.sum() else say("chart.no_pairs")
         describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), say("chart.human_axis"))
@@ -471,7 +472,12 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
         else say("chart.bands.none")
     )
     finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
-    axis = say("chart.band_axis", tolerance=f"{p.set('tolerance'):g}", target=percent(threshold))
+    width = p.set("tolerance")
+    axis = say(
+        "chart.band_axis" if width else "chart.band_axis_exact",
+        tolerance=f"{width:g}",
+        target=percent(threshold),
+    )
     how: Any = {"about": p.about, "finding": finding, "labels": [axis, say("chart.judge_axis")]}
     with dot_rows(p.look, rows, span=(0.0, 1.0), **how) as ax:
         percents(ax.xaxis)

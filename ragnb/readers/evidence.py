@@ -22,10 +22,12 @@ from ragnb.readers.facts import (
     Direction,
     count_verdicts,
     direction_of_name,
+    fold_word,
     is_failure,
     name_tokens,
     verdict_value,
 )
+from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.names import loose, spaced
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
@@ -34,6 +36,7 @@ LONGEST_REASON = 200
 _FAILED = WORDS["failed"]
 _VERDICT = WORDS["verdict"]
 SAYS_NOTHING = frozenset(_FAILED["nothing"])
+_SKIPPED = frozenset(map(fold_word, _FAILED["skipped"]))
 _ERROR_COLUMNS = frozenset(map(spaced, _FAILED["columns"]))
 _STATUS_COLUMNS = frozenset(map(spaced, _FAILED["status"]))
 _VERDICT_NAMES = frozenset(map(spaced, _VERDICT["names"]))
@@ -130,6 +133,27 @@ def set_failed(raw: Raw, metric: str, reasons: Mapping[int, str]) -> None:
     raw.columns[f"{metric}__reason"] = reason
 
 
+def set_skipped(raw: Raw, metric: str, statuses: Sequence[Any], report: Lossy) -> None:
+    """Make blank cells of a metric ``not_applicable`` where a status says that they were skipped."""
+    cells = raw.columns.get(metric, ())
+    before = raw.cells(f"{metric}__status")
+    skipped = [
+        row
+        for row, (cell, status) in enumerate(zip(cells, statuses, strict=False))
+        if _blank(cell) and _blank(before[row]) and fold_word(str(status)) in _SKIPPED
+    ]
+    if not skipped:
+        return
+    status = list(before)
+    for row in skipped:
+        status[row] = "not_applicable"
+    raw.columns[f"{metric}__status"] = status
+    report.add(
+        "mapped", metric, "not applicable: its status says that it was skipped", len(skipped)
+    )
+    raw.fact(metric, "blank", "not_applicable", f"{len(skipped)} cells have a status of skipped")
+
+
 def failed_among(found: Cells, kinds: Mapping[str, str], *, declared: bool = True) -> set[str]:
     """Return the words that stand for failures among the numbers of a column; none where it is mostly words.
 
@@ -214,6 +238,11 @@ def mark_broken_rows(
             beside = near.get(loose(f"{column}_{ending}"))
             if beside and beside != metric:
                 reasons |= _texts_of(raw, beside)
+        ended = near.get(loose(f"{column}_status"))
+        if ended and ended not in (metric, f"{metric}__status"):
+            set_skipped(raw, metric, list(raw.columns[ended]), report)
+            words = _texts_of(raw, ended)
+            reasons |= {row: why for row, why in words.items() if is_failure(why)}
         for ending in _VERDICT["passed"]:
             beside = near.get(loose(f"{column}_{ending}"))
             if beside and beside != metric:
@@ -564,13 +593,16 @@ def is_reference(name: str) -> bool:
 def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
     """Return the columns whose cells are all verdicts, and which verdict is good in each.
 
-    Where a column beside them holds what people say, all are labels, and ratings have their own reader.
+    Where a column beside them holds what people say, all are labels, and ratings have their own reader. A flag
+    that is false just where the answer is missing says whether the call came back.
     """
     found: dict[str, Direction] = {}
     barred = {*CASE_COLUMNS, *NOT_METRICS, *taken, "label", "answerable", "gold_ids"}
     people = False
     for name, cells in raw.columns.items():
         if name in barred or "__" in name:
+            continue
+        if tells_if_answered(cells, name, raw.cells("answer")):
             continue
         direction = _verdict_direction(name, cells)
         if direction is None:
@@ -584,8 +616,10 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
 
 def _verdict_direction(name: str, cells: Values) -> Direction | None:
     """Return which verdict of a column is good, None where its cells are no verdicts or no one says."""
+    if name_is_verdict(name) and _only_0_and_1(cells):
+        return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
     if isinstance(cells, pd.Series) and not is_text(cells):
-        if cells.dtype != bool:  # numbers are read as such already
+        if cells.dtype != bool:  # other numbers are read as such already
             return None
         merit = False
     else:
@@ -609,6 +643,16 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
     if named is not None and not named.open:
         return named
     return None
+
+
+def _only_0_and_1(cells: Values) -> bool:
+    """Whether all cells that hold something are 0 or 1."""
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        given = cells.dropna()
+        return len(given) > 0 and bool(given.isin([0, 1]).all())
+    filled = [cell for cell in cells if not _blank(cell)]
+    numbers = {as_number(cell) for cell in filled if not isinstance(cell, list | dict)}
+    return bool(filled) and numbers <= {0.0, 1.0}
 
 
 def read_verdicts(raw: Raw, name: str, report: Lossy) -> None:

@@ -8,13 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragnb.readers.names import loose
-from ragnb.readers.raw import absent
+from ragnb.readers.names import loose, plain, rename_columns
+from ragnb.readers.raw import Lossy, Raw, absent
 
 NESTED = tomllib.loads(Path(__file__).with_name("nested.toml").read_text(encoding="utf-8"))
 _WORDS = {kind: {*words} for kind, words in NESTED["outcome"].items()}
 _KINDS = {name: kind for kind, names in NESTED["failure"].items() for name in names}
 _HTTP = re.compile(r"[1-5]\d\d(\.0)?")
+# Words of columns that say when a call was made, or how long it took.
+_TIMES = frozenset(NESTED["times"]["words"])
 # As long as an error is shown.
 _LONGEST = 300
 
@@ -83,6 +85,55 @@ def outcomes(
         came.append(not failed)
         words.append(error or bad)
     return came, words
+
+
+def tells_if_answered(cells: Sequence[Any], name: str, answers: Sequence[Any]) -> bool:
+    """Return whether a flag is false in just those rows that have no answer: it speaks of calls, not of answers.
+
+    Examples
+    --------
+    >>> tells_if_answered([True, False], "success", ["Yes.", None])
+    True
+    >>> tells_if_answered([True, False], "success", ["Yes.", "No."])
+    False
+    """
+    kind = failure_columns([name]).get(name)
+    if kind not in ("ok", "failed"):
+        return False
+    lost = [_good(cell, kind) is False for cell in cells]
+    gone = [absent(answer) or not str(answer).strip() for answer in answers]
+    return any(lost) and lost == gone
+
+
+def name_log_flag(raw: Raw, report: Lossy) -> None:
+    """Call a column ``ok`` that says, in a log, whether the answer came: a ``success`` of the call is no score.
+
+    A log has no reference answers, and has an answer missing where the flag says no, or times beside the answers.
+
+    Examples
+    --------
+    >>> raw = Raw({"answer": ["Yes.", None], "success": [1, 0]}, "jsonl")
+    >>> name_log_flag(raw, Lossy())
+    >>> raw.columns["ok"]
+    [True, False]
+    """
+    flags = [name for name, kind in failure_columns(raw.columns).items() if kind == "ok"]
+    if len(flags) != 1 or "ok" in raw.columns or "answer" not in raw.columns:
+        return
+    if "ground_truth_answer" in raw.columns:
+        return
+    cells = [_good(cell, "ok") for cell in raw.columns[flags[0]]]
+    if None in cells:
+        return
+    answers = raw.columns["answer"]
+    lost = any(
+        not came and (absent(answer) or not str(answer).strip())
+        for came, answer in zip(cells, answers, strict=True)
+    )
+    timed = any({*plain(name).split("_")} & _TIMES for name in raw.columns)
+    if lost or timed:
+        raw.columns[flags[0]] = cells
+        rename_columns(raw, {flags[0]: "ok"}, report)
 
 
 def error_words(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import as_id, parse_list
-from ragnb.readers.evidence import note_verdicts
-from ragnb.readers.names import WORDS, meanings, words_in
+from ragnb.readers.evidence import note_verdicts, set_skipped
+from ragnb.readers.facts import Direction
+from ragnb.readers.names import WORDS, meanings, plain, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
 from ragnb.readers.raw import (
     Lossy,
@@ -27,6 +28,7 @@ from ragnb.readers.raw import (
     absent,
     clean_text,
     from_records,
+    is_text,
     unpacked,
 )
 from ragnb.schema import METRICS
@@ -51,6 +53,9 @@ _HIGHER_IS_BETTER = {"true": "higher", "false": "lower"}
 _BROKEN = re.compile(
     r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE
 )
+# What would count them twice.
+MEAN_OF_NAMED = "the mean of the named scores of a row"
+_NESTS = frozenset(map(plain, WORDS["nests"]["names"]))
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -153,24 +158,55 @@ def is_measure(name: str) -> bool:
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
-    """Turn objects into a column per metric: ``results``, ``metrics`` or ``scores`` (metric → number or score,
-    status and reason), and a metric's own objects of a score and a reason."""
-    for name in ("metrics", "scores", "results"):
-        if found := _objects(
-            raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))
-        ):
+    """Turn objects into a column per metric: ``results``, ``scores``, ``evaluation`` and the like (metric → number
+    or score, status and reason), and a metric's own objects of a score and a reason."""
+    for name in [name for name in raw.columns if is_nest_of_scores(name)]:
+        cells = raw.columns[name]
+        if is_text(cells) or not isinstance(cells, pd.Series):
+            cells = [unpacked(cell, r"\s*\{.*") for cell in cells]
+        if found := _objects(cells, _holds_results):
             del raw.columns[name]
             report.add("mapped", name, "a column a metric", len(found))
-            for metric, cells in from_records(found).items():
-                _results(
-                    raw,
-                    metric,
-                    [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells],
-                )
+            for key, inner in from_records(found).items():
+                _unnest(raw, name, key, inner)
     for name in list(raw.columns):
         if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
             _results(raw, name, found)
             report.add("mapped", name, "the score of an object, and its reason", len(found))
+
+
+def is_nest_of_scores(name: str) -> bool:
+    """Return whether a column of this name may hold the scores of a row in an object.
+
+    Examples
+    --------
+    >>> is_nest_of_scores("ragasScores"), is_nest_of_scores("metadata")
+    (True, False)
+    """
+    return plain(name) in _NESTS
+
+
+def _holds_results(cell: Mapping[str, Any]) -> bool:
+    """Return whether an object holds scores, and nothing that is not a score or said of them."""
+    if {"score"} <= set(cell) <= _OF_A_SCORE:
+        return False  # one metric, whose name is that of the object
+    values = [*cell.values()]
+    return any(map(_is_result, values)) and all(
+        _is_result(value) or isinstance(value, str) for value in values
+    )
+
+
+def _unnest(raw: Raw, outer: str, key: str, cells: Sequence[Any]) -> None:
+    """Make a column of what objects hold under a key; of a name that is taken, below the name of the objects."""
+    name = f"{outer}.{key}" if key in raw.columns else key
+    if any(isinstance(cell, Mapping) for cell in cells):
+        _results(
+            raw,
+            name,
+            [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells],
+        )
+    else:
+        raw.columns[name] = list(cells)
 
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
@@ -386,10 +422,12 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         scored(raw, name, cells, failed, reasons, _limit(own))
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
-    if (
-        len(metrics) > 1
-    ):  # the score of a row is the mean of its named scores, and would count them twice
+    if len(metrics) > 1 and metrics[0] == "score":
+        # The score of a row is the mean of its named scores, and would count them twice.
         raw.scales.pop("score", None)
+        for name in ("score", "score__status", "score__reason"):
+            columns.pop(name, None)
+        report.add("left_out", "score", MEAN_OF_NAMED, rows)
 
 
 def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
@@ -400,6 +438,9 @@ def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
         if name.startswith("Metric: "):
             scored(raw, name.removeprefix("Metric: "), columns.pop(name), failed)
             report.add("mapped", name, "a metric; the status ERROR is failed", len(failed))
+    if "Score" in columns and raw.scales:
+        columns.pop("Score")
+        report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
     raw.rename(
         dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report
     )
@@ -480,6 +521,7 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             note_verdicts(raw, name, columns[name], limit or [None] * len(raw), beside)
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
     differing = set()
+    ended = {name: [*columns.get(f"{name}_status", ())] for name in scores}
     for name in scores:
         twin = _twin(name, scores, tool["ends"])
         if twin is not None and name in columns:
@@ -504,6 +546,7 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             (),
             _scale_in(row) | _limit({"threshold": cell} for cell in limits[name]),
         )
+        set_skipped(raw, name, ended.get(name, ()), report)
 
 
 def _twin(name: str, scores: Collection[str], ends: Collection[str]) -> str | None:
@@ -574,9 +617,24 @@ def judged(raw: Raw, report: Lossy) -> None:
     raw.drop(
         people, "annotator_kind", "human annotations; read_ratings reads them", report, need=True
     )
+    _keep_directions(raw)
     names = {"item_id": "sample_id", "dimension": "metric", "score": "score", "comment": "comment"}
     raw.columns = {new: raw.columns[name] for name, new in names.items() if name in raw.columns}
     _read_long(raw, report)
+
+
+def _keep_directions(raw: Raw) -> None:
+    """Keep the direction that the metadata of annotations name, ``minimize`` or ``maximize``."""
+    words = {"minimize": "lower", "maximize": "higher"}
+    said: dict[str, set[str]] = {}
+    for metric, cell in zip(raw.cells("dimension"), raw.cells("metadata"), strict=True):
+        direction = str(_object_of(cell).get("direction"))
+        if direction in words:
+            said.setdefault(clean_text(metric), set()).add(direction)
+    for metric, found in said.items():
+        if len(found) == 1:
+            word = found.pop()
+            raw.verdicts[metric] = Direction(words[word], f"its metadata say {word}")
 
 
 def _is_long(columns: Set[str]) -> bool:

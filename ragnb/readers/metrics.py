@@ -23,6 +23,7 @@ from ragnb.readers.evidence import (
     verdict_columns,
 )
 from ragnb.readers.facts import SILENT, Direction, direction_of_name
+from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
@@ -284,6 +285,7 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
         and pd.api.types.is_numeric_dtype(frame[name])
         and not pd.api.types.is_bool_dtype(frame[name])
         and not is_measure(name)
+        and not tells_if_answered(list(frame[name]), name, raw.cells("answer"))
     ]
     for name in names:
         numbers = pd.to_numeric(frame[name]).dropna()

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from ragnb.readers.cells import CONTEXTS, parse_list, passage_text
 from ragnb.readers.failures import NESTED
 from ragnb.readers.names import loose
@@ -57,29 +59,62 @@ def read_lists(raw: Raw, report: Lossy) -> None:
     if not lists:
         return
     told = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
-    for name in ("question", "answer"):
-        _fill(raw, name, [getattr(one, name) for one in told], lists, report)
+    answers = _answers_below(raw, told)
+    _fill(raw, "question", [one.question for one in told], lists, report)
+    _fill(raw, "answer", answers, lists, report)
     if "question" in raw.columns and any(one.question for one in told):
         raw.columns.setdefault("answer", [None] * len(raw))  # asked, and none answered
     if not any(name in raw.columns for name in _PLACES):
         _passages(raw, [one.passages for one in told], lists, report)
 
 
+def _answers_below(raw: Raw, told: Sequence[Told]) -> list[str | None]:
+    """Return the answers below the records, but for those of records whose answer would stand at their top.
+
+    Where answers stand beside the questions, one that is missing there was not given, whatever a step put out.
+    """
+    given = raw.cells("answer")
+    if all(_empty(cell) for cell in given):
+        return [one.answer for one in told]
+    asked = raw.cells("question")
+    return [
+        one.answer if _empty(question) else None for one, question in zip(told, asked, strict=True)
+    ]
+
+
+def _empty(cell: Any) -> bool:
+    return absent(cell) or cell == ""
+
+
 def named_passages(raw: Raw, report: Lossy) -> None:
     """Take a list of passages under another name, such as ``sources``, for those that were retrieved."""
     if any(name in raw.columns for name in _PLACES):
         return
+    for name in passage_columns(raw.columns):
+        lists = [_items(cell) for cell in raw.columns[name]]
+        found = [None if items is None else _found(items, None) for items in lists]
+        _passages(raw, _names_as_ids(found), [name], report)
+        return
+
+
+def passage_columns(columns: Mapping[Any, Sequence[Any]] | pd.DataFrame) -> Iterator[str]:
+    """Yield the columns of lists that are named for passages, such as ``sources``, the likeliest first.
+
+    Examples
+    --------
+    >>> [*passage_columns({"sources": [["d#1"], None], "hits": [3, 4]})]
+    ['sources']
+    """
     for kind in NESTED["trace"]["passages"]:
-        for name in [one for one in raw.columns if loose(one) == kind]:
-            lists = [_items(cell) for cell in raw.columns[name]]
+        for name in [str(one) for one in columns if loose(str(one)) == kind]:
+            cells = list(columns[name])
+            lists = [_items(cell) for cell in cells]
             whole = all(
                 items is not None or absent(cell) or cell == ""
-                for items, cell in zip(lists, raw.columns[name], strict=True)
+                for items, cell in zip(lists, cells, strict=True)
             )
             if any(lists) and whole:
-                found = [None if items is None else _found(items, None) for items in lists]
-                _passages(raw, _names_as_ids(found), [name], report)
-                return
+                yield name
 
 
 def _names_as_ids(found: list[Any]) -> list[Any]:
@@ -93,7 +128,7 @@ def _names_as_ids(found: list[Any]) -> list[Any]:
 def _fill(raw: Raw, name: str, found: list[Any], lists: Sequence[str], report: Lossy) -> None:
     """Fill the gaps of a column with what was found below."""
     given = list(raw.columns.get(name, [None] * len(raw)))
-    empty = [absent(cell) or cell == "" for cell in given]
+    empty = [_empty(cell) for cell in given]
     used = [gap and cell is not None for gap, cell in zip(empty, found, strict=True)]
     if not any(used):
         return
@@ -203,13 +238,33 @@ def _of_steps(items: Sequence[Any]) -> Told:
             (_text(fields[key]) for key in _STEP["question"] if _text(fields.get(key))), None
         )
         said = next((_text(fields[key]) for key in _STEP["answer"] if _text(fields.get(key))), None)
+        if _prepares(fields):
+            question = question or asked
+            continue
         if kind and (
             question or answer
         ):  # of spans the first, the root, has the question and the answer
             continue
         question = asked or question
-        answer = said or (answer if not asked else None)
+        if asked or _says_nothing(fields):
+            answer = None  # that of the question before, or of a step before it
+        if said:
+            answer = said
     return Told(question, answer, passages if searched else None)
+
+
+def _says_nothing(fields: Mapping[str, Any]) -> bool:
+    """Whether a step was to give an answer, and gave none."""
+    given = [fields[key] for key in _STEP["answer"] if key in fields]
+    return bool(given) and all(_empty(cell) for cell in given)
+
+
+def _prepares(fields: Mapping[str, Any]) -> bool:
+    """Whether a step is named for what comes before an answer: it rewrites the question, searches or plans."""
+    words = [fields.get(key) for key in _STEP["named"]]
+    said = " ".join(loose(word) for word in words if isinstance(word, str))
+    answers = any(word in said for word in _STEP["answers"])
+    return not answers and any(word in said for word in _STEP["prepares"])
 
 
 def _named(item: Any) -> dict[str, Any]:

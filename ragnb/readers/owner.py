@@ -37,6 +37,8 @@ _WORDS = [plain(word) for word in _OWNERS["words"]]
 _SETTINGS = [plain(word) for word in _OWNERS["settings"]]
 _REPEATS = {plain(word) for word in _OWNERS["repeats"]}
 _ENDS = {plain(word) for word in _OWNERS["ends"]}
+# Whose numbers are names.
+_NAMED = {plain(word) for word in _OWNERS["named"]}
 _RANKED = [*_SURE, *_WORDS, *_SETTINGS]
 
 
@@ -102,10 +104,12 @@ def name_owner(table: Raw, report: Lossy) -> None:
         found = _telling(table, key, named, counts)
         if not found and not counts and "system" not in table.columns:
             found = _unnamed(table, key)
-    if not found and "system" not in table.columns:
-        found = _by_name_alone(table, named, key, report)
     if found:
         _call_system(table, found, key, report)
+    elif "system" not in table.columns:
+        by_name = _by_name_alone(table, named, key, report)
+        if by_name:
+            _call_system(table, by_name, None, report)
     _call_repeat(table, counts, key, report)
 
 
@@ -130,7 +134,17 @@ def repeated_key(table: Raw) -> str | None:
 def _run_counts(table: Raw, key: str | None) -> list[str]:
     if key is None:
         return []
-    return [name for name in table.columns if is_repeat_name(name) and table.is_count(name)]
+    counts = [name for name in table.columns if is_repeat_name(name) and table.is_count(name)]
+    # A column such as version or config that holds 1, 2, 3 counts runs; a model or a setting may be a number.
+    numbered = [name for name in table.columns if _may_be_numbered(name) and table.counts_up(name)]
+    return counts or (numbered if len(numbered) == 1 else [])
+
+
+def _may_be_numbered(name: str) -> bool:
+    told = plain(name)
+    settled = name in CASE_COLUMNS or name in METRICS
+    named = not settled and owner_rank(name) is not None
+    return named and told not in _SETTINGS and not any(word in _NAMED for word in told.split("_"))
 
 
 def _owner_columns(table: Raw, counts: Sequence[str]) -> list[str]:
@@ -201,8 +215,7 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
         table.columns["system_before"] = table.columns.pop("system")
         report.add("kept", "system", "the same in rows that another column tells apart", len(table))
     if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
-        table.columns["row_id"] = table.columns.pop("sample_id")
-        report.add("kept", "sample_id", "numbers rows, not questions: row_id", len(table))
+        free_sample_id(table, report)
     told = " / ".join(found)
     systems = table.distinct(*found)
     if key is not None:
@@ -221,6 +234,14 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
     table.columns["system"] = joined
     for name in found:
         report.add("mapped", name, f"part of the system's name: {told}", len(table))
+
+
+def free_sample_id(table: Raw, report: Lossy) -> None:
+    """Call ids that only number rows ``row_id``, in their place."""
+    table.columns = {
+        "row_id" if name == "sample_id" else name: cells for name, cells in table.columns.items()
+    }
+    report.add("kept", "sample_id", "numbers rows, not questions: row_id", len(table))
 
 
 def _call_repeat(table: Raw, counts: Sequence[str], key: str | None, report: Lossy) -> None:
@@ -296,18 +317,26 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
     columns = [name for name in columns if name not in beside]
     whole = {name for name in columns if meanings([name])}
     measures: dict[str, set[str]] = {}
+    held: dict[str, set[str]] = {}
     for name in columns:
         for system, rest in split(name) if name not in whole else ():
-            if _is_measure_name(rest) and not _is_part(system):
+            if _is_part(system):
+                continue
+            held.setdefault(system, set()).add(name)
+            if _ends_as_measure(rest):
                 measures.setdefault(system, set()).add(plain(rest))
     known = {plain(word) for word in _PAIRS["systems"]}
+    generic = {plain(word) for word in _PAIRS["generic"]}
     best: list[str] = []
+    most = (0, 0)
     for own in measures.values():
         same = [other for other, theirs in measures.items() if theirs == own]
-        telling = own - {plain(word) for word in _PAIRS["generic"]}
-        sure = len(telling) > 1 or bool({plain(one) for one in same} & known)
-        if sure and len(same) > max(1, len(best)):
+        sure = len(own - generic) > 1 or bool({plain(one) for one in same} & known)
+        # Of several ways to part the names, the one that leaves fewest columns without a system.
+        placed_by = (len(set().union(*(held[one] for one in same))), len(same))
+        if sure and len(same) > 1 and placed_by > most:
             best = same
+            most = placed_by
     placed = {}
     for name in columns:
         for system, rest in split(name):
@@ -325,6 +354,12 @@ def _is_measure_name(name: str) -> bool:
     words = plain(name)
     at = re.sub(r"_?(at_?)?\d+$", "", words)
     return bool({*known} & {*METRICS}) or {words, at} & {*_PAIRS["measures"]} != set()
+
+
+def _ends_as_measure(name: str) -> bool:
+    """Return whether a name, or what stands at its end, is that of a measure, as in ``document_mrr``."""
+    words = plain(name).split("_")
+    return any(_is_measure_name("_".join(words[at:])) for at in range(len(words)))
 
 
 def _is_part(system: str) -> bool:

@@ -215,6 +215,13 @@ class Raw:
         """Whether all cells of a column are whole numbers."""
         return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))
 
+    def counts_up(self, name: str) -> bool:
+        """Whether a column holds the numbers 1, 2, … to its greatest, at least two of them, and nothing else."""
+        if not self.is_plain(name) or not self.is_count(name):
+            return False
+        numbers = {int(float(cell)) for cell in map(str, self.columns[name])}
+        return len(numbers) > 1 and numbers == {*range(1, len(numbers) + 1)}
+
     def is_plain(self, name: str) -> bool:
         """Whether no cell of a column is a list or an object."""
         cells = self.columns[name]

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
-from ragnb.readers.names import WORDS, plain, words_in
+from ragnb.readers.failures import NESTED
+from ragnb.readers.names import WORDS, loose, plain, words_in
 
 _ANSWERS = {plain(word) for word in WORDS["role"]["answer"]}
 _OF_A_LOG = {plain(word) for word in WORDS["role"]["log"]}
+# Lists of messages, steps or spans: how an answer came about.
+_WAYS = frozenset(NESTED["lists"])
 # What only a system's answers stand beside.
 _BESIDE_ANSWERS = {
     "retrieved_contexts",
@@ -24,6 +27,8 @@ _BESIDE_ANSWERS = {
     "ground_truth_answer",
     "repeat",
 }
+# Lists of what happened, which a system writes; a history of earlier turns stands beside questions of a test too.
+_RECORDED = {*NESTED["lists"]} - {*NESTED["told"]}
 # What a system says and no reference does; read in the first words only.
 _REFUSED = re.compile(
     r"(i('m| am)? sorry|sorry|i (don'?t|do not) know|i (can'?t|cannot|could not|couldn'?t)|unable to|"
@@ -57,13 +62,23 @@ def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
     others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
     told = {names.get(name, name) for name in names if names[name] in others} | {*others}
     told -= {"sample_id"}
+    if any(loose(name) in _WAYS for name in told):
+        return False
     if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in told):
+        return False
+    if any(loose(name) in _RECORDED and _holds_objects(frame[name]) for name in others):
         return False
     if frame["question"].duplicated().any():
         return False
     answers = frame["answer"].dropna().astype(str).str.slice(0, 80)
     blank = frame["answer"].isna().any() or not answers.str.strip().all()
     return not blank and not answers.map(lambda text: bool(_REFUSED.search(text))).any()
+
+
+def _holds_objects(cells: pd.Series) -> bool:
+    """Whether a cell is a list of objects."""
+    lists = (cell for cell in cells if isinstance(cell, list | tuple) and len(cell))
+    return any(isinstance(cell[0], Mapping) for cell in lists)
 
 
 def open_role(path: str | None, columns: list[str]) -> RagnbError:

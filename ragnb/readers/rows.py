@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
 from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
-from ragnb.readers.owner import ROW_WORDS, owner_rank
+from ragnb.readers.owner import ROW_WORDS, free_sample_id, owner_rank
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS
 
@@ -139,10 +139,12 @@ def _is_label(text: str) -> bool:
     return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
 
 
-def _is_empty(cell: Any) -> bool:
+def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str):
         return not cell.strip()
-    return absent(cell) or (hasattr(cell, "__len__") and len(cell) == 0)
+    if absent(cell):
+        return True
+    return isinstance(cell, Sized) and len(cell) == 0
 
 
 def _label(raw: Raw, row: int) -> str | None:
@@ -151,7 +153,7 @@ def _label(raw: Raw, row: int) -> str | None:
     numbers = 0
     for name, cells in raw.columns.items():
         cell = cells[row]
-        if _is_empty(cell):
+        if _is_blank(cell):
             continue
         if _is_number(cell):
             numbers += 1
@@ -185,8 +187,7 @@ def identify(raw: Raw, report: Lossy) -> None:
             if plain(name) not in _WEAK_IDS and _repeats_as_questions(raw, name)
         ]
         if repeated and "row_id" not in raw.columns and "question" not in raw.columns:
-            raw.columns["row_id"] = raw.columns.pop("sample_id")
-            report.add("kept", "sample_id", "numbers rows, not questions: row_id", size)
+            free_sample_id(raw, report)
             rename_columns(raw, {repeated[0]: "sample_id"}, report)
         return
     asked = "question" in raw.columns

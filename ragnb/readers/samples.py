@@ -15,14 +15,15 @@ import pandas as pd
 from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import as_id, case_cells, declared, metric_values, to_frame
+from ragnb.readers.cells import as_id, case_cells, declared, metric_values, parse_list, to_frame
 from ragnb.readers.evidence import verdicts_beside
+from ragnb.readers.failures import name_log_flag
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.guard import told_in_words
 from ragnb.readers.layouts import declare_scales, judged, lay_out, spread_results
 from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
-from ragnb.readers.names import meanings, name_columns
+from ragnb.readers.names import WORDS, meanings, name_columns, plain
 from ragnb.readers.nested import read_lists
 from ragnb.readers.owner import (
     is_repeat_name,
@@ -51,7 +52,7 @@ from ragnb.schema import (
     undeclared_columns,
 )
 
-_PASSAGE_COLUMNS = {"passage", "passage_id"}
+_OF_A_PASSAGE = frozenset(map(plain, WORDS["of_a_passage"]["names"]))
 
 
 def read_scores(
@@ -216,7 +217,7 @@ def _read(
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
-    if not {"question", "answer"} <= raw.columns.keys():
+    if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
     identify(raw, report)
     leave_out_means(raw, report)
@@ -251,6 +252,8 @@ def _read(
     if cases:
         raw.need("question")
     known = declared(chosen, list(raw.columns))
+    if not known and not tools:
+        name_log_flag(raw, report)
     tools = [metric for metric in tools if metric.name in raw.columns]
     settled = settle_metrics(raw, known, tools, own, names, report, loose=loose)
     tools = [metric for metric in settled.tools if _fits(raw, metric, report)]
@@ -340,22 +343,21 @@ def made_ids(raw: Raw) -> Values:
 
 
 def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:
-    """Group rows with the same ``sample_id`` (of one system and run), if the file has passages as rows.
+    """Group rows of one question (of one system and run), if the file has passages as rows.
 
-    Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does.
+    Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does
+    that says nothing of a passage.
     """
-    if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(
-        raw.columns
-    ):
+    key = "sample_id" if "sample_id" in raw.columns else "question"
+    beside = {name for name in source_names if plain(name) in _OF_A_PASSAGE}
+    if not beside or not {key, "retrieved_contexts"} <= {*raw.columns}:
         return
+    of_a_run = {key, "system", "repeat", *named_systems(raw.columns)} - beside
+    runs = [name for name in raw.columns if name in of_a_run or is_repeat_name(name)]
     groups: dict[tuple[object, ...], list[int]] = {}
-    of_a_run = {"sample_id", "system", "repeat", *named_systems(raw.columns)}
-    keys = [
-        cells for name, cells in raw.columns.items() if name in of_a_run or is_repeat_name(name)
-    ]
-    for row, key in enumerate(zip(*keys, strict=True)):
-        groups.setdefault(tuple(map(str, key)), []).append(row)
-    if len(groups) == len(raw):
+    for row, cells in enumerate(zip(*(raw.columns[name] for name in runs), strict=True)):
+        groups.setdefault(tuple(map(str, cells)), []).append(row)
+    if len(groups) == len(raw) or _holds_lists(raw.columns["retrieved_contexts"]):
         return
     folded: dict[str, list[object]] = {}
     for name, cells in raw.columns.items():
@@ -363,7 +365,7 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
             [cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""]
             for rows in groups.values()
         ]
-        listed = name in ("retrieved_contexts", "passage_id")
+        listed = name == "retrieved_contexts" or name in beside
         differ = not listed and any(len(set(map(str, values))) > 1 for values in filled)
         if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
             return
@@ -375,6 +377,15 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
     )
     raw.keep([rows[0] for rows in groups.values()])
     raw.columns = folded
+
+
+def _holds_lists(cells: Values) -> bool:
+    """Whether cells hold several passages each, so that a row is no passage."""
+    return any(
+        isinstance(cell, list)
+        or (isinstance(cell, str) and cell.lstrip()[:1] == "[" and parse_list(cell))
+        for cell in cells
+    )
 
 
 def applicable_metrics(

@@ -106,6 +106,17 @@ class Query(Raw):
         odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
         return not _item(self.frame, odd.fill_null(True).any())
 
+    def counts_up(self, name: str) -> bool:
+        """Whether a column holds the numbers 1, 2, … to its greatest, at least two of them, and nothing else."""
+        if not self.is_plain(name) or not self.is_count(name):
+            return False
+        number = self.columns[name].cast(pl.Float64, strict=False)
+        ends = self.frame.select(
+            number.min().alias("low"), number.max().alias("high"), number.n_unique().alias("n")
+        )
+        low, high, n = ends.collect(engine="streaming").row(0)
+        return bool(low == 1 and high == n > 1)
+
     def is_plain(self, name: str) -> bool:
         """Whether no cell of a column is a list or an object."""
         return not (self._kind(name).is_nested() or self._kind(name) == pl.Object)

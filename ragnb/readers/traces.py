@@ -27,6 +27,7 @@ from ragnb.readers.nested import from_contexts, read_nested
 from ragnb.readers.owner import name_by_name, name_owner
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
 from ragnb.readers.rows import identify
+from ragnb.readers.samples import fold
 from ragnb.schema import DRAWN
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
@@ -78,6 +79,7 @@ def read_traces(
     ([[{'id': '7'}]], False)
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    fold(raw, _source_names(raw, report), report, scores=False)
     as_trace(raw, report)
     name_owner(raw, report)
     raw.need("answer")
@@ -261,6 +263,11 @@ def _open(
     identify(raw, report)
     raw.check_even()
     return raw, report, origin
+
+
+def _source_names(raw: Raw, report: Lossy) -> set[str]:
+    """Return the names of the columns, now and in the file."""
+    return {*raw.columns, *(str(row["column"]) for row in report.rows if row["what"] == "mapped")}
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:

@@ -15,7 +15,7 @@ from ragnb.diagnostics.completeness import (
     too_much,
     without_failures,
 )
-from ragnb.markup import MISSING, count
+from ragnb.markup import MISSING, count, percent
 from ragnb.markup.blocks import Table
 from ragnb.schema import records
 
@@ -79,7 +79,7 @@ def said_losses(w: Formatter) -> list[str]:
 
     Of an answer that is missing, gold or the cases say it; rates that no gate uses say it with the answers.
     """
-    rows = [row for row in records(w.whole.account) if row["lost"]]
+    rows: list[Row] = [row for row in records(w.whole.account) if row["lost"]]
     of_sets = {
         row["system"]
         for row in rows
@@ -132,7 +132,11 @@ def loss_words(w: Formatter, rows: Iterable[Row]) -> list[str]:
 def _phrase(w: Formatter, row: Row, key: str, lost: int) -> list[str]:
     if not lost:
         return []
-    text = w.say(f"account.{key}", lost=count(lost), n=count(row["expected"]))
+    expected = int(row["expected"])
+    words = {"lost": count(lost), "n": count(expected)}
+    if key == "answers_failed":
+        words["share"] = percent(lost / expected)
+    text = w.say(f"account.{key}", **words)
     return [_with_system(w, row["system"], text)]
 
 

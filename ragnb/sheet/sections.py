@@ -1211,19 +1211,7 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     key = "headline.no_gates" if tally(w) else "headline.no_gold"
     said = w.say("headline.log", n=count(w.answers), rates=names)
-    return said + _failed_answers(w), w.say(key)
-
-
-def _failed_answers(w: Formatter) -> str:
-    """Return how many answers of a log failed; nothing where no column speaks of it, or none did."""
-    daily = None if w.whole.log is None else w.whole.log.daily
-    if daily is None or daily["failed"].isna().all():
-        return ""
-    n = int(daily["n"].sum())
-    failed = round(float((daily["n"] * daily["failed"]).sum()))
-    if not failed:
-        return ""
-    return w.say("headline.log_failed", bad=count(failed), n=count(n), share=percent(failed / n))
+    return said, w.say(key)
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import time
+import warnings
 from collections import Counter
 from collections.abc import (
     AsyncIterator,
@@ -31,7 +32,7 @@ from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from ragnb.errors import RagnbError, listing, require
+from ragnb.errors import RagnbError, RagnbWarning, listing, require
 from ragnb.schema import Profile, masked, refuse_secrets
 from ragnb.store.transport import (
     REPLY_BYTES,
@@ -490,6 +491,7 @@ class Client:
         self.redact = Redactor(*self._headers.values(), *passwords)
         self._sdk: Any = None
         self._quiet_until, self._reserved, self._answered = 0.0, 0, False
+        self._odd_usage_told = False
 
     def __repr__(self) -> str:
         return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
@@ -689,15 +691,29 @@ class Client:
     ) -> tuple[int | None, int | None]:
         """Count and return the tokens of a prompt and its reply."""
         usage = getattr(got, "usage", None)
-        counts = [getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion")]
-        # Some endpoints count in floats or texts, which the SDK lets pass; what no model can read is no count.
-        prompt, reply = (
-            int(n) if isinstance(n, int | float) and 0 <= n <= MOST_TOKENS else None for n in counts
-        )
+        prompt = self._tokens(getattr(usage, "prompt_tokens", None))
+        reply = self._tokens(getattr(usage, "completion_tokens", None))
         reply = reply if chat else 0
         self.budget.tokens += expected if prompt is None or reply is None else prompt + reply
         meter.counts.append((prompt, reply))
         return prompt, reply
+
+    def _tokens(self, told: object) -> int | None:
+        """Return a number of tokens that a server tells, None if it is none; what cannot be is noted once."""
+        if not isinstance(
+            told, int | float
+        ):  # some endpoints count in floats, which the SDK lets pass
+            return None
+        if 0 <= told <= MOST_TOKENS:
+            return int(told)
+        if not self._odd_usage_told:
+            self._odd_usage_told = True
+            why = (
+                f"the endpoint says that a call took {str(told)[:20]} tokens, which cannot be; such counts are "
+                "left out, budgets count what was expected, and the replies are kept"
+            )
+            warnings.warn(why, RagnbWarning, stacklevel=2)
+        return None
 
 
 def _vectors(got: Any, n: int) -> list[list[float]]:

@@ -48,6 +48,7 @@ NAMES = {
     "factual_correctness(mode=f1)": "factual_correctness",
     "factual_correctness_f1": "factual_correctness",
 }
+APPS = {"app_id": "system", "record_id": "row_id"}
 TRULENS_TOTALS = ["01", "03", "05", "07", "09", "11"]
 ROW_TABLES = [
     ("score_tables/ragas_history", 22),
@@ -81,6 +82,15 @@ def rows_of(path: Path, bare: tuple[str, ...] = ("", "...")) -> tuple[list[str],
     return header, [row for row in rows if set(row) - set(bare)]
 
 
+def apps_answer_alike(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether each question stands once for each app: then the ids of records number rows, not questions."""
+    if not {"app_id", "input"} <= {*header}:
+        return False
+    pairs = [(row[header.index("app_id")], row[header.index("input")]) for row in rows]
+    apps, questions = map(set, zip(*pairs, strict=True))
+    return len(apps) > 1 and len(set(pairs)) == len(rows) == len(apps) * len(questions)
+
+
 def test_every_row_level_table_loads_with_canonical_names_and_the_same_numbers(shared):
     seen = Counter()
     for path in tables(shared):
@@ -88,13 +98,14 @@ def test_every_row_level_table_loads_with_canonical_names_and_the_same_numbers(s
             continue
         frame = read_scores(path)
         header, rows = rows_of(path)
-        expected = [NAMES.get(name, name) for name in header if name not in ("", "...")]
+        names = NAMES | (APPS if apps_answer_alike(header, rows) else {})
+        expected = [names.get(name, name) for name in header if name not in ("", "...")]
         assert [
             name for name in frame.columns if name != "sample_id" or name in expected
         ] == expected, path
         assert len(frame) == len(rows)
         for i, name in enumerate(header):
-            name = NAMES.get(name, name)
+            name = names.get(name, name)
             cells = [row[i] for row in rows]
             if name in METRICS:
                 seen[name] += 1
@@ -164,6 +175,7 @@ def test_every_column_and_row_of_a_table_is_kept_mapped_or_left_out(shared):
         assert {row["what"] for row in told} <= words
         assert all(row["n"] > 0 and row["detail"] for row in told)
         mapped = [(row["column"], row["detail"]) for row in told if row["what"] == "mapped"]
+        mapped += [("sample_id", "row_id") for row in told if row["detail"].endswith(": row_id")]
         left = [
             row["column"] for row in told if row["what"] == "left_out" and row["column"] is not None
         ]
@@ -188,7 +200,8 @@ def test_totals_are_refused_in_words(shared, number):
     (path,) = (shared / "data/score_tables/trulens_records").glob(f"{number}_*.csv")
     with pytest.raises(
         RagnbError,
-        match=r"is a table of totals, one row per system .* no question and no sample id",
+        match=r"is a table of totals, one row per system .*: each row has another app_|"
+        r"totals or answers\? .* no question and no sample id",
     ):
         read_scores(path)
 

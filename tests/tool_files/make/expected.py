@@ -249,9 +249,10 @@ def phoenix(path: Path) -> Read:
 def phoenix_annotations(path: Path) -> Read:
     """Read a row per score; an empty score is one whose evaluator raised an error."""
     table = pd.read_csv(path)
-    pairs = zip(table["annotation_name"], table["score"], strict=True)
+    rows = zip(table["annotation_name"], table["score"], table["metadata"], strict=True)
     return table["span_id"].nunique(), [
-        (name, FAILED if pd.isna(x) else x, None) for name, x in pairs
+        Score(name, FAILED if pd.isna(x) else x, better="lower" if "minimize" in said else "higher")
+        for name, x, said in rows
     ]
 
 
