@@ -431,8 +431,11 @@ def make_account(
 
 
 def _of_system(table: pd.DataFrame, system: Any) -> list[dict[Any, Any]]:
-    """Return the rows of one system; without a total where nothing could be added up."""
+    """Return the rows of one system without measures of operation; without a total where nothing was added up."""
     own = table if "system" not in table else table[table["system"] == system]
+    own = own[
+        own["role"] != "operation"
+    ]  # what an answer took says nothing about which are missing
     quality = own["role"] == "quality"
     total = own["role"] == "total"
     added_up = bool(own.loc[total, "n"].any()) or not own.loc[quality, "n"].any()

@@ -17,11 +17,11 @@ import pandas as pd
 from ragnb import texts
 from ragnb.calibration import calibrate, looks_like_ratings, read_ratings
 from ragnb.errors import RagnbError, listing
-from ragnb.inputs.candidates import MAPPED
+from ragnb.inputs.candidates import MAPPED, describes_question
 from ragnb.inputs.first_scenario import scenario_text
 from ragnb.inputs.metric_facts import metric_table, unused_columns
 from ragnb.markup import count, one_line
-from ragnb.readers import is_open_role, qrels_columns, read_table
+from ragnb.readers import is_measure, is_open_role, qrels_columns, read_table
 from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.names import WORDS, is_reference_name, words_in
 from ragnb.readers.nested import passage_columns
@@ -356,8 +356,8 @@ def card_of(
     kind = _kind_of(frame, metrics)
     if kind in ("totals", "gold"):
         metrics = metrics[:0]
-    guessed = _guessed(frame, mapped) if kind in ("table", "traces") else {}
-    if guessed and kind == "table":
+    guessed = _guessed(frame, mapped) if kind in ("table", "traces", "cases") else {}
+    if guessed and kind != "traces":
         kind = "traces"
     if kind == "traces" and not guessed and _is_open(frame, mapped):
         # Nobody knows who gave these answers: read_inputs asks.
@@ -512,7 +512,7 @@ def _guessed(frame: pd.DataFrame, mapped: Mapping[str, str]) -> dict[str, str]:
         if target in there:
             continue
         free = (name for name in there_in_order(frame) if name not in (*found, *MAPPED))
-        named = (name for name in free if _has_word(name, words) and not is_reference_name(name))
+        named = (name for name in free if _has_word(name, words) and not _is_no_answer(name))
         of_text = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
         found |= {mapped.get(name, name): target for name in islice(of_text, 1)}
     complete = all(target in {*there, *found.values()} for target in WORDS["hints"])
@@ -533,6 +533,11 @@ def there_in_order(frame: pd.DataFrame) -> list[str]:
 def _has_word(name: str, words: Iterable[str]) -> bool:
     signs = [word for word in words if not word.isascii()]
     return bool(words_in(name) & {*words}) or any(sign in name for sign in signs)
+
+
+def _is_no_answer(name: str) -> bool:
+    """Whether a column of texts has what should come out, or a kind, a number or a length of something."""
+    return is_reference_name(name) or describes_question(name) or is_measure(name)
 
 
 def _is_open(frame: pd.DataFrame, mapped: Mapping[str, str]) -> bool:

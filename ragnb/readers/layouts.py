@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -120,10 +120,16 @@ def _beside(raw: Raw, name: str, status: Iterable[Any], reasons: Iterable[Any]) 
 
 
 def declare_scales(raw: Raw, layout: str) -> None:
-    """Declare the scales of the columns that a layout knows by the names of its metrics."""
-    for row in TOOLS.get(layout, {}).get("metrics", ()):
+    """Declare the scales of the columns that a layout knows by the names of its metrics.
+
+    A second column of a metric, with other values, is declared by nobody: one meaning counts once.
+    """
+    tool = TOOLS.get(layout, {})
+    ends = tool.get("ends", ())
+    seconds = {name for name in raw.columns if _twin(name, raw.scales, ends) is not None}
+    for row in tool.get("metrics", ()):
         for name in raw.columns:
-            if name not in raw.scales and _matches(name, row):
+            if name not in raw.scales and name not in seconds and _matches(name, row):
                 raw.scales[name] = {**_UNIT, "better": "higher", **_scale_in(row)}
 
 
@@ -514,20 +520,19 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
         if beside is not None and name in columns:
             note_verdicts(raw, name, columns[name], limit or [None] * len(raw), beside)
     limits = {name: columns.pop(f"{name}_threshold", ()) for name in scores}
+    differing = set()
     ended = {name: [*columns.get(f"{name}_status", ())] for name in scores}
     for name in scores:
-        base, _, end = name.rpartition("_")
-        if (name.startswith("gpt_") and name[4:] in scores) or (
-            base in scores and end in tool["ends"]
-        ):
-            report.add(
-                "left_out",
-                name,
-                "said by another column of the metric too",
-                len(columns.pop(name, ())),
-            )
+        twin = _twin(name, scores, tool["ends"])
+        if twin is not None and name in columns:
+            if _alike(columns[name], columns[twin]):
+                why = "said by another column of the metric too"
+                report.add("left_out", name, why, len(columns.pop(name)))
+            else:  # it stays, as a column that nobody declared: the total says that it leaves it out
+                differing.add(name)
         raw.rename({f"{name}_reason": f"{name}__reason"}, report)
-    for name in (name for name in scores if name in columns and not is_measure(name)):
+    counted = [name for name in scores if name in columns and name not in differing]
+    for name in (name for name in counted if not is_measure(name)):
         failed = _broken(raw.cells("error"), columns[name])
         known = tool["metrics"] if name in of_models else ()
         row: dict[str, Any] = next(
@@ -542,6 +547,24 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
             _scale_in(row) | _limit({"threshold": cell} for cell in limits[name]),
         )
         set_skipped(raw, name, ended.get(name, ()), report)
+
+
+def _twin(name: str, scores: Collection[str], ends: Collection[str]) -> str | None:
+    """Return the column of the same metric that counts in place of one; None where there is none."""
+    base, _, end = name.rpartition("_")
+    if name.startswith("gpt_") and name[4:] in scores:
+        return name[4:]
+    return base if base in scores and end in ends else None
+
+
+def _alike(one: Iterable[Any], other: Iterable[Any]) -> bool:
+    """Whether two columns never hold different scores in a row; an empty cell or a verdict is no other score."""
+    pairs = zip(one, other, strict=True)
+    return not any(_is_score(mine) and _is_score(its) and mine != its for mine, its in pairs)
+
+
+def _is_score(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool) and not absent(cell)
 
 
 def _read_phoenix(raw: Raw, report: Lossy) -> None:
