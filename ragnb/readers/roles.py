@@ -94,6 +94,6 @@ rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
     return RagnbError(
         f"{path or 'the frame'}: answers of a system, or reference answers? Its columns ({listing(columns)}) say "
         f"neither. If a system gave them, it is a log: rn.assess(rn.read_traces({name})){shell}. If a system "
-        f"should answer so, they are references, columns={{{called!r}: 'ground_truth_answer'}}, and the file holds "
-        f"cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
+        f"should answer so, they are references, columns={{{called!r}: 'ground_truth_answer'}}, and the file "
+        f"holds cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
     )
