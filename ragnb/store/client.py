@@ -709,8 +709,8 @@ class Client:
         if not self._odd_usage_told:
             self._odd_usage_told = True
             why = (
-                f"the endpoint says that a call took {str(told)[:20]} tokens, which cannot be; such counts are left "
-                "out, budgets count what was expected, and the replies are kept"
+                f"the endpoint says that a call took {str(told)[:20]} tokens, which cannot be; such counts are "
+                "left out, budgets count what was expected, and the replies are kept"
             )
             warnings.warn(why, RagnbWarning, stacklevel=2)
         return None
