@@ -259,3 +259,24 @@ def test_batches_show_together_what_the_whole_shows():
     whole = citations.read(rows, split="space", citations="auto").seen
     assert citations.merged(parts) == whole
     assert citations.chosen(whole, "auto") == {"a": "brackets", "b": "brackets"}
+
+
+def test_a_field_that_is_always_empty_beside_inline_citations_is_asked():
+    """Nothing cited by the field, everything by the text: neither rate is taken unasked."""
+    asked = [f"q{i}" for i in range(40)]
+    gold = pd.DataFrame(
+        {"question": asked, "answerable": True, "gold_ids": [[f"d{i}"] for i in range(40)]}
+    )
+    traces = pd.DataFrame({"question": asked, "answer": [f"It is so [d{i}]." for i in range(40)]})
+    empty = traces.assign(citations=[[] for _ in asked])
+    with pytest.raises(RagnbError, match="40 of 40 as a field, 40 as \\[id\\]") as refused:
+        label_traces(empty, gold=gold)
+    for setting, rate in (("list", 0.0), ("brackets", 1.0)):
+        assert f"citations: {setting}" in str(refused.value)
+        rates = label_traces(empty, gold=gold, citations=setting)["citation_hit_rate"]
+        assert rates.mean() == rate
+    # Null is no field at all, and where one list is filled, an empty one says that its answer cites nothing.
+    absent = traces.assign(citations=pd.Series([None] * 40, dtype=object))
+    assert label_traces(absent, gold=gold)["citation_hit_rate"].mean() == 1
+    filled = empty.assign(citations=[["d0"], *([] for _ in asked[1:])])
+    assert label_traces(filled, gold=gold)["citation_hit_rate"].sum() == 1

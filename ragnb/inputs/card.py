@@ -487,7 +487,8 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
         if target not in meant:
             found |= dict.fromkeys(islice(names, 1), target)
     if not {"chunks", "retrieved_contexts"} & {*frame.columns}:
-        found |= dict.fromkeys(islice(passage_columns(frame), 1), "chunks")
+        cells = {name: list(frame[name]) for name in there_in_order(frame)}
+        found |= dict.fromkeys(islice(passage_columns(cells), 1), "chunks")
     failures = {name: list(frame[name]) for name in failure_columns(there_in_order(frame))}
     if "answer" in frame and outcomes(failures, list(frame["answer"])) is not None:
         found |= dict.fromkeys(failures, "ok")

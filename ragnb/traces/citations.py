@@ -318,6 +318,10 @@ def read(
         searched = searched.with_columns(pl.col("answer").str.replace_all(CITATIONS, ""))
     elif citations == "list":
         searched = searched.clear()
+    elif given.list.len().max() == 0:
+        # A field that is empty in every row says that nothing is cited: what the texts cite may contradict it.
+        searched = searched.filter(answered & (place != "list").fill_null(True) & ~flagged)
+        searched = searched.with_columns(pl.col("answer").str.replace_all(CITATIONS, ""))
     else:
         searched = searched.filter(answered & place.is_null() & ~flagged)
     ids = _known(searched)
