@@ -259,7 +259,7 @@ def _signs_of_totals(raw: Raw) -> str:
     """Return what says that rows are totals, in words; empty where nothing does."""
     known = _known(raw)
     labels = _labels(raw)
-    if len(labels) == len(raw) > 0:
+    if len(labels) == len(raw) > 0 and any(map(is_mean_label, labels.values())):
         return f"each row is a mean or total ({listing(dict.fromkeys(labels.values()), most=3)})"
     if known & _OF_AN_ANSWER:
         return ""
