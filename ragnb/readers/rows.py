@@ -400,7 +400,9 @@ def is_selection(key: str) -> bool:
     >>> is_selection("worst_cases"), is_selection("results")
     (True, False)
     """
-    return plain(key) in _KEYS["selections"]
+    told = plain(key)
+    parts = ("worst_", "low_scor", "lowest_", "failed_", "failing_", "failure_")
+    return told in _KEYS["selections"] or told.startswith(parts)
 
 
 def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) -> None:
