@@ -309,9 +309,11 @@ def test_a_name_that_tells_no_direction_is_asked(tmp_path, name):
     )
     card = rn.inspect_file(path)
     assert row_of(rn.assess(path), "weighted_score")["value"] == pytest.approx(0.5)
-    assert '"?"' in card.code or "'?'" in card.code
+    assert '"?"' in (card.code_with_choices or card.code) or "'?'" in (
+        card.code_with_choices or card.code
+    )
     with pytest.raises(RagnbError) as error:
-        eval(card.code, {"rn": rn, "pandas": pd})
+        eval((card.code_with_choices or card.code), {"rn": rn, "pandas": pd})
     assert name in str(error.value)
     assert "higher" in str(error.value)
     assert "lower" in str(error.value)

@@ -516,7 +516,6 @@ def test_context_cells_are_understood(cell, texts):
     "cell",
     [
         "[Have the check...",
-        "[Document(id='1', page_content='x')]",
         "[8,804,000]",
         "[['nested']]",
         "[1, 2]",

@@ -265,7 +265,7 @@ def _signs_of_totals(raw: Raw) -> str:
     """Return what says that rows are totals, in words; empty where nothing does."""
     known = _known(raw)
     labels = _labels(raw)
-    if len(labels) == len(raw) > 0:
+    if len(labels) == len(raw) > 0 and any(map(is_mean_label, labels.values())):
         return f"each row is a mean or total ({listing(dict.fromkeys(labels.values()), most=3)})"
     if known & _OF_AN_ANSWER:
         return ""
@@ -406,7 +406,9 @@ def is_selection(key: str) -> bool:
     >>> is_selection("worst_cases"), is_selection("results")
     (True, False)
     """
-    return plain(key) in _KEYS["selections"]
+    told = plain(key)
+    parts = ("worst_", "low_scor", "lowest_", "failed_", "failing_", "failure_")
+    return told in _KEYS["selections"] or told.startswith(parts)
 
 
 def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) -> None:
