@@ -171,7 +171,10 @@ def test_errored_rows_of_promptfoo_are_failed_and_no_zeros(tmp_path, reason):
     assert means.loc["faithfulness", "value"] == pytest.approx(2 / 3)
     assert means.loc["faithfulness", ["n", "n_failed"]].tolist() == [3, 6]
     failed = [False] * 3 + [True] * 6
-    assert frame["score"].isna().tolist() == frame["score__status"].eq("failed").tolist() == failed
+    scores = frame["faithfulness"]
+    assert scores.isna().tolist() == frame["faithfulness__status"].eq("failed").tolist() == failed
+    # The score of a row is the mean of its named scores, and would count them twice.
+    assert ("left_out", "score", len(frame)) in told(frame)
     assert frame["faithfulness__reason"].tolist()[3:] == ["429"] * 6
 
 
@@ -904,7 +907,13 @@ def test_a_damaged_workbook_and_a_lock_file_are_refused_in_words(tmp_path):
 # Contexts and conversations
 
 
-@pytest.mark.parametrize("cell", ["array(['a', 'b'], dtype=object)", "('a', 'b')", "{'a', 'b'}"])
+def test_a_printed_array_is_the_list_it_holds():
+    cell = "array(['a', 'b'], dtype=object)"
+    frame = read_scores([{"question": "q", "contexts": cell, "faithfulness": 1}])
+    assert frame["retrieved_contexts"].tolist() == [["a", "b"]]
+
+
+@pytest.mark.parametrize("cell", ["('a', 'b')", "{'a', 'b'}"])
 def test_printed_containers_are_kept_and_marked(cell):
     frame = read_scores([{"question": "q", "contexts": cell, "faithfulness": 1}])
     assert frame["retrieved_contexts"].tolist() == [[cell]]
@@ -982,7 +991,7 @@ def test_questions_under_two_names_are_one_column_where_no_record_fills_both(tmp
         lambda: read_cases(both),
         "'q' and 'question'",
         "records fill both",
-        "columns={'q': 'question'}",
+        "columns={'question': 'question'}",
     )
 
 
@@ -1005,7 +1014,7 @@ def test_two_questions_of_a_record_clash_where_they_differ_and_the_advised_optio
         refused(
             lambda read=read: read(path(both)),
             "t.jsonl, line 2: columns",
-            "columns={'q': 'question'}",
+            "columns={'question': 'question'}",
         )
         assert list(read(path(both), columns={"q": "question"})["question"]) == ["a", "b", "c", "d"]
         assert list(read(path(both), columns={"question": "question"})["question"]) == [

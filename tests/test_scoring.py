@@ -21,6 +21,7 @@ from ragnb.errors import MissingExtraError, RagnbError, RagnbWarning
 from ragnb.schema import EvalCase, Profile
 from ragnb.scoring import EMBEDDED, JUDGED, SCORERS, answer_cases, evaluate, expected
 from ragnb.scoring import ragas as door
+from ragnb.scoring.run import named_function
 from ragnb.store import Client, Store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -478,3 +479,14 @@ def test_a_system_fills_its_side_in_order_and_its_faults_are_its_own(tmp_path):
     ]
     with pytest.raises(RagnbError, match="system="):
         answer_cases(cases, retrieve=retrieve, generate=generate, store=tmp_path / "b.sqlite")
+
+
+def test_two_scenarios_in_one_session_each_have_their_own_module(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        code = f"def answer():\n    return {name!r}\n"
+        (tmp_path / name / "own_rag.py").write_text(code, encoding="utf-8")
+    for name in ("one", "two", "one"):
+        assert named_function("own_rag:answer", tmp_path / name)() == name
+    monkeypatch.delitem(sys.modules, "own_rag")

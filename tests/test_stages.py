@@ -230,7 +230,9 @@ def test_where_keeps_the_same_rows_of_a_stage(folder):
 def test_a_table_that_is_named_as_scores_is_not_joined_to_itself(folder):
     main(["evaluate", "x.yaml"])
     sheet = rn.assess("x.yaml", scores="reports/x/scores.csv")
-    assert [one["role"] for one in sheet.inputs] == ["scores"]
+    assert [one["role"] for one in sheet.inputs] == ["scores", "cases"], (
+        "cases say what was expected"
+    )
 
 
 def test_python_runs_the_command_line_as_a_module(folder):

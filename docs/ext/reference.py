@@ -137,8 +137,9 @@ def type_of(field: Mapping[str, Any], say: Mapping[str, str]) -> str:
 
 
 def _default(field: Any) -> str:
-    # Some defaults depend on the name; that of a metric of quality is shown.
-    value = field.get_default(call_default_factory=True, validated_data={})
+    # What depends on a metric's name is shown as it is for a name that ragnb does not know.
+    unknown = {"name": "", "metric": ""}
+    value = field.get_default(call_default_factory=True, validated_data=unknown)
     if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         value = [*value]
     shown = isinstance(value, bool) or (

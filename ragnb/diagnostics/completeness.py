@@ -152,18 +152,11 @@ def judged_by(gate: str, rows: Iterable[Row]) -> list[Row]:
         found = [] if has_set else [row for row in answers if row["lost"]]
     else:
         found = [row for row in rows if row["stage"] == "cells" and row["decides"]]
-    counted = [without_failures(row) if gate == ANSWERS else row for row in found]
+    counted = [_without_failures(row) if gate == ANSWERS else row for row in found]
     return sorted(counted, key=lambda row: row["lost"] / row["expected"], reverse=True)
 
 
-def without_failures(row: Row) -> Row:
-    """Return a row of the account in which what failed is not lost.
-
-    Examples
-    --------
-    >>> without_failures({"expected": 10, "lost": 3, "failed": 2})["lost"]
-    1
-    """
+def _without_failures(row: Row) -> Row:
     lost = row["lost"] - row["failed"]
     return {**row, "lost": lost, "seen": row["expected"] - lost, "failed": 0}
 

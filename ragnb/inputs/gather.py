@@ -121,6 +121,7 @@ class Inputs:
         """Take rows that stay where they are, and return their query."""
         self.note(role, stream.origin, stream.lossy, stream.rows)
         self.stream, self.rows = stream, stream.rows
+        self.tools |= {row["metric"]: row for row in stream.metrics}
         self.facts += [{"role": role, **fact} for fact in stream.facts]
         return stream.frame
 

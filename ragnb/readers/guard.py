@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ragnb.errors import RagnbError, place
+from ragnb.errors import MissingExtraError, RagnbError, place
 
 LONGEST_MESSAGE = 300  # characters of what a library says of a damaged file
 
@@ -28,8 +28,8 @@ def told_in_words(file: object = None) -> Iterator[None]:
         if len(str(error)) <= 10 * LONGEST_MESSAGE:
             raise
         raise RagnbError(_cut(error, 10 * LONGEST_MESSAGE)) from None
-    except OSError:
-        raise  # the file itself: missing, not permitted
+    except (OSError, MissingExtraError):
+        raise  # the file itself: missing, not permitted; or the package that reads it
     except MemoryError:
         raise RagnbError(
             f"{place(file)}needs more memory than there is; split the file, or read a part of it"

@@ -5,7 +5,7 @@ The one place that decides it for what is read. What is decided, and what is ope
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -29,6 +29,7 @@ from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, Metric, range_of
 
+Spans = Mapping[str, tuple[float, float, bool]]
 _CANONICAL = "a metric that ragnb knows"
 _NO_CANDIDATES = {*CASE_COLUMNS, *NOT_METRICS, *IDS, *LISTS, "label", "answerable"}
 
@@ -132,7 +133,7 @@ def settle_metrics(
         mark_failed_words(raw, name, report, declared=False)
     mark_broken_rows(raw, dict.fromkeys([*found, *made]), names, report)
 
-    _settle_scales(raw, found, made, declared)
+    settle_scales(raw, found, made, declared, spans_of)
     for name in open_facts(raw.facts):
         if name not in declared:
             found.pop(name, None)
@@ -155,7 +156,7 @@ def settle_metrics(
     for name, (low, high) in raw.spans.items():
         evidence = f"values from {low:g} to {high:g} in it and beside it"
         raw.fact(name, "scale", range_of(low, high), evidence, open=True)
-    _note_metrics(raw, found, made, declared)
+    note_metrics(raw, found, made, declared)
     return Settled(found, list(made.values()))
 
 
@@ -189,10 +190,17 @@ def _text_candidates(raw: Raw, taken: Collection[str]) -> list[str]:
     ]
 
 
-def _settle_scales(
-    raw: Raw, found: dict[str, Metric], made: dict[str, Metric], declared: Mapping[str, Metric]
+def settle_scales(
+    raw: Raw,
+    found: dict[str, Metric],
+    made: dict[str, Metric],
+    declared: Mapping[str, Metric],
+    measured: Callable[[Any, Iterable[str]], Spans],
 ) -> None:
-    """Record the metrics of METRICS whose scale is open, and give those their own whose values say it."""
+    """Record the metrics of METRICS whose scale is open, and give those their own whose values say it.
+
+    `measured` returns the least and greatest number of columns of `raw`, and whether all are whole.
+    """
     asked = [
         name
         for name, metric in found.items()
@@ -208,7 +216,7 @@ def _settle_scales(
         if name not in settled and "__" not in name and name not in _NO_CANDIDATES
     ]
     judged = [name for name in rivals if is_judged(name) and not is_measure(name)]
-    spans = spans_of(raw, dict.fromkeys([*asked, *judged]))
+    spans = measured(raw, dict.fromkeys([*asked, *judged]))
     rubric = has_rubric(raw.columns)
     for name in asked:
         scale = judged_scale(name, spans, rubric=rubric)
@@ -243,7 +251,7 @@ def _propose(
     )
 
 
-def _note_metrics(
+def note_metrics(
     raw: Raw,
     found: Mapping[str, Metric],
     made: Mapping[str, Metric],
@@ -275,28 +283,47 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
         for fact in raw.facts
         if not fact["open"] or fact["metric"] is None or fact["metric"] in numeric
     ]
-    told = {(fact["metric"], fact["fact"]) for fact in raw.facts}
     names = [
         name
         for name in map(str, frame.columns)
         if name not in taken
-        and name not in _NO_CANDIDATES
-        and "__" not in name
+        and may_be_metric(name)
         and pd.api.types.is_numeric_dtype(frame[name])
         and not pd.api.types.is_bool_dtype(frame[name])
-        and not is_measure(name)
         and not tells_if_answered(list(frame[name]), name, raw.cells("answer"))
     ]
     for name in names:
         numbers = pd.to_numeric(frame[name]).dropna()
-        if not len(numbers):
-            continue
-        low, high = float(numbers.min()), float(numbers.max())
-        if (name, "scale") not in told:
-            ends = range_of(low, high)
-            by_values = ends == (0, 1) and not (low == high == 1)
-            evidence = f"values from {low:g} to {high:g}"
-            raw.fact(name, "scale", ends, evidence, open=not by_values)
-        if (name, "direction") not in told:
-            found = raw.verdicts.get(name) or direction_of_name(name) or SILENT
-            raw.fact(name, "direction", found.better, found.evidence, open=found.open)
+        if len(numbers):
+            note_candidate(raw, name, float(numbers.min()), float(numbers.max()))
+
+
+def may_be_metric(name: str) -> bool:
+    """Whether a column of numbers may be a metric, by its name.
+
+    Examples
+    --------
+    >>> [may_be_metric(name) for name in ("helpful", "question", "helpful__status", "latency")]
+    [True, False, False, False]
+    """
+    return name not in _NO_CANDIDATES and "__" not in name and not is_measure(name)
+
+
+def note_candidate(raw: Raw, name: str, low: float, high: float) -> None:
+    """Record scale and direction of a column of numbers from `low` to `high`, or that they are open.
+
+    Examples
+    --------
+    >>> raw = Raw({"tone": [3, 5]}, "frame")
+    >>> note_candidate(raw, "tone", 3, 5)
+    >>> [(fact["fact"], fact["value"], fact["open"]) for fact in raw.facts]
+    [('scale', (1, 5), True), ('direction', '?', True)]
+    """
+    told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
+    if "scale" not in told:
+        ends = range_of(low, high)
+        by_values = ends == (0, 1) and not (low == high == 1)
+        raw.fact(name, "scale", ends, f"values from {low:g} to {high:g}", open=not by_values)
+    if "direction" not in told:
+        found = raw.verdicts.get(name) or direction_of_name(name) or SILENT
+        raw.fact(name, "direction", found.better, found.evidence, open=found.open)

@@ -241,27 +241,24 @@ def _of_steps(items: Sequence[Any]) -> Told:
         if _prepares(fields):
             question = question or asked
             continue
-        if kind and (
-            question or answer
-        ):  # of spans the first, the root, has the question and the answer
-            continue
+        if kind and (question or answer):
+            continue  # of spans the first, the root, has the question and the answer
         question = asked or question
         if asked or _says_nothing(fields):
             answer = None  # that of the question before, or of a step before it
-        if said:
-            answer = said
+        answer = said or answer
     return Told(question, answer, passages if searched else None)
 
 
 def _says_nothing(fields: Mapping[str, Any]) -> bool:
-    """Whether a step was to give an answer, and gave none."""
+    """Return whether a step was to give an answer, and gave none."""
     given = [fields[key] for key in _STEP["answer"] if key in fields]
     return bool(given) and all(_empty(cell) for cell in given)
 
 
 def _prepares(fields: Mapping[str, Any]) -> bool:
     """Whether a step is named for what comes before an answer: it rewrites the question, searches or plans."""
-    words = [fields.get(key) for key in _STEP["named"]]
+    words = [fields.get(key) for key in _STEP["name"]]
     said = " ".join(loose(word) for word in words if isinstance(word, str))
     answers = any(word in said for word in _STEP["answers"])
     return not answers and any(word in said for word in _STEP["prepares"])

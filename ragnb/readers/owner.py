@@ -217,8 +217,8 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
     if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
         free_sample_id(table, report)
     told = " / ".join(found)
-    systems = table.distinct(*found)
     if key is not None:
+        systems = table.distinct(*found)
         questions = table.distinct(key)
         table.fact(
             None,
@@ -263,10 +263,11 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     size = len(table)
     questions = table.distinct(key)
     keys = [name for name in (key, "system", "repeat") if name in table.columns]
-    again = size - table.distinct(*keys)
+    # Rows without a question do not repeat one.
+    again = size - table.distinct(*keys) - max(table.blanks(key) - 1, 0)
     # Ids that differ tell a few rows of one text apart, such as one question about two documents.
     apart = key == "question" and "sample_id" in table.columns
-    if not again or (apart and again < size / 5):
+    if again <= 0 or (apart and again < size / 5):
         return
     told = f"{size} rows of {questions} questions; nothing says what tells them apart"
     step = (

@@ -211,6 +211,10 @@ class Raw:
         }
         return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
 
+    def blanks(self, name: str) -> int:
+        """Count the cells of a column that hold nothing."""
+        return sum(not _filled(cell) for cell in self.columns[name])
+
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
         return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))

@@ -14,8 +14,6 @@ from ragnb.readers.names import WORDS, loose, plain, words_in
 
 _ANSWERS = {plain(word) for word in WORDS["role"]["answer"]}
 _OF_A_LOG = {plain(word) for word in WORDS["role"]["log"]}
-# Lists of messages, steps or spans: how an answer came about.
-_WAYS = frozenset(NESTED["lists"])
 # What only a system's answers stand beside.
 _BESIDE_ANSWERS = {
     "retrieved_contexts",
@@ -62,8 +60,6 @@ def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
     others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
     told = {names.get(name, name) for name in names if names[name] in others} | {*others}
     told -= {"sample_id"}
-    if any(loose(name) in _WAYS for name in told):
-        return False
     if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in told):
         return False
     if any(loose(name) in _RECORDED and _holds_objects(frame[name]) for name in others):
@@ -89,7 +85,8 @@ def open_role(path: str | None, columns: list[str]) -> RagnbError:
     >>> print(open_role("qa.csv", ["question", "answer"]))
     qa.csv: answers of a system, or reference answers? Its columns (question, answer) say neither. If a \
 system gave them, it is a log: rn.assess(rn.read_traces('qa.csv')), or ragnb check --traces qa.csv. If a system \
-should answer so, they are cases: rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
+should answer so, they are references, columns={'answer': 'ground_truth_answer'}, and the file holds cases: \
+rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
     """
     name = repr(path) if path else "frame"
     shell = f", or ragnb check --traces {shlex.quote(path)}" if path else ""
@@ -97,5 +94,6 @@ should answer so, they are cases: rn.read_cases('qa.csv', columns={'answer': 'gr
     return RagnbError(
         f"{path or 'the frame'}: answers of a system, or reference answers? Its columns ({listing(columns)}) say "
         f"neither. If a system gave them, it is a log: rn.assess(rn.read_traces({name})){shell}. If a system "
-        f"should answer so, they are cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
+        f"should answer so, they are references, columns={{{called!r}: 'ground_truth_answer'}}, and the file "
+        f"holds cases: rn.read_cases({name}, columns={{{called!r}: 'ground_truth_answer'}})"
     )

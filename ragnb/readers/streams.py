@@ -45,7 +45,14 @@ from ragnb.readers.executors import on_spark
 from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
-from ragnb.readers.layouts import sniff, spread_results
+from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
+from ragnb.readers.metrics import (
+    may_be_metric,
+    note_candidate,
+    note_metrics,
+    open_facts,
+    settle_scales,
+)
 from ragnb.readers.names import name_columns
 from ragnb.readers.owner import name_owner, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
@@ -100,6 +107,14 @@ class Query(Raw):
         return count_distinct(
             self.frame, pl.struct(self.columns[name].alias(name) for name in names)
         )[1]
+
+    def blanks(self, name: str) -> int:
+        """Count the cells of a column that hold nothing."""
+        cell = self.columns[name]
+        empty = cell.is_null()
+        if self._kind(name) == pl.String:
+            empty |= cell.str.strip_chars() == ""
+        return int(_item(self.frame, empty.sum()))
 
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
@@ -160,6 +175,8 @@ class Stream:
         ``path, sha256, format, rows, lines, damaged``.
     lossy : list of dict
     facts : list of Fact
+    metrics : list of dict
+        Metrics whose values say another scale than METRICS does: ``metric, low, high, better, threshold``.
     close : function
         Remove the folder where the rows lie, if not in the caller's own files, as the end of the stream does; the
         query cannot run any more.
@@ -171,6 +188,7 @@ class Stream:
     lossy: list[dict[str, Any]]
     close: Callable[[], Any] = bool
     facts: Sequence[Any] = ()
+    metrics: Sequence[dict[str, Any]] = ()
 
 
 def stream_scores(
@@ -250,16 +268,76 @@ def stream_scores(
     name_owner(table, report)
     _check_kinds(table, {})
     tell_repeats(table, report)
+    known = declared(chosen, list(table.columns))
+    known = _settled(table, known, [one for one in chosen or () if isinstance(one, Metric)])
     stream.facts = table.facts
+    stream.metrics = [{"metric": name, **row} for name, row in table.scales.items()]
     if "sample_id" not in table.columns:
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
         table.columns = {"sample_id": made, **table.columns}
         report.add("made", "sample_id", "position of the row", table.rows)
-    stream.frame = typed(table.named(), declared(chosen, list(table.columns)), table.file, report)
+    stream.frame = typed(table.named(), known, table.file, report)
     report.expect(0 if report.lines else stream.rows)
     stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
     stream.origin["sha256"] = digest(paths) if paths else None
     return stream
+
+
+def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -> dict[str, Metric]:
+    """Return the metrics of a query on the scale that their values say; one whose scale is open counts no more.
+
+    The facts are those that `settle_metrics` finds in memory, but for what verdicts beside the scores say.
+    """
+    named = {metric.name: metric for metric in own}
+    found = dict(known)
+    made: dict[str, Metric] = {}
+    settle_scales(table, found, made, named, spans_of)
+    for name in open_facts(table.facts):
+        if name not in named:
+            found.pop(name, None)
+    # Values outside a metric's range are refused in use, with their row.
+    note_metrics(table, found, made, named)
+    kinds = table.named().collect_schema()
+    others = [
+        name
+        for name in table.columns
+        if name not in {*found, *made} and may_be_metric(name) and kinds[name].is_numeric()
+    ]
+    for name, (low, high, _) in spans_of(table, others).items():
+        note_candidate(table, name, low, high)
+    return found | made
+
+
+def spans_of(table: Query, names: Iterable[str]) -> dict[str, tuple[float, float, bool]]:
+    """Return the least and greatest number of columns of a query, and whether all are whole.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> spans_of(Query(pl.LazyFrame({"a": [4, None, 9], "b": ["x", "y", "z"]}), 3), ["a", "b"])
+    {'a': (4.0, 9.0, True)}
+    """
+    kinds = table.named().collect_schema()
+    flat = [name for name in names if not (kinds[name].is_nested() or kinds[name].is_temporal())]
+    wanted: list[pl.Expr] = []
+    for name in flat:
+        number = table.columns[name]
+        if not kinds[name].is_numeric():
+            number = number.cast(pl.String, strict=False)
+        number = number.cast(pl.Float64, strict=False)
+        number = pl.when(number.is_finite()).then(number)
+        wanted += [
+            number.min().alias(f"{name} low"),
+            number.max().alias(f"{name} high"),
+            (number == number.floor()).all().alias(f"{name} whole"),
+        ]
+    if not wanted:
+        return {}
+    row = table.frame.select(wanted).collect(engine="streaming").row(0)
+    ends = {name: row[3 * nth : 3 * nth + 3] for nth, name in enumerate(flat)}
+    return {
+        name: (low, high, whole) for name, (low, high, whole) in ends.items() if low is not None
+    }
 
 
 def _check_kinds(table: Query, metrics: Collection[str]) -> None:
@@ -395,8 +473,12 @@ def _flat(cell: Any) -> Any:
 
 
 def _spread(frame: Any) -> Any:
-    """Turn a struct ``results`` (metric → score, status, reason) into columns."""
-    results = frame.collect_schema().get("results")
+    """Turn structs of scores (metric → number, or score, status and reason) into columns, as in memory."""
+    kinds = frame.collect_schema()
+    for name, kind in kinds.items():
+        if name != "results" and isinstance(kind, pl.Struct) and is_nest_of_scores(name):
+            frame = _unnested(frame, name, kind, set(kinds))
+    results = kinds.get("results")
     if not isinstance(results, pl.Struct):
         return frame
     ends = {"score": "", "status": "__status", "reason": "__reason"}
@@ -407,6 +489,18 @@ def _spread(frame: Any) -> Any:
         for metric, part in parts
         if part in ends
     ).drop("results")
+
+
+def _unnested(frame: Any, outer: str, kind: pl.Struct, taken: Collection[str]) -> Any:
+    """Turn a struct of plain numbers, and texts beside them, into columns; any other stays."""
+    inner = {field.name: field.dtype for field in kind.fields}
+    numbers = [name for name, one in inner.items() if getattr(one, "is_numeric", bool)()]
+    plain_kinds = all(not getattr(one, "is_nested", bool)() for one in inner.values())
+    if not numbers or not plain_kinds:
+        return frame
+    cells = pl.col(outer).struct
+    made = (cells.field(name).alias(f"{outer}.{name}" if name in taken else name) for name in inner)
+    return frame.with_columns(made).drop(outer)
 
 
 def typed(

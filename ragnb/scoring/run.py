@@ -560,6 +560,19 @@ async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
         raise CallFailed(f"{what}: {type(error).__name__}: {error}") from None
 
 
+def _forget_of_another_folder(module: str, folder: Path) -> None:
+    """Forget an imported module where the folder has its own: two scenarios may each have a rag.py."""
+    top = module.partition(".")[0]
+    own = [folder / f"{top}.py", folder / top / "__init__.py"]
+    there = {path.resolve() for path in own if path.is_file()}
+    known = getattr(sys.modules.get(top), "__file__", None)
+    if not there or known is None or Path(known).resolve() in there:
+        return
+    for name in [one for one in sys.modules if one == top or one.startswith(f"{top}.")]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
 def named_function(name: str, folder: Path) -> Callable[..., Any]:
     """Return the function that ``package.module:function`` names.
 
@@ -584,8 +597,10 @@ def named_function(name: str, folder: Path) -> Callable[..., Any]:
         raise RagnbError(
             f"{name!r} does not name a function; write package.module:function, such as rag:answer"
         )
-    if (first := str(folder.resolve())) not in sys.path:
+    first = str(folder.resolve())
+    if sys.path[:1] != [first]:
         sys.path.insert(0, first)
+    _forget_of_another_folder(module, folder)
     try:
         found = importlib.import_module(module)
     except Exception as error:

@@ -13,7 +13,6 @@ from ragnb.diagnostics.completeness import (
     SCORED_CELLS,
     judged_by,
     too_much,
-    without_failures,
 )
 from ragnb.markup import MISSING, count, percent
 from ragnb.markup.blocks import Table
@@ -79,7 +78,7 @@ def said_losses(w: Formatter) -> list[str]:
 
     Of an answer that is missing, gold or the cases say it; rates that no gate uses say it with the answers.
     """
-    rows: list[Row] = [row for row in records(w.whole.account) if row["lost"]]
+    rows = [row for row in records(w.whole.account) if row["lost"]]
     of_sets = {
         row["system"]
         for row in rows
@@ -89,10 +88,6 @@ def said_losses(w: Formatter) -> list[str]:
     for row in rows:
         if row["stage"] == "answers" and row["system"] in of_sets:
             continue
-        if row["stage"] == "answers" and w.whole.log is not None:
-            row = without_failures(row)  # a log says the share of its failures itself
-            if not row["lost"]:
-                continue
         if row["stage"] == "cells" and not row["decides"] and _is_rate(w, row["subject"]):
             continue
         if row["stage"] != "total":

@@ -700,9 +700,8 @@ class Client:
 
     def _tokens(self, told: object) -> int | None:
         """Return a number of tokens that a server tells, None if it is none; what cannot be is noted once."""
-        if not isinstance(
-            told, int | float
-        ):  # some endpoints count in floats, which the SDK lets pass
+        # Some endpoints count in floats, which the SDK lets pass.
+        if not isinstance(told, int | float):
             return None
         if 0 <= told <= MOST_TOKENS:
             return int(told)
