@@ -399,13 +399,20 @@ RATED = {
 }
 
 
+READS_PATHS = ["rn.calibrate", "rn.agreement", "rn.corrected_mean", "judged", "judged of a card"]
+
+
 @pytest.mark.parametrize("name", RATED)
-def test_a_path_in_place_of_ratings_names_their_reader(name):
-    with pytest.raises(
-        RagnbError, match=r"not a data frame; read the file first: rn.read_ratings\('r.csv'\)"
-    ):
-        RATED[name]("r.csv")
-    with pytest.raises(RagnbError, match="list is not a data frame.*rn.read_ratings"):
+def test_a_path_in_place_of_ratings_is_read_or_names_their_reader(name):
+    if name in READS_PATHS:
+        with pytest.raises(RagnbError, match=r"r\.csv: there is no such file"):
+            RATED[name]("r.csv")
+    else:
+        with pytest.raises(
+            RagnbError, match=r"not a data frame; read the file first: rn.read_ratings\('r.csv'\)"
+        ):
+            RATED[name]("r.csv")
+    with pytest.raises(RagnbError, match="rn.read_ratings|list of dicts"):
         RATED[name]([1])
 
 

@@ -75,8 +75,9 @@ def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "
     --------
     >>> rows = {"faithfulness": [0.9, None, None], "retrieved_contexts": [["a"], None, ["b"]]}
     >>> metric = Metric("faithfulness", needs=["retrieved_contexts"])
-    >>> mark_not_applicable(pd.DataFrame(rows), metrics=[metric])["faithfulness__status"].tolist()
-    [None, 'not_applicable', None]
+    >>> marked = mark_not_applicable(pd.DataFrame(rows), metrics=[metric])
+    >>> marked["faithfulness__status"].eq("not_applicable").tolist()
+    [False, True, False]
     """
     have = column_names(frame)
     there = [metric for metric in metrics if metric.name in have and metric.role == "quality"]
