@@ -88,7 +88,7 @@ def pasted(
 
     A choice that is left open although the file has evidence, hence no answer here, fails.
     """
-    line = ast.parse(card.code, mode="eval")
+    line = ast.parse(card.code_with_choices or card.code, mode="eval")
     answered = ast.fix_missing_locations(_Answered(better or {}, scale or {}).visit(line))
     return eval(compile(answered, card.path, "eval"), {"rn": rn, "pandas": pandas})
 

@@ -20,6 +20,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
@@ -329,22 +330,22 @@ def _high_of(given: Mapping[str, Any]) -> float:
     return 1.0 if _role_of(given) == "quality" else math.inf
 
 
-def _known_direction(better: Any) -> Any:
+def _known_direction(better: Any, info: ValidationInfo) -> Any:
     """Refuse the open choice that a card prints, with what to put in its place."""
     if better == "?":
         raise ValueError(
-            "'?' is an open choice: write better: lower if less is better, as for a rate of errors, or "
-            "better: higher if more is better; in Python better='lower' or better='higher'"
+            f"'?' is an open choice of {info.data.get('name')!r}: write better: lower if less is better, "
+            "as for a rate of errors, or better: higher if more is better; in Python better='lower' or better='higher'"
         )
     return better
 
 
-def _known_end(end: Any) -> Any:
+def _known_end(end: Any, info: ValidationInfo) -> Any:
     """Refuse an open end of a scale, with what to put in its place."""
     if end == "?":
         raise ValueError(
-            "'?' is an open choice: write the lowest and the highest score that the scale allows, such as "
-            "low: 1 and high: 5; in Python rn.Metric(name, 1, 5)"
+            f"'?' is an open choice of {info.data.get('name')!r}: write the lowest and the highest score "
+            "that the scale allows, such as low: 1 and high: 5; in Python rn.Metric(name, 1, 5)"
         )
     return end
 

@@ -151,6 +151,13 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     if scenario.metrics is None and scenario.rubric is None:  # else somebody chose
         used = [metric.name for metric in metrics]
         offered = left_out(head_of(inputs.frame), used, inputs.facts)
+    if not inputs.labelled:  # rates that a tool scored and ragnb did not compute
+        weighed_rates = {name for name, weight in scenario.metric_weights.items() if weight > 0}
+        offered |= {
+            metric.name: "rate"
+            for metric in metrics
+            if metric.role == "rate" and metric.name not in weighed_rates
+        }
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     account = make_account(
         means,
