@@ -335,7 +335,8 @@ def _known_direction(better: Any, info: ValidationInfo) -> Any:
     if better == "?":
         raise ValueError(
             f"'?' is an open choice of {info.data.get('name')!r}: write better: lower if less is better, "
-            "as for a rate of errors, or better: higher if more is better; in Python better='lower' or better='higher'"
+            "as for a rate of errors, or better: higher if more is better; in Python better='lower' or "
+            "better='higher'"
         )
     return better
 
