@@ -11,7 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from closing_line import closing
 from judge_server import CASES, SOURCE, examiner
 from llm_server import Answer
 
@@ -42,15 +44,33 @@ def test_answers_are_judged_kept_and_not_paid_for_twice(scenario, llm_server, ca
     told = capsys.readouterr().out
     assert told.startswith("- Probes before the run")
     assert "2 of 2 answers judged by small" in told
+    paid = closing(told)
+    assert paid["sent"] == len(llm_server.log)
     assert main(words) == 0
     assert len(llm_server.log) == 8
     scores = rn.read_scores(tmp_path / "out" / "judged.csv").set_index("sample_id")
     assert scores["accuracy"].tolist() == [9.5, 2.0]
+    assert paid["probes"] == 6
+    assert paid["done"] == paid["asked"] == len(scores) + paid["probes"]
+    again = closing(capsys.readouterr().out)
+    assert (again["reused"], again["asked"], again["sent"]) == (paid["asked"], paid["asked"], 0)
 
 
-def test_a_judge_that_fails_is_an_exit_code(scenario, llm_server, tmp_path):
+def test_a_judge_that_fails_is_an_exit_code(scenario, llm_server, capsys, tmp_path):
+    unanswered = CASES[0] | {"sample_id": "c", "answer": None}
+    cases = [*CASES, unanswered]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
     llm_server.script = lambda request: "no verdict"
-    assert main(["judge", str(scenario), "--out", str(tmp_path / "judged.csv"), "--no-probes"]) == 1
+    words = ["judge", str(scenario), "--out", str(tmp_path / "judged.csv"), "--no-probes"]
+    assert main([*words, "--repeats", "2"]) == 1
+    paid = closing(capsys.readouterr().out)
+    status = pd.read_csv(tmp_path / "judged.csv")["accuracy__status"]
+    judgements = status.repeat(2).value_counts()
+    assert paid["failed"] == judgements["failed"] == 4
+    assert paid["not_applicable"] == judgements["not_applicable"] == 2
+    assert paid["asked"] == judgements.sum()
+    # Each reply that cannot be read is asked for once more.
+    assert paid["sent"] == len(llm_server.log) == 2 * paid["failed"]
 
 
 def test_a_scenario_without_a_judge_is_refused(tmp_path, capsys):
@@ -201,7 +221,7 @@ def test_answers_below_the_threshold_are_retried_once_and_the_kept_ones_are_a_ta
     assert main(["judge", str(scenario)]) == 0
     judged, calls = (tmp_path / "reports/mine/judged.csv").read_bytes(), len(llm_server.log)
     capsys.readouterr()
-    for _ in range(2):
+    for first in (True, False):
         assert main(loop) == 0
         told = capsys.readouterr().out
         assert "- The loop raised accuracy from 5.75 to 9.50: 3.75 [" in told
@@ -209,6 +229,13 @@ def test_answers_below_the_threshold_are_retried_once_and_the_kept_ones_are_a_ta
         asked = (tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()
         assert asked == ["How long is it?|Ten years, 4711.|quote the passage with the figure"]
         assert len(llm_server.log) == calls + 1
+        of_answers = told.partition("- The loop raised")[0].strip()
+        assert closing(of_answers)["sent"] == 0
+        # Of the loop: two first answers judged before, one retry that the system answers, and its judgement.
+        paid = closing(told)
+        assert paid["asked"] == 2 + 1 + 1
+        assert paid["reused"] == (2 if first else 4)
+        assert paid["sent"] == (1 if first else 0)
     kept = rn.read_scores(tmp_path / "reports/mine/improved.csv").set_index("sample_id")
     assert kept["accuracy"].to_dict() == {"a": 9.5, "b": 9.5}
     assert kept["accuracy__before"].astype(float).to_dict() == {"a": 9.5, "b": 2.0}

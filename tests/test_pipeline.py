@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from closing_line import closing
 from llm_server import Answer, LlmServer
 from pipeline_server import REFUSAL, model
 
@@ -171,13 +173,36 @@ def test_answers_of_an_older_system_are_neither_scored_nor_judged(folder, llm_se
     assert "run ragnb generate or ragnb run first" in capsys.readouterr().err
 
 
-def test_stages_run_alone_say_what_must_come_first(folder, capsys):
+def test_stages_run_alone_say_what_must_come_first(folder, llm_server, capsys):
     assert main(["answer", "x.yaml"]) == 2
     assert "run ragnb generate first" in capsys.readouterr().err
-    assert main(["generate", "x.yaml"]) == 0
-    assert main(["answer", "x.yaml"]) == 0
-    assert main(["evaluate", "x.yaml"]) == 0
+    tables = ("questions.jsonl", "answers.jsonl", "scores.csv", "judged.csv")
+    for stage, table in zip(STAGES, tables, strict=True):
+        before = len(llm_server.log)
+        assert main([stage, "x.yaml"]) == 0
+        said = capsys.readouterr().out
+        first = closing(said)
+        assert first["sent"] == len(llm_server.log) - before > 0
+        assert first["asked"] == cells_of(stage, Path("reports/x") / table, said)
+        assert first["done"] + first["not_applicable"] == first["asked"]
+        assert main([stage, "x.yaml"]) == 0
+        again = closing(capsys.readouterr().out)
+        assert (again["done"], again["reused"], again["sent"]) == (0, first["done"], 0)
     assert main(["check", "x.yaml"]) in (0, 1)
+
+
+def cells_of(stage: str, path: Path, said: str) -> int:
+    """How many cells a stage has asked, from its table and, of questions that were left out, its words."""
+    if stage == "generate":
+        left_out = re.search(r"Left out: (.*)", said)
+        return len(lines(path)) + sum(map(int, re.findall(r"\d+", left_out[1] if left_out else "")))
+    if stage == "answer":
+        return len(lines(path))
+    table = pd.read_csv(path)
+    if stage == "judge":
+        return len(table) + 6  # the probes
+    states = [name for name in table if name.endswith("__status") and name != "answer__status"]
+    return table[states].notna().to_numpy().sum()
 
 
 # Review

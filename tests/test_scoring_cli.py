@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from llm_server import LlmServer
+from closing_line import closing
+from llm_server import LlmServer, Raw
 
 from ragnb.cli import main
 from ragnb.readers import read_scores
@@ -90,10 +91,13 @@ def test_a_judge_is_asked_and_a_dry_run_says_how_often(folder, capsys, monkeypat
         assert server.log == []
         assert not (folder / "reports").exists()
         assert main(["evaluate", str(path), "--max-calls", "1", "--concurrency", "1"]) == 1
-        assert "max_calls" in capsys.readouterr().err
+        said = capsys.readouterr()
+        assert "max_calls" in said.err
+        assert closing(said.out)["pending"] == closing(said.out)["sent"] == len(server.log) == 1
         assert main(["evaluate", str(path)]) == 0
         assert main(["evaluate", str(path)]) == 0
         assert len(server.log) == 2
+        capsys.readouterr()
         assert main(["evaluate", str(path), "--dry-run"]) == 0
         assert "2 already scored" in capsys.readouterr().out
         assert server.log[0].headers["authorization"] == f"Bearer {KEY}"
@@ -102,6 +106,54 @@ def test_a_judge_is_asked_and_a_dry_run_says_how_often(folder, capsys, monkeypat
     assert not [
         path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
     ]
+
+
+def test_the_last_line_has_the_cells_of_the_table_and_the_requests_of_the_server(
+    folder, capsys, monkeypatch
+):
+    monkeypatch.setenv("THE_KEY", KEY)
+    unretrieved = {"sample_id": "s0", "question": "多久？", "answer": "24个月。"}
+    cases = [case | {"system": "a"} for case in (*CASES, unretrieved)]
+    cases.append(CASES[0] | {"system": "b"})
+    text = "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
+    (folder / "cases.jsonl").write_text(text, encoding="utf-8")
+    is_mended = False
+
+    def script(request):
+        if request.number == 0:
+            return Raw(status=429, headers={"Retry-After": "0"})
+        unreadable = "36？" in str(request.body["messages"][0]["content"]) and not is_mended
+        return "no JSON" if unreadable else relevant(request)
+
+    metrics = ["context_relevance", "support_lexical"]
+
+    def evaluated(*words):
+        """Score once, and compare the line with the table, cell by cell, and with the server."""
+        before = len(server.log)
+        code = main(["evaluate", str(path), *words])
+        paid = closing(capsys.readouterr().out)
+        table = pd.read_csv(folder / "reports" / "mine" / "scores.csv")
+        status = [cell for name in metrics for cell in table[f"{name}__status"]]
+        assert paid["asked"] == len(status) == len(metrics) * len(cases)
+        assert paid["done"] + paid["reused"] == status.count("ok")
+        assert paid["failed"] == status.count("failed")
+        assert paid["not_applicable"] == status.count("not_applicable") == 2
+        assert paid["sent"] == len(server.log) - before
+        return code, paid
+
+    with LlmServer(script) as server:
+        path = scenario(folder, server, f"metrics: [{', '.join(metrics)}]\n")
+        code, paid = evaluated()
+        assert (code, paid["failed"]) == (1, 1)
+        # Two systems gave the same answer to one question: its two cells are done once.
+        assert (paid["done"], paid["reused"]) == (3, 2)
+        assert paid["sent"] > 2
+        is_mended = True
+        code, paid = evaluated()
+        assert (code, paid["failed"], paid["done"]) == (0, 0, 1)
+        for words in ([], ["--lang", "zh"], ["--lang", "zh"]):
+            code, paid = evaluated(*words)
+        assert (code, paid["done"], paid["sent"]) == (0, 0, 0)
 
 
 def test_failed_cells_and_bad_input_have_their_exit_codes(folder, capsys, monkeypatch):

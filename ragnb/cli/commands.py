@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -357,11 +357,25 @@ class Stage:
             )
         return terminal.text_table(rows)
 
-    def written(self, text: str, spent: dict[str, Any]) -> str:
-        """Return the paths of scores and store, and the number of calls."""
-        return self.say(
-            text, out=one_line(self.out), store=one_line(self.store), calls=spent["calls"]
-        )
+    def written(self, text: str) -> str:
+        """Return the paths of scores and store."""
+        return self.say(text, out=one_line(self.out), store=one_line(self.store))
+
+    def closing(
+        self, account: Mapping[str, int], *, probes: int = 0, own_functions: bool = False
+    ) -> str:
+        """Return the last line of each stage: the cells asked, what became of them, and the requests sent.
+
+        `own_functions`: the system is one of the user's, whose requests nobody here can count.
+        """
+        numbers = {name: count(n) for name, n in account.items()}
+        pending, of_probes = numbers["pending"], count(probes)
+        parts = {
+            "pending": self.say("paid.pending", n=pending) if account["pending"] else "",
+            "probes": self.say("paid.probes", n=of_probes) if probes else "",
+            "own": self.say("paid.own") if own_functions else "",
+        }
+        return self.say("paid.line", **numbers | parts)
 
 
 @command("evaluate")
@@ -424,9 +438,8 @@ def evaluate_command(
     for row in scores.attrs["notes"]:
         terminal.note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
-    click.echo(
-        "\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)])
-    )
+    lines = [*stage.means(scores, computed), stage.written("evaluate.written")]
+    click.echo("\n".join([*lines, stage.closing(scores.attrs["account"])]))
     return code
 
 
@@ -528,18 +541,20 @@ def judge_command(
     lines.append(
         say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing)
     )
-    lines.append(stage.written("judge.cli.written", about["spent"]))
-    click.echo("\n".join([*lines, *(_arena(stage, scores, rubric) if arena else ())]))
+    lines.append(stage.written("judge.cli.written"))
+    if arena:
+        lines += _arena(stage, scores, rubric)
+    lines.append(stage.closing(about["account"], probes=len(about["probes"])))
+    click.echo("\n".join(lines))
     if loop and not about["stopped"]:
         asked |= {"probes": False, "doc": scenario.cluster or scenario.doc, "level": scenario.level}
         found = improve(cases, client=client, **loop, **asked)
         table = stage.out.with_name("improved.csv")
         terminal.write_csv(table, found.kept)
-        click.echo(
-            "\n".join(
-                ["", *_listed(found.notes["text"]), say("judge.loop.written", out=one_line(table))]
-            )
-        )
+        of_loop = ["", *_listed(found.notes["text"])]
+        of_loop.append(say("judge.loop.written", out=one_line(table)))
+        of_loop.append(stage.closing(found.account, own_functions=callable(loop["system"])))
+        click.echo("\n".join(of_loop))
         open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
     return BLOCKED if open_ else PASSED
 
@@ -694,6 +709,7 @@ def generate_command(source: Path, **asked: Any) -> int:
     found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
     for text in found.query("not fine")["text"]:
         terminal.note(text)
+    click.echo(stage.closing(made.attrs["account"]))
     return code
 
 
@@ -755,6 +771,8 @@ def answer_command(source: Path, **asked: Any) -> int:
     click.echo(say("answer.written", system=one_line(name), out=one_line(stage.out), **numbers))
     for reason, n in done.loc[status == "failed", "answer__reason"].value_counts().head(3).items():
         click.echo(say("answer.failed", n=n, reason=one_line(reason, 200)))
+    has_own = bool(system.retrieve or system.generate)
+    click.echo(stage.closing(done.attrs["account"], own_functions=has_own))
     return code
 
 

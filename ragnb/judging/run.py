@@ -36,6 +36,7 @@ from ragnb.store.store import (
     opened,
     run_cells,
     systems_of,
+    total_account,
 )
 from ragnb.weights import weigh
 
@@ -204,7 +205,8 @@ def judge(
         (how the reply was read, or in one word why not: see `parse_verdict`), ``judge__repeats`` (that succeeded),
         ``judge__reply`` (raw). Missing fields give ``not_applicable``, a reply that cannot be read ``failed``;
         neither has a score. ``.notes``, ``.noise`` and ``.probes``
-        describe the reliability of the judge, ``.attrs["judge"]`` which run it was, what it took, and whether it
+        describe the reliability of the judge, ``.attrs["judge"]`` which run it was, what it took, the ``account``
+        of its cells, probes among them, and requests (see `ragnb.store.Run`), and whether it
         ``stopped_early``, with the ``calls_saved``: what is left out is ``missing``, its reason ``stopped early``.
 
     Raises
@@ -249,16 +251,17 @@ def judge(
 
     with opened(store) as kept:
         asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
-        probed = (
-            run_cells(plan.probes, plan.work, kept, **asked_first).frame
-            if plan.probes
-            else pd.DataFrame()
-        )
+        probed, accounts = pd.DataFrame(), list[Mapping[str, int]]()
+        if plan.probes:
+            probe_run = run_cells(plan.probes, plan.work, kept, **asked_first)
+            probed = probe_run.frame
+            accounts.append(probe_run.account)
         planned = kept.plan(plan.cells, name=name, about=about)
         rounds = plan.rounds(doc, settled if gates else None)
         run = run_cells(
             plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how
         )
+        accounts.append(run.account)
         spent = spent_on(kept.frame(run.id, attempts="all"))
         saved = (
             0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
@@ -288,6 +291,7 @@ def judge(
             "stopped": run.stopped,
         }
         | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent}
+        | {"account": total_account(accounts)}
         | early
     }
     return judged
@@ -855,6 +859,8 @@ class Improved:
         on some answers, with ``stopped`` some were not retried or judged yet.
     lang : {"en", "zh"}
         Of the notes.
+    account : dict
+        The cells of all rounds, first answers among them, and the requests sent: see `ragnb.store.Run`.
     """
 
     attempts: pd.DataFrame
@@ -863,6 +869,7 @@ class Improved:
     cost: dict[str, Any]
     notes: pd.DataFrame
     lang: str = "en"
+    account: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return _as_text(self.notes, self._shown())
@@ -949,6 +956,7 @@ def improve(
     clients = [system] if isinstance(system, Client) else []
     called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
     rejudged = failed = unanswered = 0
+    accounts = list[Mapping[str, int]]()
     with opened(store) as kept:
         how: dict[str, Any] = {
             "client": client,
@@ -961,6 +969,7 @@ def improve(
             # Failed judgements are open in the store, so the same call makes them again.
             for left in (2, 1, 0):
                 judged = judge(current, **how, **options)
+                accounts.append(judged.attrs["judge"]["account"])
                 unread = int((judged[f"{metric}__status"] == "failed").sum())
                 stopped, rejudged = (
                     judged.attrs["judge"]["stopped"] or stopped,
@@ -980,6 +989,7 @@ def improve(
                 list(row) for row in zip(low["question"], low["answer"], hints, strict=True)
             ]
             answered = _answers(low, {name: called_for}, kept, clients=clients, progress=progress)
+            accounts.append(answered.account)
             stopped = answered.stopped
             runs.append(answered.id)
             next_rows = []
@@ -1025,7 +1035,8 @@ def improve(
     ]
     best = whole[whole["kept"]].reset_index(drop=True)
     notes = note_frame(holding_notes(say, told, "judge.loop"))
-    return Improved(whole, best, pd.DataFrame([gain]), cost, notes, lang)
+    account = total_account(accounts)
+    return Improved(whole, best, pd.DataFrame([gain]), cost, notes, lang, account)
 
 
 def need_one_system(cases: pd.DataFrame) -> None:

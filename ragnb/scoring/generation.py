@@ -32,6 +32,7 @@ from ragnb.store import (
     estimate,
     opened,
     run_cells,
+    total_account,
 )
 
 KINDS = ("single", "multi", "unanswerable")
@@ -367,7 +368,8 @@ def generate_cases(
         doc_name, source_units, persona, kind`` (``single``, ``multi``, ``unanswerable``), ``answerable`` and
         ``generation_params`` (kind, evidence, model, language, seed). ``attrs["dropped"]`` counts what was left
         out: ``not_verbatim`` (a quote that is in no passage), ``one_passage`` (evidence from one passage only),
-        ``answered`` (the documents answer it after all), ``duplicate``, ``failed``.
+        ``answered`` (the documents answer it after all), ``duplicate``, ``failed``. ``attrs["account"]`` counts
+        the cells and the requests sent: see `ragnb.store.Run`.
 
     Raises
     ------
@@ -404,11 +406,13 @@ def generate_cases(
         columns=columns,
     )
     rows, dropped, wanted = dict[str, dict[str, Any]](), Counter[str](), plan.kinds
+    accounts = list[Mapping[str, int]]()
     how: dict[str, Any] = {"clients": [plan.llm], "progress": progress, "name": "generate"}
     with opened(store) as kept:
         for _ in range(_ROUNDS):
             cells = plan.cells(wanted)
             run = run_cells(cells, plan.work, kept, **how)
+            accounts.append(run.account)
             for cell, status, value in zip(
                 cells, run.frame["status"], run.frame["value"], strict=True
             ):
@@ -434,6 +438,7 @@ def generate_cases(
     names += ["persona", "kind", "answerable", "generation_params"]
     cases = pd.DataFrame([*rows.values()], columns=names)
     cases.attrs["dropped"], cases.attrs["wanted"] = dict(dropped), n
+    cases.attrs["account"] = total_account(accounts)
     return cases
 
 

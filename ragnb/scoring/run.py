@@ -311,8 +311,9 @@ def evaluate(
         The cases, in their order, with all their columns, and for each metric ``<metric>`` (in [0, 1]; NaN
         without a value), ``<metric>__status`` (``ok``, ``not_applicable``, ``failed``, ``missing``) and
         ``<metric>__reason``. A ratio of 0/0 is ``missing``, and so is a cell that a used-up budget left open.
-        ``attrs["spent"]`` holds ``run, calls, tokens_in, tokens_out`` of all the run's cells, ``attrs["failed"]``
-        the raw replies of the failed ones, ``attrs["notes"]`` what must be known to read the scores.
+        ``attrs["spent"]`` holds ``run, calls, tokens_in, tokens_out`` of all the run's cells, ``attrs["account"]``
+        how many were done now or reused and the requests sent (see `ragnb.store.Run`), ``attrs["failed"]`` the
+        raw replies of the failed ones, ``attrs["notes"]`` what must be known to read the scores.
 
     Raises
     ------
@@ -414,6 +415,7 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     ]  # rows of equal input share a cell
     taken = paid.apply(pd.to_numeric, errors="coerce").sum()
     scores.attrs["spent"] = {"run": run.id, **taken.astype(int).to_dict(), "stopped": run.stopped}
+    scores.attrs["account"] = run.account
     failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
     scores.attrs["failed"] = failed.to_dict("records")
     wording = [scorer.name for scorer in plan.scorers if scorer.by == "wording"]
@@ -471,6 +473,7 @@ def answer_cases(
         ``answer__status`` (``ok``, ``failed``, ``not_applicable``) and ``answer__reason``. Where it failed, both
         are None: as if the system had not run. ``latency_s`` is the time of retrieving and answering in seconds,
         with `clients` ``tokens_in`` and ``tokens_out`` their tokens; NaN where they are not known.
+        ``attrs["account"]`` counts the cells and the requests that `clients` sent: see `ragnb.store.Run`.
 
     Raises
     ------
@@ -507,17 +510,20 @@ def answer_cases(
     ]
     with opened(store) as kept:
         how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
-        run = run_cells(cells, work, kept, name=system, label="answer", **how).frame
-    values = pd.DataFrame([value or {} for value in run["value"]], frame.index, dtype=object)
+        run = run_cells(cells, work, kept, name=system, label="answer", **how)
+    answers = run.frame
+    values = pd.DataFrame([value or {} for value in answers["value"]], frame.index, dtype=object)
     done = frame.assign(
         **values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None})
     )
-    done["answer__status"] = run["status"].replace("pending", "missing").tolist()
+    done["answer__status"] = answers["status"].replace("pending", "missing").tolist()
     for name in MEASURED if clients else MEASURED[:1]:
         done[name] = pd.to_numeric(values.get(name, pd.Series(index=frame.index))).tolist()
-    return done.assign(
-        answer__reason=run["reason"].tolist(), **{"system": system} if system else {}
-    )
+    done["answer__reason"] = answers["reason"].tolist()
+    if system:
+        done["system"] = system
+    done.attrs["account"] = run.account
+    return done
 
 
 def _texts_of(passages: Any) -> list[str] | None:

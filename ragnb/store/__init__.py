@@ -29,4 +29,5 @@ from ragnb.store.store import (
     opened,
     run_cells,
     systems_of,
+    total_account,
 )

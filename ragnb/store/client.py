@@ -485,6 +485,7 @@ class Client:
         self.patience = patience
         self.reply_bytes = reply_bytes
         self.budget = Budget(max_calls, max_tokens)
+        self.sent = 0  # requests that left, whatever came back
         self.stopped: Stop | None = None
         self._headers = _headers_of(profile)
         passwords = proxy_passwords() if profile.proxy_env else []
@@ -629,6 +630,7 @@ class Client:
             finally:
                 self._reserved -= expected
                 meter.calls += trip.has_left
+                self.sent += trip.has_left
                 self.budget.calls -= not trip.has_left  # what never left is no call
         raise fault
 

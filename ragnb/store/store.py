@@ -31,7 +31,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -926,11 +926,15 @@ class Run:
         One row per cell, in the order of the cells; see `Store.frame`.
     stopped : str or None
         Why it ended early.
+    account : dict
+        ``asked`` cells = ``done`` by this run + ``reused`` + ``not_applicable`` + ``failed`` + ``pending``, and
+        the requests that it ``sent``, retries among them.
     """
 
     id: str
     frame: pd.DataFrame
     stopped: str | None = None
+    account: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -1025,6 +1029,7 @@ def run_cells(
     )
     plan = store.plan(cells, name=name, about=about)
     job = _Job(cells, work, store, clients, most, rounds)
+    sent_before = sum(client.sent for client in clients)
     hidden = (
         not progress
         if progress is not None
@@ -1053,6 +1058,8 @@ def run_cells(
     run = Run(
         plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None
     )
+    sent = sum(client.sent for client in clients) - sent_before
+    run = replace(run, account=_account(run.counts, job.answered, sent))
     counts, n = run.counts, len(run.frame)
     where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
     if signals:
@@ -1069,6 +1076,31 @@ def run_cells(
             stacklevel=2,
         )
     return run
+
+
+def _account(counts: Mapping[str, int], answered: int, sent: int) -> dict[str, int]:
+    """Return the account of a run; rows of equal input share a cell, which is done once and then reused."""
+    return {
+        "asked": sum(counts.values()),
+        "done": answered,
+        "reused": counts["ok"] - answered,
+        **{status: counts[status] for status in ("not_applicable", "failed", "pending")},
+        "sent": sent,
+    }
+
+
+def total_account(accounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add up the accounts of runs.
+
+    Examples
+    --------
+    >>> total_account([{"asked": 6, "sent": 7}, {"asked": 2, "sent": 0}])
+    {'asked': 8, 'sent': 7}
+    """
+    total = Counter[str]()
+    for account in accounts:
+        total.update(account)  # `+` would leave out what is 0
+    return dict(total)
 
 
 def _saved(store: Store, run: str) -> str:
@@ -1097,6 +1129,7 @@ class _Job:
         self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
         self.left = store.pending(cells)
         self.open, self.total, self.done = deque[Cell](), len(self.left), 0
+        self.answered = 0  # of those done, the ones that are ok
         self.stopping: Stop | None = None
         self._taken: deque[Cell] = deque()
         self._batch: list[tuple[Call | tuple[Cell, Outcome], Iterable[int]]] = []
@@ -1159,6 +1192,7 @@ class _Job:
                 (cell, outcome), meter.latest.values() if outcome.status == "failed" else ()
             )
             self.done += 1
+            self.answered += outcome.status == "ok"
 
     async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
         """Do one cell; None where the run stops and the cell stays pending."""
