@@ -686,6 +686,7 @@ def generate_command(source: Path, **asked: Any) -> int:
     made = generate_cases(scenario.documents, **how)
     dropped = made.attrs["dropped"]
     if made.empty:
+        click.echo(stage.closing(made.attrs["account"]))  # paid for all the same
         raise RagnbError(
             f"no usable question ({listing(dropped)}); use a stronger model or longer documents"
         )
