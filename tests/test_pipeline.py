@@ -191,6 +191,16 @@ def test_stages_run_alone_say_what_must_come_first(folder, llm_server, capsys):
     assert main(["check", "x.yaml"]) in (0, 1)
 
 
+def test_questions_that_are_all_unusable_are_counted_before_the_refusal(folder, llm_server, capsys):
+    llm_server.script = lambda request: "no JSON"
+    assert main(["generate", "x.yaml"]) == 2
+    said = capsys.readouterr()
+    paid = closing(said.out)
+    assert "no usable question" in said.err
+    assert paid["failed"] == paid["asked"] > 0
+    assert paid["sent"] == len(llm_server.log)
+
+
 def cells_of(stage: str, path: Path, said: str) -> int:
     """How many cells a stage has asked, from its table and, of questions that were left out, its words."""
     if stage == "generate":
