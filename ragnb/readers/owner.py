@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ FEWEST_PAIRS = 0.5
 MOST_SYSTEMS, FEWEST_QUESTIONS = 20, 4
 # How many columns of settings may make up the name of a system.
 _MOST_JOINED = 4
+# A name cut to be shown has at least this many characters.
+_SHORTEST_CUT = 12
 # Of a wider table the names are not taken apart.
 _MOST_PAIRED = 300
 
@@ -422,6 +424,50 @@ def stacked_lists(lists: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, A
     if any("system" in row for rows in lists.values() for row in rows):
         return None
     return [{"system": name, **row} for name, rows in lists.items() for row in rows]
+
+
+def unlisted(
+    rows: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the records of others that ask what no record of rows asks; each is named by its question or id.
+
+    Examples
+    --------
+    >>> passed = [{"question": "Who?", "faithfulness": 1.0}]
+    >>> failed = [{"question": "When?", "faithfulness": 0.0}, {"question": "Who?", "faithfulness": 1.0}]
+    >>> unlisted(passed, failed)
+    [{'question': 'When?', 'faithfulness': 0.0}]
+    """
+    known = [_names_of(row) for row in rows]
+    asked = {kind: {names[kind] for names in known if kind in names} for kind in ("question", "id")}
+    rest = []
+    for row in others:
+        own = {kind: name for kind, name in _names_of(row).items() if asked[kind]}
+        kind = next(iter(own), None)  # ids may count the records of each list anew
+        if kind is not None and not _is_among(own[kind], asked[kind]):
+            rest.append(row)
+            asked[kind].add(own[kind])
+    return rest
+
+
+def _names_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the question and the id of a record, where it has them."""
+    told = meanings(record)
+    ids = (name for name in record if plain(name) in _QUESTION_IDS)
+    names = {"question": told.get("question"), "id": told.get("sample_id") or next(ids, None)}
+    return {
+        kind: str(record[name]).strip()
+        for kind, name in names.items()
+        if name is not None and not absent(record[name])
+    }
+
+
+def _is_among(name: str, names: Set[str]) -> bool:
+    """Return whether a name is one of some, also where it was cut short to be shown."""
+    if name in names:
+        return True
+    start = re.sub(r"\s*(\.\.\.|…)$", "", name)
+    return len(start) >= _SHORTEST_CUT and any(one.startswith(start) for one in names)
 
 
 def _questions(rows: Iterable[Mapping[str, Any]]) -> set[str]:
