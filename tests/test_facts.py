@@ -57,6 +57,34 @@ def fact(frame, metric, name):
     return found[0]
 
 
+def promptfoo(scores, named):
+    """Return results of promptfoo whose rows have a score and the named score faithfulness."""
+    rows = [
+        {
+            "promptIdx": 0,
+            "testIdx": i,
+            "provider": {"id": "m"},
+            "vars": {"query": f"What does rule {i} allow?"},
+            "response": {"output": "Ten days."},
+            "success": score > 0.5,
+            "score": score,
+            "namedScores": {"faithfulness": own},
+        }
+        for i, (score, own) in enumerate(zip(scores, named, strict=True))
+    ]
+    return json.dumps({"results": {"version": 3, "results": rows}})
+
+
+def test_a_score_that_counts_more_than_the_named_ones_is_a_metric(tmp_path):
+    # Assertions without a name fail in each row: their half of the score is 0.
+    half = write(tmp_path, "half.json", promptfoo([0.45] * 20, [0.9] * 20))
+    means = rn.assess(half).means.set_index("metric")["value"]
+    assert means["score"] == pytest.approx(0.45)
+    assert means["faithfulness"] == pytest.approx(0.9)
+    mean = write(tmp_path, "mean.json", promptfoo([0.9] * 20, [0.9] * 20))
+    assert "score" not in set(rn.assess(mean).means["metric"])
+
+
 # Direction
 
 

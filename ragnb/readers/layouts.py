@@ -17,7 +17,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import as_id, parse_list
-from ragnb.readers.evidence import note_verdicts, set_skipped
+from ragnb.readers.evidence import as_number, note_verdicts, set_skipped
 from ragnb.readers.facts import Direction
 from ragnb.readers.names import WORDS, meanings, plain, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
@@ -55,6 +55,9 @@ _BROKEN = re.compile(
 )
 # What would count them twice.
 MEAN_OF_NAMED = "the mean of the named scores of a row"
+# What only it counts, and how far rounding may take it from them.
+MORE_THAN_NAMED = "counts assertions without a name too: a metric beside the named scores"
+_ROUNDED_SCORE = 0.011
 _NESTS = frozenset(map(plain, WORDS["nests"]["names"]))
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
@@ -423,6 +426,9 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
     if len(metrics) > 1 and metrics[0] == "score":
+        if _counts_more(columns["score"], [columns[name] for name in metrics[1:]]):
+            report.add("kept", "score", MORE_THAN_NAMED, rows)
+            return
         # The score of a row is the mean of its named scores, and would count them twice.
         raw.scales.pop("score", None)
         for name in ("score", "score__status", "score__reason"):
@@ -439,11 +445,29 @@ def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
             scored(raw, name.removeprefix("Metric: "), columns.pop(name), failed)
             report.add("mapped", name, "a metric; the status ERROR is failed", len(failed))
     if "Score" in columns and raw.scales:
-        columns.pop("Score")
-        report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
+        named = [columns[name] for name in raw.scales]
+        total = columns.pop("Score")
+        told = [None if bad else cell for bad, cell in zip(failed, total, strict=True)]
+        if _counts_more(told, named):
+            scored(raw, "score", total, failed)
+            report.add("kept", "Score", MORE_THAN_NAMED, len(failed))
+        else:
+            report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
     raw.rename(
         dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report
     )
+
+
+def _counts_more(scores: Iterable[Any], named: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the score of a row lies beyond its named scores, so that it is no mean of them alone."""
+    for score, *parts in zip(scores, *named, strict=True):
+        total = as_number(score)
+        numbers = [number for cell in parts if (number := as_number(cell)) is not None]
+        if total is None or len(numbers) < len(parts):
+            continue
+        if not min(numbers) - _ROUNDED_SCORE <= total <= max(numbers) + _ROUNDED_SCORE:
+            return True
+    return False
 
 
 def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
