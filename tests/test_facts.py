@@ -85,6 +85,24 @@ def test_a_score_that_counts_more_than_the_named_ones_is_a_metric(tmp_path):
     assert "score" not in set(rn.assess(mean).means["metric"])
 
 
+@pytest.mark.parametrize(
+    ("labels", "bad_is"),
+    [(["hallucinated", "factual"], 1), (["incorrect", "correct"], 0), (["toxic", "non-toxic"], 1)],
+)
+@pytest.mark.parametrize("every", [False, True])
+def test_labels_beside_a_score_say_its_direction(tmp_path, labels, bad_is, every):
+    bad = [True, every, True, every]
+    rows = rows_of(
+        answer=["Ten days."] * 4,
+        label=[labels[0] if one else labels[1] for one in bad],
+        score=[bad_is if one else 1 - bad_is for one in bad],
+    )
+    path = write(tmp_path, "phoenix.json", rows)
+    card = rn.inspect_file(path)
+    better = "lower" if bad_is else "higher"
+    assert f"{better} is better (its label {labels[0]!r} has" in str(card)
+
+
 # Direction
 
 

@@ -6,7 +6,7 @@ Each function takes the raw table, makes cells what they mean, and records a fac
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from numbers import Real
@@ -397,6 +397,57 @@ def verdicts_beside(raw: Raw) -> None:
         limit = next((name for name in limits if name), None)
         thresholds = raw.columns[limit] if limit else [None] * len(raw)
         note_verdicts(raw, column, raw.columns[column], thresholds, raw.columns[beside])
+
+
+def labels_beside(raw: Raw) -> None:
+    """Keep what the labels beside a score say, such as Phoenix's ``hallucinated`` (scored 1) and ``factual``."""
+    near = {loose(column): column for column in raw.columns}
+    for column in list(raw.columns):
+        stem = loose(column).removesuffix("score")
+        label = near.get(f"{stem}label")
+        if stem == loose(column) or label is None or column in raw.verdicts:
+            continue
+        words = [
+            cell if isinstance(cell, str) and cell.strip() else None for cell in raw.columns[label]
+        ]
+        good = good_labels({word for word in words if word is not None})
+        scores = [as_number(cell) for cell in raw.columns[column]]
+        passed = [None if word is None else good.get(word) for word in words]
+        found = _separated(scores, passed)
+        bad_scores = {
+            score for score, is_good in zip(scores, passed, strict=True) if is_good is False
+        }
+        if found is None and True not in passed and bad_scores in ({0.0}, {1.0}):
+            found = Direction("lower" if bad_scores == {1.0} else "higher", "")
+        if found is not None:
+            bad = next(word for word, is_good in good.items() if not is_good)
+            end = "high" if found.better == "lower" else "low"
+            raw.verdicts[column] = Direction(found.better, f"its label {bad!r} has {end} scores")
+
+
+def good_labels(words: Set[str]) -> dict[str, bool]:
+    """Return which labels are good: of two, one that names what is bad tells of the other.
+
+    Examples
+    --------
+    >>> sorted(good_labels({"factual", "hallucinated"}).items()), good_labels({"hallucinated"})
+    ([('factual', True), ('hallucinated', False)], {'hallucinated': False})
+    >>> good_labels({"yes", "no"}), good_labels({"a", "b", "toxic"})
+    ({}, {})
+    """
+    told = {word for word in words if not is_failure(word)} if len(words) > 2 else words
+    bad = {word for word in told if _names_bad(word)}
+    if len(bad) != 1 or len(told) > 2:
+        return {}
+    return {word: word not in bad for word in told}
+
+
+def _names_bad(word: str) -> bool:
+    verdict = verdict_value(word)
+    if verdict is not None:
+        return verdict == (0.0, True)
+    named = direction_of_name(word)
+    return named is not None and named.better == "lower"
 
 
 def direction_of(
