@@ -85,6 +85,20 @@ def test_a_score_that_counts_more_than_the_named_ones_is_a_metric(tmp_path):
     assert "score" not in set(rn.assess(mean).means["metric"])
 
 
+@pytest.mark.parametrize("key", ["value", "score"])
+@pytest.mark.parametrize("column", ["scores", "evaluations"])
+def test_a_list_of_named_results_is_a_column_a_metric(tmp_path, column, key):
+    lists = [[{"name": "faithfulness", key: 0.5}, {"name": "bias", key: 0.9}]] * 3 + [[]]
+    lists.append([{"name": "faithfulness", key: None, "error": "timeout"}])
+    rows = rows_of(answer=["Ten days."] * 5, **{column: lists})
+    sheet = rn.assess(write(tmp_path, "traces.json", rows))
+    means = sheet.means.set_index("metric")
+    found = means.loc["faithfulness", ["value", "n", "n_failed", "n_missing"]].tolist()
+    assert found == [0.5, 3, 1, 1]
+    assert sheet.verdict.startswith("Incomplete input: 2 of 5 answers have no faithfulness score")
+    assert "left out: bias" in sheet.verdict
+
+
 @pytest.mark.parametrize(
     ("labels", "bad_is"),
     [(["hallucinated", "factual"], 1), (["incorrect", "correct"], 0), (["toxic", "non-toxic"], 1)],
