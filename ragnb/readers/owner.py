@@ -222,11 +222,18 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
     if key is not None:
         systems = table.distinct(*found)
         questions = table.distinct(key)
+        pairs = table.distinct(key, *found)
+        every = questions * systems
+        evidence = (
+            f"each of {questions} questions occurs once for each of {systems} values of {told}"
+        )
+        if pairs < every:
+            evidence = f"{pairs} of {every} pairs of a question and a value of {told} occur"
         table.fact(
             None,
             "owner",
             told,
-            f"each of {questions} questions occurs once for each of {systems} values of {told}",
+            evidence,
         )
     if len(found) == 1:
         rename_columns(table, {found[0]: "system"}, report)
@@ -328,6 +335,7 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
             held.setdefault(system, set()).add(name)
             if _ends_as_measure(rest):
                 measures.setdefault(system, set()).add(plain(rest))
+    answered = {system for system, names in held.items() if _has_answer(names, system, split)}
     known = {plain(word) for word in _PAIRS["systems"]}
     generic = {plain(word) for word in _PAIRS["generic"]}
     best: list[str] = []
@@ -335,6 +343,7 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
     for own in measures.values():
         same = [other for other, theirs in measures.items() if theirs == own]
         sure = len(own - generic) > 1 or bool({plain(one) for one in same} & known)
+        sure = sure or answered.issuperset(same)
         # Of several ways to part the names, the one that leaves fewest columns without a system.
         placed_by = (len(set().union(*(held[one] for one in same))), len(same))
         if sure and len(same) > 1 and placed_by > most:
@@ -350,6 +359,12 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
             system, rest = placed[metric]
             placed[name] = (system, f"{rest}{bar}{end}")
     return placed
+
+
+def _has_answer(names: Iterable[str], system: str, split: Any) -> bool:
+    """Return whether one of the columns with a system in its name is that system's answer."""
+    rests = (rest for name in names for own, rest in split(name) if own == system)
+    return any("answer" in meanings([rest]) for rest in rests)
 
 
 def _is_measure_name(name: str) -> bool:
