@@ -85,6 +85,18 @@ def test_a_score_that_counts_more_than_the_named_ones_is_a_metric(tmp_path):
     assert "score" not in set(rn.assess(mean).means["metric"])
 
 
+def test_the_score_of_an_answer_that_did_not_come_is_a_failure():
+    rows = rows_of(
+        answer=["Ten days.", "", None, ""],
+        error=[None, "RateLimitError", "timeout", None],
+        faithfulness=[0.5, 1.0, 1.0, 0.0],
+    )
+    sheet = rn.assess(rows)
+    row = sheet.means.set_index("metric").loc["faithfulness"]
+    assert (row["value"], row["n"], row["n_failed"]) == (0.25, 2, 2)
+    assert sheet.verdict.startswith("Incomplete input")
+
+
 @pytest.mark.parametrize("key", ["value", "score"])
 @pytest.mark.parametrize("column", ["scores", "evaluations"])
 def test_a_list_of_named_results_is_a_column_a_metric(tmp_path, column, key):

@@ -231,6 +231,9 @@ def mark_broken_rows(
     near = {loose(column): column for column in raw.columns}
     was = {ours: column for column, ours in names.items()}
     of_row = _row_errors(raw)
+    # A judge scores an empty answer too: none beside an error is a failure, whatever its score.
+    answers = raw.columns.get("answer", ())
+    unanswered = {row for row, cell in enumerate(answers) if row in of_row and _blank(cell)}
     for metric in wanted:
         column = was.get(metric, metric)
         reasons = dict(of_row)
@@ -253,12 +256,20 @@ def mark_broken_rows(
         cells = raw.columns[metric]
         status = raw.cells(f"{metric}__status")
         failed = {
-            row: why for row, why in reasons.items() if _blank(cells[row]) and _blank(status[row])
+            row: why
+            for row, why in reasons.items()
+            if (_blank(cells[row]) or row in unanswered) and _blank(status[row])
         }
         if failed:
+            blank = [row for row in failed if _blank(cells[row])]
             set_failed(raw, metric, failed)
-            report.add("mapped", metric, "failed: no score, beside an error", len(failed))
-            raw.fact(metric, "blank", "failed", f"{len(failed)} cells are blank beside an error")
+            if blank:
+                report.add("mapped", metric, "failed: no score, beside an error", len(blank))
+                told = f"{len(blank)} cells are blank beside an error"
+                raw.fact(metric, "blank", "failed", told)
+            scored = len(failed) - len(blank)
+            if scored:
+                report.add("mapped", metric, "failed: no answer, beside an error", scored)
 
 
 def _row_errors(raw: Raw) -> dict[int, str]:
