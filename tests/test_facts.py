@@ -57,6 +57,78 @@ def fact(frame, metric, name):
     return found[0]
 
 
+def promptfoo(scores, named):
+    """Return results of promptfoo whose rows have a score and the named score faithfulness."""
+    rows = [
+        {
+            "promptIdx": 0,
+            "testIdx": i,
+            "provider": {"id": "m"},
+            "vars": {"query": f"What does rule {i} allow?"},
+            "response": {"output": "Ten days."},
+            "success": score > 0.5,
+            "score": score,
+            "namedScores": {"faithfulness": own},
+        }
+        for i, (score, own) in enumerate(zip(scores, named, strict=True))
+    ]
+    return json.dumps({"results": {"version": 3, "results": rows}})
+
+
+def test_a_score_that_counts_more_than_the_named_ones_is_a_metric(tmp_path):
+    # Assertions without a name fail in each row: their half of the score is 0.
+    half = write(tmp_path, "half.json", promptfoo([0.45] * 20, [0.9] * 20))
+    means = rn.assess(half).means.set_index("metric")["value"]
+    assert means["score"] == pytest.approx(0.45)
+    assert means["faithfulness"] == pytest.approx(0.9)
+    mean = write(tmp_path, "mean.json", promptfoo([0.9] * 20, [0.9] * 20))
+    assert "score" not in set(rn.assess(mean).means["metric"])
+
+
+def test_the_score_of_an_answer_that_did_not_come_is_a_failure():
+    rows = rows_of(
+        answer=["Ten days.", "", None, ""],
+        error=[None, "RateLimitError", "timeout", None],
+        faithfulness=[0.5, 1.0, 1.0, 0.0],
+    )
+    sheet = rn.assess(rows)
+    row = sheet.means.set_index("metric").loc["faithfulness"]
+    assert (row["value"], row["n"], row["n_failed"]) == (0.25, 2, 2)
+    assert sheet.verdict.startswith("Incomplete input")
+
+
+@pytest.mark.parametrize("key", ["value", "score"])
+@pytest.mark.parametrize("column", ["scores", "evaluations"])
+def test_a_list_of_named_results_is_a_column_a_metric(tmp_path, column, key):
+    lists = [[{"name": "faithfulness", key: 0.5}, {"name": "bias", key: 0.9}]] * 3 + [[]]
+    lists.append([{"name": "faithfulness", key: None, "error": "timeout"}])
+    rows = rows_of(answer=["Ten days."] * 5, **{column: lists})
+    sheet = rn.assess(write(tmp_path, "traces.json", rows))
+    means = sheet.means.set_index("metric")
+    found = means.loc["faithfulness", ["value", "n", "n_failed", "n_missing"]].tolist()
+    assert found == [0.5, 3, 1, 1]
+    assert sheet.verdict.startswith("Incomplete input: 2 of 5 answers have no faithfulness score")
+    assert "left out: bias" in sheet.verdict
+
+
+@pytest.mark.parametrize(
+    ("labels", "bad_is"),
+    [(["hallucinated", "factual"], 1), (["incorrect", "correct"], 0), (["toxic", "non-toxic"], 1)],
+)
+@pytest.mark.parametrize("every", [False, True])
+def test_labels_beside_a_score_say_its_direction(tmp_path, labels, bad_is, every):
+    bad = [True, every, True, every]
+    rows = rows_of(
+        answer=["Ten days."] * 4,
+        label=[labels[0] if one else labels[1] for one in bad],
+        score=[bad_is if one else 1 - bad_is for one in bad],
+    )
+    path = write(tmp_path, "phoenix.json", rows)
+    card = rn.inspect_file(path)
+    better = "lower" if bad_is else "higher"
+    assert f"{better} is better (its label {labels[0]!r} has" in str(card)
+
+
 # Direction
 
 

@@ -306,6 +306,52 @@ def test_a_list_of_all_answers_is_read_whatever_it_is_called(tmp_path):
         assert frame.attrs["source"]["damaged"] == 0
 
 
+PASSED = [{"question": one, "faithfulness": 0.9} for one in ASKED[3:6]]
+
+
+@pytest.mark.parametrize("name", ["passed", "results"])
+def test_failures_that_the_other_list_does_not_hold_are_of_the_same_run(tmp_path, name):
+    frame = read_scores(write(tmp_path, "s.json", {name: PASSED, "failed": WORST}))
+    assert frame["faithfulness"].mean() == pytest.approx(0.5)
+    errors = [{"question": one, "error": "timeout"} for one in ASKED[:3]]
+    frame = read_scores(write(tmp_path, "s.json", {name: PASSED, "errors": errors}))
+    assert (frame["faithfulness__status"] == "failed").tolist() == [False] * 3 + [True] * 3
+
+
+def test_failures_cut_short_counted_or_shown_as_examples_add_no_rows(tmp_path):
+    cut = [{"question": row["question"][:14] + "...", "faithfulness": 0.9} for row in PASSED]
+    for value in (
+        {"results": PASSED, "failures": cut},
+        {"results": PASSED, "failures": WORST, "num_questions": 3},
+        {"results": PASSED, "examples": [{"question": "Who?", "answer": "The team."}]},
+    ):
+        assert len(read_scores(write(tmp_path, "s.json", value))) == 3
+
+
+def test_one_measure_of_each_answer_is_of_two_systems(tmp_path):
+    header = "question,answer_gpt4,answer_llama,faithfulness_gpt4,faithfulness_llama"
+    lines = [f"{one},Ten.,Two.,0.9,0.1" for one in ASKED]
+    path = write(tmp_path, "wide.csv", "\n".join([header, *lines]))
+    frame = read_scores(path)
+    means = frame.groupby("system")["faithfulness"].mean()
+    assert means.to_dict() == pytest.approx({"gpt4": 0.9, "llama": 0.1})
+
+
+def test_a_system_that_lacks_questions_is_said(tmp_path):
+    lines = [f"{one},{model},0.9" for model in "AB" for one in ASKED[: 8 if model == "A" else 5]]
+    path = write(tmp_path, "s.csv", "\n".join(["question,model,faithfulness", *lines]))
+    facts = [
+        fact["evidence"] for fact in read_scores(path).attrs["facts"] if fact["fact"] == "owner"
+    ]
+    assert facts == ["13 of 16 pairs of a question and a value of model occur"]
+
+
+def test_a_pass_rate_below_a_mean_is_no_answer(tmp_path):
+    lines = [f"{one},0.5" for one in ASKED]
+    text = "\n".join(["question,faithfulness", *lines, "Average,0.5", "Pass rate,1.0"])
+    assert len(read_scores(write(tmp_path, "s.csv", text))) == len(ASKED)
+
+
 def test_a_list_shorter_than_its_count_lost_the_rest(tmp_path):
     frame = read_scores(write(tmp_path, "s.json", {"results": WORST, "num_questions": 5}))
     source = frame.attrs["source"]

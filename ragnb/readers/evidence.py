@@ -6,7 +6,7 @@ Each function takes the raw table, makes cells what they mean, and records a fac
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from numbers import Real
@@ -231,6 +231,9 @@ def mark_broken_rows(
     near = {loose(column): column for column in raw.columns}
     was = {ours: column for column, ours in names.items()}
     of_row = _row_errors(raw)
+    # A judge scores an empty answer too: none beside an error is a failure, whatever its score.
+    answers = raw.columns.get("answer", ())
+    unanswered = {row for row, cell in enumerate(answers) if row in of_row and _blank(cell)}
     for metric in wanted:
         column = was.get(metric, metric)
         reasons = dict(of_row)
@@ -253,12 +256,20 @@ def mark_broken_rows(
         cells = raw.columns[metric]
         status = raw.cells(f"{metric}__status")
         failed = {
-            row: why for row, why in reasons.items() if _blank(cells[row]) and _blank(status[row])
+            row: why
+            for row, why in reasons.items()
+            if (_blank(cells[row]) or row in unanswered) and _blank(status[row])
         }
         if failed:
+            blank = [row for row in failed if _blank(cells[row])]
             set_failed(raw, metric, failed)
-            report.add("mapped", metric, "failed: no score, beside an error", len(failed))
-            raw.fact(metric, "blank", "failed", f"{len(failed)} cells are blank beside an error")
+            if blank:
+                report.add("mapped", metric, "failed: no score, beside an error", len(blank))
+                told = f"{len(blank)} cells are blank beside an error"
+                raw.fact(metric, "blank", "failed", told)
+            scored = len(failed) - len(blank)
+            if scored:
+                report.add("mapped", metric, "failed: no answer, beside an error", scored)
 
 
 def _row_errors(raw: Raw) -> dict[int, str]:
@@ -397,6 +408,57 @@ def verdicts_beside(raw: Raw) -> None:
         limit = next((name for name in limits if name), None)
         thresholds = raw.columns[limit] if limit else [None] * len(raw)
         note_verdicts(raw, column, raw.columns[column], thresholds, raw.columns[beside])
+
+
+def labels_beside(raw: Raw) -> None:
+    """Keep what the labels beside a score say, such as Phoenix's ``hallucinated`` (scored 1) and ``factual``."""
+    near = {loose(column): column for column in raw.columns}
+    for column in list(raw.columns):
+        stem = loose(column).removesuffix("score")
+        label = near.get(f"{stem}label")
+        if stem == loose(column) or label is None or column in raw.verdicts:
+            continue
+        words = [
+            cell if isinstance(cell, str) and cell.strip() else None for cell in raw.columns[label]
+        ]
+        good = good_labels({word for word in words if word is not None})
+        scores = [as_number(cell) for cell in raw.columns[column]]
+        passed = [None if word is None else good.get(word) for word in words]
+        found = _separated(scores, passed)
+        bad_scores = {
+            score for score, is_good in zip(scores, passed, strict=True) if is_good is False
+        }
+        if found is None and True not in passed and bad_scores in ({0.0}, {1.0}):
+            found = Direction("lower" if bad_scores == {1.0} else "higher", "")
+        if found is not None:
+            bad = next(word for word, is_good in good.items() if not is_good)
+            end = "high" if found.better == "lower" else "low"
+            raw.verdicts[column] = Direction(found.better, f"its label {bad!r} has {end} scores")
+
+
+def good_labels(words: Set[str]) -> dict[str, bool]:
+    """Return which labels are good: of two, one that names what is bad tells of the other.
+
+    Examples
+    --------
+    >>> sorted(good_labels({"factual", "hallucinated"}).items()), good_labels({"hallucinated"})
+    ([('factual', True), ('hallucinated', False)], {'hallucinated': False})
+    >>> good_labels({"yes", "no"}), good_labels({"a", "b", "toxic"})
+    ({}, {})
+    """
+    told = {word for word in words if not is_failure(word)} if len(words) > 2 else words
+    bad = {word for word in told if _names_bad(word)}
+    if len(bad) != 1 or len(told) > 2:
+        return {}
+    return {word: word not in bad for word in told}
+
+
+def _names_bad(word: str) -> bool:
+    verdict = verdict_value(word)
+    if verdict is not None:
+        return verdict == (0.0, True)
+    named = direction_of_name(word)
+    return named is not None and named.better == "lower"
 
 
 def direction_of(

@@ -29,9 +29,10 @@ from ragnb.files import digest, matched
 from ragnb.polars import pl
 from ragnb.readers.cells import GUARD_COLUMN, as_id
 from ragnb.readers.encodings import likely_encoding
+from ragnb.readers.failures import failure_columns
 from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings, plain
-from ragnb.readers.owner import stacked_lists
+from ragnb.readers.owner import stacked_lists, unlisted
 from ragnb.readers.raw import (
     MOST_COLUMNS,
     Lossy,
@@ -43,7 +44,7 @@ from ragnb.readers.raw import (
     stacked,
     text_series,
 )
-from ragnb.readers.rows import check_list, is_mean_row, is_selection, totals_error
+from ragnb.readers.rows import check_list, counts_all, is_mean_row, is_selection, totals_error
 from ragnb.schema import METRICS
 
 LARGEST_UNPACKED = 1 << 30
@@ -754,7 +755,19 @@ def _records_in(
     ):  # a list a metric
         return [{**row, "metric": key} for key in keys for row in lists[key]]
     whole = [key for key in keys if not is_selection(key)]
-    keys = whole if len(whole) == 1 else keys  # failures beside all results are among them
+    if (
+        len(whole) == 1
+    ):  # failures beside all results are among them, else they are the rest of the run
+        parts = [key for key in lists if is_selection(key) and _is_outcome(lists[key][0])]
+        records = lists[whole[0]]
+        counted = counts_all(value, len(records))
+        rest = [] if counted else unlisted(records, [row for key in parts for row in lists[key]])
+        if rest:
+            value = {k: v for k, v in value.items() if k not in parts}
+            value[whole[0]] = lists[whole[0]] = records + rest
+            why = f"records of the same run that {whole[0]!r} does not hold"
+            report.add("mapped", None, f"{listing(parts)}: {why}", len(rest))
+        keys = whole
     if len(keys) > 1:
         return _of_systems(document, {key: lists[key] for key in keys}, report)
     if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
@@ -774,6 +787,12 @@ def _records_in(
     if len(held) > 1:
         return _of_systems(document, held, report)
     return next(iter(held.values()), None)
+
+
+def _is_outcome(record: Mapping[str, Any]) -> bool:
+    """Return whether a record says what came of a question: scores or an error, unlike an example of a prompt."""
+    scored = METRICS.keys() & meanings(record).keys()
+    return bool(scored) or "error" in failure_columns(record).values()
 
 
 def _is_sample(record: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import as_id, parse_list
-from ragnb.readers.evidence import note_verdicts, set_skipped
+from ragnb.readers.evidence import as_number, note_verdicts, set_skipped
 from ragnb.readers.facts import Direction
 from ragnb.readers.names import WORDS, meanings, plain, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
@@ -53,8 +53,14 @@ _HIGHER_IS_BETTER = {"true": "higher", "false": "lower"}
 _BROKEN = re.compile(
     r"^Error running|threw (an )?error|execution failed|^API (call )?error", re.IGNORECASE
 )
+# Keys of a result in a list of results: its metric, and what is said of its score.
+_SAID_OF_RESULT = ("reason", "explanation", "status", "error")
+_RESULT_NAMES = ("name", "metric", "metric_name", "metricName", "key", "evaluator", "dimension")
 # What would count them twice.
 MEAN_OF_NAMED = "the mean of the named scores of a row"
+# What only it counts, and how far rounding may take it from them.
+MORE_THAN_NAMED = "counts assertions without a name too: a metric beside the named scores"
+_ROUNDED_SCORE = 0.011
 _NESTS = frozenset(map(plain, WORDS["nests"]["names"]))
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
@@ -163,7 +169,7 @@ def spread_results(raw: Raw, report: Lossy) -> None:
     for name in [name for name in raw.columns if is_nest_of_scores(name)]:
         cells = raw.columns[name]
         if is_text(cells) or not isinstance(cells, pd.Series):
-            cells = [unpacked(cell, r"\s*\{.*") for cell in cells]
+            cells = by_name([unpacked(cell, r"\s*[\[{].*") for cell in cells])
         if found := _objects(cells, _holds_results):
             del raw.columns[name]
             report.add("mapped", name, "a column a metric", len(found))
@@ -173,6 +179,34 @@ def spread_results(raw: Raw, report: Lossy) -> None:
         if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
             _results(raw, name, found)
             report.add("mapped", name, "the score of an object, and its reason", len(found))
+
+
+def by_name(cells: Sequence[Any]) -> Sequence[Any]:
+    """Return lists of named results, as Langfuse keeps the scores of a trace, as objects of metric → result.
+
+    Where a cell is no such list, or holds a name twice, all are returned as they are.
+
+    Examples
+    --------
+    >>> by_name([[{"name": "faithfulness", "value": 0.5}], [], None])
+    [{'faithfulness': {'score': 0.5}}, {}, None]
+    """
+    made: list[Any] = []
+    for cell in cells:
+        results = [] if absent(cell) else cell
+        if not isinstance(results, list):
+            return cells
+        named: dict[str, Any] = {}
+        for result in results:
+            keys = {*result} if isinstance(result, Mapping) else set()
+            name = next((key for key in _RESULT_NAMES if key in keys), None)
+            score = next((key for key in ("score", "value") if key in keys), None)
+            if name is None or score is None or str(result[name]) in named:
+                return cells
+            said = {key: result[key] for key in _SAID_OF_RESULT if key in keys}
+            named[str(result[name])] = {"score": result[score], **said}
+        made.append(None if absent(cell) else named)
+    return made
 
 
 def is_nest_of_scores(name: str) -> bool:
@@ -228,9 +262,21 @@ def _is_result(value: Any) -> bool:
 
 
 def _results(raw: Raw, metric: str, results: list[Any]) -> None:
-    reasons = [result.get("reason", result.get("explanation")) for result in results]
-    raw.columns[metric] = [result.get("score") for result in results]
-    _beside(raw, metric, [result.get("status") for result in results], reasons)
+    scores = [result.get("score") for result in results]
+    errors = [
+        result.get("error") if absent(score) else None
+        for result, score in zip(results, scores, strict=True)
+    ]
+    reasons = [
+        result.get("reason", result.get("explanation")) if absent(error) else error
+        for result, error in zip(results, errors, strict=True)
+    ]
+    status = [
+        result.get("status") if absent(error) else "failed"
+        for result, error in zip(results, errors, strict=True)
+    ]
+    raw.columns[metric] = scores
+    _beside(raw, metric, status, reasons)
 
 
 def _systems_beside(columns: Iterable[str]) -> list[str]:
@@ -423,6 +469,9 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         why = "the answer was not made or not scored (failureReason 2, or an error): failed"
         report.add("mapped", name, why, sum(failed))
     if len(metrics) > 1 and metrics[0] == "score":
+        if _counts_more(columns["score"], [columns[name] for name in metrics[1:]]):
+            report.add("kept", "score", MORE_THAN_NAMED, rows)
+            return
         # The score of a row is the mean of its named scores, and would count them twice.
         raw.scales.pop("score", None)
         for name in ("score", "score__status", "score__reason"):
@@ -439,11 +488,29 @@ def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
             scored(raw, name.removeprefix("Metric: "), columns.pop(name), failed)
             report.add("mapped", name, "a metric; the status ERROR is failed", len(failed))
     if "Score" in columns and raw.scales:
-        columns.pop("Score")
-        report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
+        named = [columns[name] for name in raw.scales]
+        total = columns.pop("Score")
+        told = [None if bad else cell for bad, cell in zip(failed, total, strict=True)]
+        if _counts_more(told, named):
+            scored(raw, "score", total, failed)
+            report.add("kept", "Score", MORE_THAN_NAMED, len(failed))
+        else:
+            report.add("left_out", "Score", MEAN_OF_NAMED, len(failed))
     raw.rename(
         dict.fromkeys([name for name in columns if name.startswith("[")][:1], "answer"), report
     )
+
+
+def _counts_more(scores: Iterable[Any], named: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the score of a row lies beyond its named scores, so that it is no mean of them alone."""
+    for score, *parts in zip(scores, *named, strict=True):
+        total = as_number(score)
+        numbers = [number for cell in parts if (number := as_number(cell)) is not None]
+        if total is None or len(numbers) < len(parts):
+            continue
+        if not min(numbers) - _ROUNDED_SCORE <= total <= max(numbers) + _ROUNDED_SCORE:
+            return True
+    return False
 
 
 def _assertions(grading: Any) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ FEWEST_PAIRS = 0.5
 MOST_SYSTEMS, FEWEST_QUESTIONS = 20, 4
 # How many columns of settings may make up the name of a system.
 _MOST_JOINED = 4
+# A name cut to be shown has at least this many characters.
+_SHORTEST_CUT = 12
 # Of a wider table the names are not taken apart.
 _MOST_PAIRED = 300
 
@@ -220,11 +222,18 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
     if key is not None:
         systems = table.distinct(*found)
         questions = table.distinct(key)
+        pairs = table.distinct(key, *found)
+        every = questions * systems
+        evidence = (
+            f"each of {questions} questions occurs once for each of {systems} values of {told}"
+        )
+        if pairs < every:
+            evidence = f"{pairs} of {every} pairs of a question and a value of {told} occur"
         table.fact(
             None,
             "owner",
             told,
-            f"each of {questions} questions occurs once for each of {systems} values of {told}",
+            evidence,
         )
     if len(found) == 1:
         rename_columns(table, {found[0]: "system"}, report)
@@ -326,6 +335,7 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
             held.setdefault(system, set()).add(name)
             if _ends_as_measure(rest):
                 measures.setdefault(system, set()).add(plain(rest))
+    answered = {system for system, names in held.items() if _has_answer(names, system, split)}
     known = {plain(word) for word in _PAIRS["systems"]}
     generic = {plain(word) for word in _PAIRS["generic"]}
     best: list[str] = []
@@ -333,6 +343,7 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
     for own in measures.values():
         same = [other for other, theirs in measures.items() if theirs == own]
         sure = len(own - generic) > 1 or bool({plain(one) for one in same} & known)
+        sure = sure or answered.issuperset(same)
         # Of several ways to part the names, the one that leaves fewest columns without a system.
         placed_by = (len(set().union(*(held[one] for one in same))), len(same))
         if sure and len(same) > 1 and placed_by > most:
@@ -348,6 +359,12 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
             system, rest = placed[metric]
             placed[name] = (system, f"{rest}{bar}{end}")
     return placed
+
+
+def _has_answer(names: Iterable[str], system: str, split: Any) -> bool:
+    """Return whether one of the columns with a system in its name is that system's answer."""
+    rests = (rest for name in names for own, rest in split(name) if own == system)
+    return any("answer" in meanings([rest]) for rest in rests)
 
 
 def _is_measure_name(name: str) -> bool:
@@ -422,6 +439,50 @@ def stacked_lists(lists: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, A
     if any("system" in row for rows in lists.values() for row in rows):
         return None
     return [{"system": name, **row} for name, rows in lists.items() for row in rows]
+
+
+def unlisted(
+    rows: Iterable[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the records of others that ask what no record of rows asks; each is named by its question or id.
+
+    Examples
+    --------
+    >>> passed = [{"question": "Who?", "faithfulness": 1.0}]
+    >>> failed = [{"question": "When?", "faithfulness": 0.0}, {"question": "Who?", "faithfulness": 1.0}]
+    >>> unlisted(passed, failed)
+    [{'question': 'When?', 'faithfulness': 0.0}]
+    """
+    known = [_names_of(row) for row in rows]
+    asked = {kind: {names[kind] for names in known if kind in names} for kind in ("question", "id")}
+    rest = []
+    for row in others:
+        own = {kind: name for kind, name in _names_of(row).items() if asked[kind]}
+        kind = next(iter(own), None)  # ids may count the records of each list anew
+        if kind is not None and not _is_among(own[kind], asked[kind]):
+            rest.append(row)
+            asked[kind].add(own[kind])
+    return rest
+
+
+def _names_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the question and the id of a record, where it has them."""
+    told = meanings(record)
+    ids = (name for name in record if plain(name) in _QUESTION_IDS)
+    names = {"question": told.get("question"), "id": told.get("sample_id") or next(ids, None)}
+    return {
+        kind: str(record[name]).strip()
+        for kind, name in names.items()
+        if name is not None and not absent(record[name])
+    }
+
+
+def _is_among(name: str, names: Set[str]) -> bool:
+    """Return whether a name is one of some, also where it was cut short to be shown."""
+    if name in names:
+        return True
+    start = re.sub(r"\s*(\.\.\.|…)$", "", name)
+    return len(start) >= _SHORTEST_CUT and any(one.startswith(start) for one in names)
 
 
 def _questions(rows: Iterable[Mapping[str, Any]]) -> set[str]:

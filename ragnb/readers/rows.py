@@ -443,6 +443,18 @@ def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) 
         )
 
 
+def counts_all(value: Mapping[str, Any], rows: int) -> bool:
+    """Return whether an object counts its samples, and no more than a list in it holds.
+
+    Examples
+    --------
+    >>> counts_all({"num_questions": 20}, 20), counts_all({"num_questions": 40}, 20), counts_all({}, 20)
+    (True, False, False)
+    """
+    counts = [n for _, n in _counts_in({k: v for k, v in value.items() if not isinstance(v, list)})]
+    return max(counts, default=0) == rows
+
+
 def totals_error(file: object, value: Mapping[str, Any]) -> RagnbError | None:
     """Return the refusal of an object that holds means or totals and no answers; None for any other."""
     flat = {name: cell for name, cell in value.items() if not isinstance(cell, dict | list)}

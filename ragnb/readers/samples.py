@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, metric_values, parse_list, to_frame
-from ragnb.readers.evidence import verdicts_beside
+from ragnb.readers.evidence import labels_beside, verdicts_beside
 from ragnb.readers.failures import name_log_flag
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
@@ -212,6 +212,7 @@ def _read(
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     verdicts_beside(raw)
+    labels_beside(raw)
     settle_directions(raw, str(origin["layout"]), own)
     tools = _of_tool(raw, own)
     if any(row["detail"] == NAMELESS for row in report.rows):
