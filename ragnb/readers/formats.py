@@ -772,8 +772,8 @@ def _records_in(
         return _of_systems(document, {key: lists[key] for key in keys}, report)
     if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
         check_list(document.path, value, keys[0], report)
-        rest = [key for key in value if key != keys[0]]
-        report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(rest)}", len(rest))
+        others = [key for key in value if key != keys[0]]
+        report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(others)}", len(others))
         return lists[keys[0]]
     inner = {} if nested or told else {k: v for k, v in value.items() if isinstance(v, dict)}
     if (
