@@ -316,7 +316,7 @@ def test_what_cannot_be_corrected_says_so():
         ),
         (lambda few, more: (few, more, {"level": 95}), "level=95"),
         (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
-        (lambda few, more: ("few.csv", more, {}), "not a data frame"),
+        (lambda few, more: ("few.csv", more, {}), "few.csv: there is no such file"),
     ],
 )
 def test_bad_input_is_refused_with_the_next_step(change, words):

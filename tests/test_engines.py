@@ -509,7 +509,7 @@ def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
             RagnbError, match=r"column='doc_nam' is not known; did you mean 'doc_name'"
         ):
             call(frame, doc="doc_nam")
-        with pytest.raises(RagnbError, match="is not a data frame"):
+        with pytest.raises(RagnbError, match="cannot read a list; expected a path, a frame"):
             call([1.0])
     with pytest.raises(RagnbError, match="column='team' is not known"):
         rn.weighted_means(frame, by="team")
@@ -850,27 +850,33 @@ def test_what_is_no_column_of_scores_is_refused_in_words(frame, words):
             nw.from_native(call(frame)).collect()  # a query is refused when it runs
 
 
-@pytest.mark.parametrize(
-    "thing", ["scores.csv", Path("s.csv"), None, [{"faithfulness": 1}], {"faithfulness": [1]}, 5]
+AVERAGING = (
+    rn.weighted_means,
+    rn.moments,
+    rn.weighted_score,
+    rn.weigh,
+    rn.diagnose,
+    rn.failure_modes,
 )
-def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
-    for call in (
-        rn.weighted_means,
-        rn.moments,
-        rn.weighted_score,
-        rn.weigh,
-        rn.diagnose,
-        rn.failure_modes,
-    ):
-        with pytest.raises(
-            RagnbError, match=r"is not a data frame; .*(rn\.read_scores|pd\.DataFrame)"
-        ):
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        ("scores.csv", r"scores\.csv: there is no such file"),
+        (Path("s.csv"), r"s\.csv: there is no such file"),
+        (None, "cannot read a NoneType; expected a path, a frame"),
+        (5, "cannot read a int; expected a path, a frame"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_can(thing, words):
+    for call in (*AVERAGING, rn.label_traces):
+        with pytest.raises(RagnbError, match=words):
             call(thing)
-    for call in (rn.label_traces, rn.refusal_metrics):
-        with pytest.raises(
-            RagnbError, match=r"is not a data frame; .*(rn\.read_traces|pd\.DataFrame)"
-        ):
-            call(thing)
+
+
+@pytest.mark.parametrize("thing", ["s.csv", None, [{"faithfulness": 1}], {"faithfulness": [1]}, 5])
+def test_what_is_no_frame_is_refused_by_what_takes_only_frames(thing):
     with pytest.raises(
         RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"
     ):
@@ -879,6 +885,18 @@ def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
         RagnbError, match=r"neither a frame of cases nor a list of EvalCase; rn\.read_cases\("
     ):
         rn.applicable_metrics(thing)
+
+
+@pytest.mark.parametrize("call", [rn.weighted_means, rn.weighted_score])
+def test_records_and_columns_in_memory_count_as_a_frame_does(call):
+    rows = [{"question": "Who?", "faithfulness": 1.0}, {"question": "When?", "faithfulness": 0.5}]
+    wanted = call(pd.DataFrame(rows))
+    for thing in (rows, {name: [row[name] for row in rows] for name in rows[0]}):
+        found = call(thing)
+        if isinstance(wanted, pd.DataFrame):
+            pd.testing.assert_frame_equal(found, wanted)
+        else:
+            assert found.tolist() == wanted.tolist()
 
 
 def test_scores_in_the_place_of_means_are_refused_with_the_call_that_averages_them():

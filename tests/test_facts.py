@@ -512,7 +512,8 @@ def test_a_known_metric_in_verdicts_is_read():
 def test_what_people_say_is_no_score_of_the_answer():
     rows = rows_of(answer=["ten"] * 2, human_label=["pass", "fail"], judge_label=["pass", "pass"])
     assert "metrics" not in rn.read_cases(rows).attrs
-    assert "judge_label" not in set(rn.assess(rows).means["metric"])
+    with pytest.raises(RagnbError, match="has no column of scores"):
+        rn.assess(rows)
 
 
 @pytest.mark.parametrize(("good", "bad"), [*PAIRS, *ANSWERS])

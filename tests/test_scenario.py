@@ -116,6 +116,7 @@ def test_every_default_is_the_documented_one(folder):
         "refusal": ("not in context",),
         "patterns": (),
         "partial": (),
+        "citations": "auto",
         "split": "space",
         "containment": "auto",
         "join": "auto",
@@ -183,6 +184,7 @@ no_data: skip
 refusal: [资料中没有, NO]
 patterns: ["抱歉.{0,20}无法"]
 partial: ["不过|however"]
+citations: brackets
 split: comma
 containment: latin
 join: question

@@ -207,7 +207,11 @@ def is_frame(source: Any) -> bool:
     >>> is_frame(pd.DataFrame()), is_frame([{"question": "Who?"}])
     (True, False)
     """
-    return isinstance(nw.from_native(source, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    try:
+        found = nw.from_native(source, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        return True  # `native` refuses it in words
+    return isinstance(found, nw.DataFrame | nw.LazyFrame)
 
 
 def brought(source: Any, reader: str) -> Any:
