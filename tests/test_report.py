@@ -132,7 +132,7 @@ def test_snapshot_gives_the_run_again(quickstart, tmp_path):
 def test_run_json_holds_versions_hashes_and_time(quickstart):
     record = json.loads((quickstart.folder / "run.json").read_text(encoding="utf-8"))
     assert {"numpy", "pandas", "papermill"} <= set(record["packages"])
-    assert {one["role"] for one in record["inputs"]} == {"scores", "traces", "gold"}
+    assert {one["role"] for one in record["inputs"]} == {"scores", "traces", "gold", "cases"}
     assert all(re.fullmatch("[0-9a-f]{64}", one["sha256"]) for one in record["inputs"])
     assert record["command"] == "ragnb report quickstart.yaml"
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", record["made_at"])

@@ -27,7 +27,7 @@ from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
-from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, Metric, range_of
+from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
 
 Spans = Mapping[str, tuple[float, float, bool]]
 _CANONICAL = "a metric that ragnb knows"
@@ -272,6 +272,14 @@ def note_metrics(
             raw.fact(name, "direction", metric.better, evidence)
 
 
+def _is_catalogued(name: str, low: float, high: float) -> bool:
+    """Whether METRICS knows the scale and the direction of a column; a rubric's names are those of many scales."""
+    metric = METRICS.get(name)
+    if metric is None or metric.family == RUBRIC:
+        return False
+    return metric.low - CLIP <= low and high <= metric.high + CLIP
+
+
 def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> None:
     """Record scale and direction, or that they are open, of numeric columns that are no metrics yet.
 
@@ -319,6 +327,8 @@ def note_candidate(raw: Raw, name: str, low: float, high: float) -> None:
     >>> [(fact["fact"], fact["value"], fact["open"]) for fact in raw.facts]
     [('scale', (1, 5), True), ('direction', '?', True)]
     """
+    if _is_catalogued(name, low, high):
+        return  # a metric of METRICS that nobody chose this time
     told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
     if "scale" not in told:
         ends = range_of(low, high)

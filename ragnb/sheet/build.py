@@ -156,7 +156,9 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         offered |= {
             metric.name: "rate"
             for metric in metrics
-            if metric.role == "rate" and metric.name not in weighed_rates
+            if metric.role == "rate"
+            and metric.family not in ("wording", "log")
+            and metric.name not in weighed_rates
         }
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     account = make_account(
