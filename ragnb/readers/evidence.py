@@ -231,7 +231,8 @@ def mark_broken_rows(
     near = {loose(column): column for column in raw.columns}
     was = {ours: column for column, ours in names.items()}
     of_row = _row_errors(raw)
-    # A judge scores an empty answer too: none beside an error is a failure, whatever its score.
+    # A judge scores an empty answer too: none beside an error is a failure, whatever its score. What the layout of
+    # a tool hands over is taken as the tool says it.
     answers = raw.columns.get("answer", ())
     unanswered = {row for row, cell in enumerate(answers) if row in of_row and _blank(cell)}
     for metric in wanted:
@@ -258,7 +259,8 @@ def mark_broken_rows(
         failed = {
             row: why
             for row, why in reasons.items()
-            if (_blank(cells[row]) or row in unanswered) and _blank(status[row])
+            if (_blank(cells[row]) or (row in unanswered and column not in raw.scales))
+            and _blank(status[row])
         }
         if failed:
             blank = [row for row in failed if _blank(cells[row])]
