@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import narwhals as nw
 
@@ -52,19 +52,7 @@ FORMS: dict[str, str] = {
     "numbers": "[1]",
 }
 SHAPES = {"field": "a field", "list": "citations: [id, id]", **FORMS}
-CHOICES: tuple[Citations, ...] = (
-    "auto",
-    "list",
-    "inline",
-    "brackets",
-    "parentheses",
-    "lenticular",
-    "footnotes",
-    "links",
-    "tags",
-    "sources",
-    "numbers",
-)
+CHOICES: tuple[Citations, ...] = get_args(Citations)
 # Answers of which a second form names other ids, at most, for the first to be read without a question.
 TOLERATED = 0.05
 Key = TypeVar("Key")
