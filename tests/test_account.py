@@ -62,6 +62,15 @@ def tables(draw):
     return pd.DataFrame(rows), systems, cases
 
 
+def absent_cells(frame, own, cases, metric):
+    """Return how many cells of a metric never came, of the cases or of the questions of all systems together."""
+    if cases is not None:
+        return len(set(cases) - set(own["sample_id"]))
+    questions = frame.drop_duplicates("sample_id")
+    absent = questions.index[~questions["sample_id"].isin(own["sample_id"])]
+    return sum(not explained(questions, i, metric) for i in absent)
+
+
 def explained(own, row, metric):
     """Whether the row lacks a reference answer that context recall needs and other rows have."""
     lacking = own["ground_truth_answer"].isna()
@@ -85,8 +94,8 @@ def test_what_was_expected_is_what_came_and_what_is_lost(tmp_path_factory, table
     shares = [0.0]
     for system in systems:
         own = frame if system is None else frame[frame["system"] == system]
-        absent = 0 if cases is None else len(set(cases) - set(own["sample_id"]))
         for metric in ("faithfulness", "context_recall"):
+            absent = absent_cells(frame, own, cases, metric)
             counts = {"ok": 0, "failed": 0, "blank": absent, "not_applicable": 0}
             for i in own.index:
                 status = own[f"{metric}__status"][i]
@@ -111,8 +120,8 @@ def test_what_was_expected_is_what_came_and_what_is_lost(tmp_path_factory, table
             if row["expected"]:
                 worst = sum(values) / row["expected"]
                 assert row["worst"] == pytest.approx(worst)
-        if cases is not None:
-            shares.append(2 * absent / len(cases))  # half as many of these may be lost
+        asked = {*frame["sample_id"]} if cases is None else {*cases}
+        shares.append(2 * len(asked - {*own["sample_id"]}) / len(asked))  # half as many may be lost
     if max(shares) > 0.1 + 1e-9:
         assert sheet.blocked
         assert sheet.verdict.startswith("Incomplete input")
@@ -412,3 +421,30 @@ def test_a_gate_passes_on_what_is_left_only_if_it_would_with_all_that_is_lost_wr
     assert sheet.blocked
     assert "Complete the input first" in sheet.to_markdown()
     assert "0.180 if all lost answers were wrong" in sheet.to_markdown()
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(38, False), (37, True)])
+@pytest.mark.parametrize("engine", ["pandas", "stream"])
+def test_a_system_is_expected_to_answer_what_its_neighbour_answered(rows, blocks, engine):
+    pl = pytest.importorskip("polars")
+    names = [f"q{i}" for i in range(40)]
+    table = {
+        "system": ["a"] * 40 + ["b"] * rows,
+        "question": names + names[:rows],
+        "faithfulness": [0.9] * (40 + rows),
+    }
+    frame = pd.DataFrame(table) if engine == "pandas" else pl.DataFrame(table).lazy()
+    sheet = rn.assess(frame, gates=[GATE])
+    asked = rows_of(sheet, "questions", None)[["system", "expected", "seen"]]
+    assert asked.to_numpy().tolist() == [["a", 40, 40], ["b", 40, rows]]
+    assert sheet.blocked == blocks
+    assert f"{40 - rows} of the 40 questions of all systems have no answer" in sheet.verdict
+    if engine == "pandas":
+        worst = rows_of(sheet, "cells").set_index("system")["worst"]
+        assert worst["b"] == pytest.approx(0.9 * rows / 40)
+        assert "answers have no faithfulness score" not in sheet.verdict  # the same loss
+
+
+def test_systems_that_share_no_question_are_not_expected_to():
+    frame = pd.DataFrame({"system": [*"aab"], "question": [*"xyz"], "faithfulness": 0.9})
+    assert rows_of(rn.assess(frame), "questions").empty

@@ -64,15 +64,26 @@ def slowly(request):
     return Answer(served(request), seconds=0.2)
 
 
-def start(folder, words, **more):
+def start(folder, words, terminal=None, **more):
     code = "import sys; from ragnb.cli import main; sys.exit(main())"
     return subprocess.Popen(
         [sys.executable, "-c", code, *words, "--concurrency", "2"],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         text=True,
+        preexec_fn=lambda: _as_from_a_shell(terminal),
         **more,
     )
+
+
+def _as_from_a_shell(terminal):
+    """Die of SIGHUP by default: where the suite runs under nohup, its children would ignore it."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if terminal is not None:
+        import fcntl
+        import termios
+
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def wait_for(server, n, process):
@@ -134,7 +145,7 @@ def test_a_terminal_that_goes_away_is_a_signal_too(tmp_path, llm_server, monkeyp
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
-        preexec_fn=lambda: _take_terminal(theirs),
+        terminal=theirs,
     )
     os.close(theirs)
     wait_for(llm_server, 3, process)
@@ -145,13 +156,6 @@ def test_a_terminal_that_goes_away_is_a_signal_too(tmp_path, llm_server, monkeyp
     llm_server.script = served
     assert main(STAGES["judge"]) == 0
     assert len(llm_server.log) == len(WORDS) > paid
-
-
-def _take_terminal(terminal):
-    import fcntl
-    import termios
-
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def test_a_signal_before_any_work_has_its_exit_code_and_an_ignored_one_is_left_ignored(tmp_path):

@@ -9,6 +9,7 @@ from ragnb.inputs.account import (
     count_not_applicable,
     make_account,
     mark_not_applicable,
+    system_coverage,
 )
 from ragnb.inputs.card import FileCard, inspect_file
 from ragnb.inputs.gather import Inputs, gather

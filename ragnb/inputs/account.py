@@ -40,13 +40,17 @@ _OPEN = ("", "missing")  # the statuses of an empty cell that say nothing about 
 
 
 class Coverage(NamedTuple):
-    """How many questions of one set a system should have answered and did, and the cases that did not come."""
+    """How many questions of one set a system should have answered and did.
+
+    `questions` are those of the set, where they are at hand, and `came` says which of them have a row.
+    """
 
     subject: str
     system: Any
     expected: int
     seen: int
-    absent: pd.DataFrame | None = None
+    questions: pd.DataFrame | None = None
+    came: npt.NDArray[np.bool_] | None = None
 
 
 class Answers(NamedTuple):
@@ -236,15 +240,69 @@ def case_coverage(
                 streams.size(streams.of_system(asked, name)) - streams.size(rows)
             )
             seen = min(streams.size(rows), max(expected, 0))
-            out.append(Coverage("cases", name, max(expected, seen), seen, own[seen:]))
+            first = np.arange(len(own)) < seen
+            out.append(Coverage("cases", name, max(expected, seen), seen, own, first))
             continue
         if where:
             known = _matched(streams.of_system(asked, name), own)
             dropped = (known if known is not None else came) & ~came
             own = own[~dropped]
             came = came[~dropped]
-        out.append(Coverage("cases", name, len(own), int(came.sum()), own[~came]))
+        out.append(Coverage("cases", name, len(own), int(came.sum()), own, came))
     return out
+
+
+def system_coverage(frame: Any, names: Sequence[Any]) -> list[Coverage]:
+    """Return for each of several systems how many it has of the questions that any of them was asked.
+
+    Nothing is expected where the systems share no question, or no column tells questions apart: then they were
+    asked different ones, which a note says.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"system": [*"aab"], "question": ["x", "y", "x"], "faithfulness": 0.9})
+    >>> [one[:4] for one in system_coverage(rows, ["a", "b"])]
+    [('systems', 'a', 2, 2), ('systems', 'b', 2, 1)]
+    """
+    if len(names) < 2:
+        return []
+    key = _shared_key(frame, names)
+    if key is None:
+        return []
+    pairs = collected(opened(frame).select(key, "system").drop_nulls([key, "system"]).unique())
+    asked = pairs[key].unique()
+    questions = _questions_of(frame, key)
+    out = []
+    for name in names:
+        came = pairs.filter(nw.col("system") == name)[key]
+        has_row = None if questions is None else questions[key].isin(came.to_list()).to_numpy()
+        out.append(Coverage("systems", name, len(asked), len(came), questions, has_row))
+    return out
+
+
+_OF_QUESTIONS = ("answerable", "ground_truth_answer", "ground_truth_contexts")
+
+
+def _questions_of(frame: Any, key: str) -> pd.DataFrame | None:
+    """Return what the rows in memory say of each question, apart from what a system made of it."""
+    if not isinstance(frame, pd.DataFrame):
+        return None
+    have = [key, *(name for name in _OF_QUESTIONS if name in frame)]
+    return frame.loc[frame[key].notna(), have].drop_duplicates(key)
+
+
+def _shared_key(frame: Any, names: Sequence[Any]) -> str | None:
+    """Return the column by which the systems share most questions, None where they share none."""
+    best, most = None, 0
+    for key in streams.QUESTIONS:
+        if key not in column_names(frame):
+            continue
+        pairs = opened(frame).select(key, "system").drop_nulls([key, "system"]).unique()
+        systems = pairs.group_by(key).agg(nw.len().alias("systems"))
+        shared = int(collected(systems.select(_count(nw.col("systems") > 1, "n")))["n"].item() or 0)
+        if shared > most:
+            best, most = key, shared
+    return best
 
 
 def _parted(where: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -530,17 +588,16 @@ def _absent_cells(
     """Return how many cells of each metric are lost with the cases that did not come."""
     cells: dict[str, int] = {}
     for one in asked:
-        if one.absent is None or one.absent.empty:
+        if one.questions is None or one.came is None or one.came.all():
             continue
         quality = [metric for metric in metrics if metric.role == "quality"]
         empty = {metric.name: math.nan for metric in quality}
-        rows = one.absent.drop(columns=[name for name in empty if name in one.absent]).assign(
-            **empty
-        )
+        rows = one.questions.drop(columns=[name for name in empty if name in one.questions])
+        rows = rows.assign(**empty)
         rows = mark_unanswerable(rows, metrics=quality)
         rows = mark_not_applicable(rows, metrics=quality, blank=blank)
         for name in empty:
             status = rows.get(f"{name}__status", pd.Series(None, index=rows.index, dtype=object))
-            lost = int((status != "not_applicable").sum())
+            lost = int((status[~one.came] != "not_applicable").sum())
             cells[name] = max(cells.get(name, 0), lost)
     return cells

@@ -55,10 +55,15 @@ def blocking_words(w: Formatter) -> list[str]:
     gates = w.whole.gates
     allow = w.whole.scenario.allow.model_dump()
     out: list[str] = []
+    told: list[Row] = []
     for gate in records(gates[(gates["role"] == "completeness") & gates["blocks"]]):
-        rows = [row for row in rows_of(w, gate) if too_much(row, allow[ALLOWED[gate["gate"]]])]
+        beyond = [row for row in rows_of(w, gate) if too_much(row, allow[ALLOWED[gate["gate"]]])]
         # Gold that has no answer says it already of the answers.
-        rows = [row for row in rows if row is rows[0] or row["stage"] != "answers"]
+        rows = [row for row in beyond if row is beyond[0] or row["stage"] != "answers"]
+        rows = [row for row in rows if not _is_told(row, told)]
+        told += rows
+        if beyond and not rows:
+            continue
         if not rows:
             out.append(gate_words(w, gate))
         elif gate["gate"] == SCORED_CELLS and _nothing_came(w, gate):
@@ -67,6 +72,16 @@ def blocking_words(w: Formatter) -> list[str]:
         else:
             out += loss_words(w, rows)
     return out
+
+
+def _is_told(row: Row, told: Iterable[Row]) -> bool:
+    """Whether the lost cells of a row are those of answers or questions that were told to be lost."""
+    return row["stage"] == "cells" and any(
+        one["stage"] in ("questions", "answers")
+        and _same(one["system"], row["system"])
+        and (one["lost"], one["expected"]) == (row["lost"], row["expected"])
+        for one in told
+    )
 
 
 def _nothing_came(w: Formatter, gate: Row) -> bool:
@@ -89,6 +104,8 @@ def said_losses(w: Formatter) -> list[str]:
         if row["stage"] == "answers" and row["system"] in of_sets:
             continue
         if row["stage"] == "cells" and not row["decides"] and _is_rate(w, row["subject"]):
+            continue
+        if _is_told(row, shown):
             continue
         if row["stage"] != "total":
             shown.append(row)

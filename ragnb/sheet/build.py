@@ -36,6 +36,7 @@ from ragnb.inputs import (
     make_account,
     read_inputs,
     streams,
+    system_coverage,
 )
 from ragnb.inputs.candidates import left_out
 from ragnb.inputs.streams import MOST_SHOWN, head_of
@@ -165,7 +166,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         means,
         worst=worst,
         lines=inputs.lines,
-        coverage=[*inputs.coverage, *_baseline_coverage(comparison, names)],
+        coverage=_coverage(scenario, inputs, frame, names, comparison),
         answers=answers,
         metrics=metrics,
         decides=_deciding(means, asked),
@@ -218,6 +219,21 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     )
     said = notes(sheet, inputs, metrics, asked_of, docs)
     return replace(sheet, notes=pd.concat([changed, said], ignore_index=True))
+
+
+def _coverage(
+    scenario: Scenario,
+    inputs: Inputs,
+    frame: Any,
+    names: Sequence[Any],
+    comparison: pd.DataFrame | None,
+) -> list[Coverage]:
+    """Return what each system was expected to answer: gold, cases, the baseline, else what its neighbours did."""
+    found = [*inputs.coverage, *_baseline_coverage(comparison, names)]
+    told = {one.system for one in found}
+    if scenario.expect is None and not scenario.sample:  # a sample may hold other questions of each
+        found += [one for one in system_coverage(frame, names) if one.system not in told]
+    return found
 
 
 def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) -> list[Coverage]:
