@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import pandas as pd
 import polars as pl
 import pytest
 from pydantic import ValidationError
@@ -532,3 +533,70 @@ def test_labels_in_words_are_compared_exactly(good, bad):
 def test_a_declared_tolerance_as_wide_as_the_scale_is_still_refused():
     rows = [{"id": f"q{i}", "human": i % 2, "judge": 1} for i in range(8)]
     refused(lambda: rn.calibrate(rn.read_ratings(rows), tolerance=1), "every score lies within it")
+
+
+ERRORS = ["timeout", "RateLimitError: 429", "judge timed out after 30 s", "请求超时", "HTTP 503"]
+OPINIONS = ["missed the date", "failed to name the year", "leaves out the timeout", "年份错误"]
+
+
+@pytest.mark.parametrize("column", ["error", "exception", "Ошибка", "faithfulness_error"])
+@pytest.mark.parametrize("text", ERRORS)
+def test_a_score_beside_an_error_of_a_program_is_failed(column, text):
+    frame = pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in range(20)],
+            "answer": "It is.",
+            "faithfulness": [0.9] * 12 + [1.0] * 8,
+            column: [None] * 12 + [text] * 8,
+        }
+    )
+    row = rn.weighted_means(rn.read_scores(frame)).set_index("metric").loc["faithfulness"]
+    assert (row["n"], row["n_failed"], row["value"]) == (12, 8, pytest.approx(0.9))
+    assert rn.assess(frame).blocked
+
+
+@pytest.mark.parametrize("text", OPINIONS)
+def test_an_opinion_beside_a_score_leaves_it_and_is_reported(text):
+    frame = pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in range(20)],
+            "answer": "It is.",
+            "faithfulness": [0.9] * 12 + [0.2] * 8,
+            "error": [None] * 12 + [text] * 8,
+        }
+    )
+    sheet = rn.assess(frame)
+    row = sheet.means.set_index("metric").loc["faithfulness"]
+    assert (row["n"], row["n_failed"]) == (20, 0)
+    assert any("texts beside scores" in one and text in one for one in sheet.notes["text"])
+
+
+@pytest.mark.parametrize(("state", "failed"), [("ERROR", 8), ("timeout", 8), ("failed", 0)])
+def test_a_state_of_error_breaks_a_score_and_a_verdict_does_not(state, failed):
+    frame = pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in range(20)],
+            "answer": "It is.",
+            "faithfulness": [0.9] * 20,
+            "state": ["OK"] * 12 + [state] * 8,
+        }
+    )
+    assert rn.read_scores(frame)["faithfulness"].isna().sum() == failed
+
+
+def test_a_stream_finds_the_same_scores_beside_errors(tmp_path):
+    pl = pytest.importorskip("polars")
+    texts = [*ERRORS, *OPINIONS, "", None]
+    frame = pl.DataFrame(
+        {
+            "sample_id": [f"q{i}" for i in range(len(texts))],
+            "question": [f"q{i}" for i in range(len(texts))],
+            "faithfulness": [0.9] * len(texts),
+            "error": texts,
+        }
+    )
+    of_stream = rn.assess(frame.lazy()).means.set_index("metric")
+    of_frame = rn.assess(frame.to_pandas()).means.set_index("metric")
+    names = ["n", "n_failed", "n_missing"]
+    pd.testing.assert_frame_equal(of_stream[names], of_frame[names])
+    assert of_frame.loc["faithfulness", "n_failed"] == len(ERRORS)

@@ -24,6 +24,7 @@ from ragnb.readers.facts import (
     direction_of_name,
     fold_word,
     is_failure,
+    is_technical,
     name_tokens,
     verdict_value,
 )
@@ -216,7 +217,10 @@ def shown_words(words: Iterable[str]) -> str:
 def mark_broken_rows(
     raw: Raw, metrics: Iterable[str], names: Mapping[str, str], report: Lossy
 ) -> None:
-    """Take blank scores for failures where the row says why: an error, a status, or a verdict without a score.
+    """Take scores for failures where the row says why: an error, a status, or a verdict without a score.
+
+    A score that is there fails only beside what a program says that did not get through, and only where no tool
+    vouches for it; other texts beside scores may be opinions of the answer, and are reported.
 
     Parameters
     ----------
@@ -231,17 +235,22 @@ def mark_broken_rows(
     near = {loose(column): column for column in raw.columns}
     was = {ours: column for column, ours in names.items()}
     of_row = _row_errors(raw)
+    technical = {row: why for row, why in of_row.items() if is_technical(why)}
     # A judge scores an empty answer too: none beside an error is a failure, whatever its score. What the layout of
     # a tool hands over is taken as the tool says it.
     answers = raw.columns.get("answer", ())
     unanswered = {row for row, cell in enumerate(answers) if row in of_row and _blank(cell)}
     for metric in wanted:
         column = was.get(metric, metric)
+        vouched = column in raw.scales
         reasons = dict(of_row)
+        broken = {} if vouched else dict(technical)
         for ending in _FAILED["endings"]:
             beside = near.get(loose(f"{column}_{ending}"))
             if beside and beside != metric:
-                reasons |= _texts_of(raw, beside)
+                texts = _texts_of(raw, beside)
+                reasons |= texts
+                broken |= {row: why for row, why in texts.items() if is_technical(why)}
         ended = near.get(loose(f"{column}_status"))
         if ended and ended not in (metric, f"{metric}__status"):
             set_skipped(raw, metric, list(raw.columns[ended]), report)
@@ -259,7 +268,7 @@ def mark_broken_rows(
         failed = {
             row: why
             for row, why in reasons.items()
-            if (_blank(cells[row]) or (row in unanswered and column not in raw.scales))
+            if (_blank(cells[row]) or row in broken or (row in unanswered and not vouched))
             and _blank(status[row])
         }
         if failed:
@@ -271,7 +280,22 @@ def mark_broken_rows(
                 raw.fact(metric, "blank", "failed", told)
             scored = len(failed) - len(blank)
             if scored:
-                report.add("mapped", metric, "failed: no answer, beside an error", scored)
+                report.add("mapped", metric, "failed: a score beside an error", scored)
+                raw.fact(metric, "blank", "failed", f"{scored} cells have a score beside an error")
+    _report_opinions(raw, wanted, {*technical} | unanswered, report)
+
+
+def _report_opinions(raw: Raw, metrics: Sequence[str], failed: Set[int], report: Lossy) -> None:
+    """Report rows that have scores beside a text in a column of errors, where the text is taken for no failure."""
+    known = [name for name in metrics if name not in raw.scales]
+    for column in list(raw.columns):
+        if not known or not is_error_column(column):
+            continue
+        texts = {row: why for row, why in _texts_of(raw, column).items() if row not in failed}
+        scored = [row for row in texts if any(not _blank(raw.columns[name][row]) for name in known)]
+        if scored:
+            shown = shown_words({texts[row] for row in scored})
+            report.add("kept", column, f"texts beside scores, which count: {shown}", len(scored))
 
 
 def _row_errors(raw: Raw) -> dict[int, str]:

@@ -231,6 +231,21 @@ def is_failure(cell: str) -> bool:
     return _FAILURE.match(unicodedata.normalize("NFKC", cell).strip().casefold()) is not None
 
 
+def is_technical(text: str) -> bool:
+    """Whether a text is what a program says that did not get through, and no opinion of an answer.
+
+    Examples
+    --------
+    >>> texts = ("RateLimitError: 429", "judge timed out", "请求超时", "failed to name the date")
+    >>> [is_technical(text) for text in texts]
+    [True, True, True, False]
+    """
+    return TECHNICAL.search(unicodedata.normalize("NFKC", text).strip().casefold()) is not None
+
+
+TECHNICAL = re.compile("|".join(WORDS["failed"]["technical"]))
+
+
 def _failure_pattern() -> re.Pattern[str]:
     """Return the pattern of a cell that begins with a word for a failure."""
     words = sorted((fold for fold in WORDS["failed"]["words"]), key=len, reverse=True)

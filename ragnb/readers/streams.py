@@ -42,7 +42,7 @@ from ragnb.readers.evidence import (
     shown_words,
 )
 from ragnb.readers.executors import on_spark
-from ragnb.readers.facts import verdict_value
+from ragnb.readers.facts import TECHNICAL, verdict_value
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
@@ -537,6 +537,9 @@ def typed(
                 reason = said if reason is None else pl.coalesce(said, reason)
         if name in metrics and not kind.is_nested() and not kind.is_temporal():
             value = value.cast(pl.Float64).fill_nan(None)
+            if broken is not None:
+                technical = broken.str.to_lowercase().str.contains(TECHNICAL.pattern)
+                value = pl.when(~technical.fill_null(False)).then(value)
             if reason is not None:
                 made += _failures(name, kinds, value.is_null(), reason)
             for end, near in near_ends(value, metrics[name]):
