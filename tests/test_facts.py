@@ -600,3 +600,57 @@ def test_a_stream_finds_the_same_scores_beside_errors(tmp_path):
     names = ["n", "n_failed", "n_missing"]
     pd.testing.assert_frame_equal(of_stream[names], of_frame[names])
     assert of_frame.loc["faithfulness", "n_failed"] == len(ERRORS)
+
+
+# The built-in rules are of 0..1.
+OTHER_SCALE = pytest.mark.filterwarnings("ignore:the rule:ragnb.errors.RagnbWarning")
+
+
+def with_scores(*scores):
+    rows = range(len(scores))
+    return pd.DataFrame(
+        {"question": [f"q{i}" for i in rows], "answer": "It is.", "faithfulness": scores}
+    )
+
+
+@OTHER_SCALE
+def test_scores_on_two_scales_are_asked_and_no_scale_is_proposed(tmp_path):
+    mixed = with_scores(*[0.5, 0.6, 0.7, 0.8, 0.9] * 4, *[50.0, 60.0, 70.0, 80.0, 90.0] * 4)
+    message = refused(lambda: rn.assess(mixed))
+    assert "20 from 0.5 to 0.9 and 20 from 50 to 90; bring them on one scale" in message
+    card = rn.inspect_file(mixed)
+    assert "Metric('faithfulness', '?', '?')" in str(card)
+    # Following the advice works.
+    scores = mixed["faithfulness"]
+    rescaled = mixed.assign(faithfulness=scores.where(scores <= 1, scores / 100))
+    assert rn.assess(rescaled).means["value"].iloc[0] == pytest.approx(0.7)
+    # Whoever declares 0..100 all the same is told.
+    declared = rn.assess(mixed, metrics=[rn.Metric("faithfulness", 0, 100)])
+    assert any("two scales" in text for text in declared.notes["text"])
+
+
+def test_percent_with_a_few_near_nothing_is_one_scale():
+    percent = with_scores(0.5, *[40.0 + i for i in range(39)])
+    assert "Metric('faithfulness', 0, 100)" in refused(lambda: rn.assess(percent))
+
+
+@OTHER_SCALE
+def test_minus_one_below_a_scale_is_a_failed_score():
+    frame = with_scores(*[0.9] * 12, *[-1.0] * 8)
+    row = rn.assess(frame).means.set_index("metric").loc["faithfulness"]
+    assert (row["n"], row["n_failed"], row["value"]) == (12, 8, pytest.approx(0.9))
+    assert rn.assess(frame).blocked
+    ten = rn.assess(
+        frame.assign(faithfulness=[9.0] * 12 + [-1.0] * 8),
+        metrics=[rn.Metric("faithfulness", 0, 10)],
+    )
+    assert ten.means.set_index("metric").loc["faithfulness", "n_failed"] == 8
+
+
+@OTHER_SCALE
+def test_minus_one_on_a_scale_that_holds_it_is_a_score():
+    signed = rn.Metric("faithfulness", -1, 1)
+    frame = with_scores(*[1.0] * 12, *[-1.0] * 8)
+    row = rn.assess(frame, metrics=[signed]).means.set_index("metric").loc["faithfulness"]
+    assert (row["n"], row["value"]) == (20, pytest.approx(0.2))
+    assert "-1..1" in refused(lambda: rn.assess(with_scores(0.5, -1.0, -0.4)))

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.inputs.candidates import is_number, why_no_candidate
+from ragnb.readers.cells import two_scales
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.metrics import open_facts
 from ragnb.schema import CLIP, METRICS, is_operation, range_of
@@ -111,6 +112,10 @@ def _row(
     if not fits:
         ends = range_of(*spans.get(name, seen))
         scale_evidence = f"values from {seen[0]:g} to {seen[1]:g}"
+    mixed = two_scales(values.to_numpy(dtype=float))
+    if mixed:
+        ends = None
+        scale_evidence = mixed
     low, high = ends or (math.nan, math.nan)
     unsaid = ["scale"] if ends is None else []
     unsaid += ["direction"] if better == "?" else []

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
@@ -519,12 +520,45 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     if outside.any():
         row, present = int(np.flatnonzero(outside)[0]), values[~np.isnan(values)]
         low, high = raw.spans.get(metric.name, (present.min(), present.max()))
+        mixed = two_scales(present)
+        step = mixed or declare_step(metric.name, low, high)
         raise RagnbError(
             f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
-            f"{metric.low:g}..{metric.high:g} ({int(outside.sum())} of {len(present)} values do); "
-            f"{declare_step(metric.name, low, high)}"
+            f"{metric.low:g}..{metric.high:g} ({int(outside.sum())} of {len(present)} values do); {step}"
         )
+    if metric.high > 1:
+        mixed = two_scales(values[~np.isnan(values)])
+        report.add("kept", metric.name, mixed, len(values) * bool(mixed))
     return pd.Series(values)
+
+
+def two_scales(values: npt.NDArray[np.float64]) -> str:
+    """Return what says that scores are on two scales, some within 0 and 1 and some as percent; else nothing.
+
+    Examples
+    --------
+    >>> two_scales(np.array([0.7, 0.8, 0.0, 75.0, 81.0]))
+    'values on two scales: 3 from 0 to 0.8 and 2 from 75 to 81; bring them on one scale, such as 0.6 for 60'
+    >>> two_scales(np.array([0.5, 2.0, 7.5])), two_scales(np.array([0.0, 50.0, 100.0]))
+    ('', '')
+    """
+    small = values[(values >= 0) & (values <= 1)]
+    large = values[values > 1]
+    fractions = int(((small > 0) & (small < 1)).sum())
+    least = max(2, _FEW_OF_A_SCALE * len(values))
+    few = fractions < least or len(large) < least
+    if few or large.min() < _GAP or large.max() > _MOST_PERCENT or values.min() < 0:
+        return ""
+    return (
+        f"values on two scales: {len(small)} from {small.min():g} to {small.max():g} and {len(large)} from "
+        f"{large.min():g} to {large.max():g}; bring them on one scale, such as 0.6 for 60"
+    )
+
+
+# A scale of more than 1 that is used has values between 1 and this; of another scale there are more than a few.
+_GAP = 3
+_FEW_OF_A_SCALE = 0.05
+_MOST_PERCENT = 100
 
 
 def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:

@@ -5,6 +5,7 @@ Each function takes the raw table, makes cells what they mean, and records a fac
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
@@ -203,6 +204,26 @@ def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = Tr
     shown = shown_words(words)
     report.add("left_out", name, f"words, read as failed scores: {shown}", len(failed))
     raw.fact(name, "blank", "failed", f"{len(failed)} cells hold words among numbers: {shown}")
+
+
+def mark_minus_one(raw: Raw, metric: Metric, report: Lossy) -> None:
+    """Take -1 for a failure in a metric whose scale begins at 0 or above and that has no other negative number."""
+    cells = raw.columns[metric.name]
+    if metric.low < 0:
+        return
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
+    elif any(isinstance(cell, Real) or (cell is not None and "-1" in str(cell)) for cell in cells):
+        given = [as_number(cell) for cell in cells]
+        numbers = np.array([math.nan if one is None else one for one in given], dtype=float)
+    else:
+        return
+    marks = np.flatnonzero(numbers == -1)
+    if not len(marks) or (numbers < 0).sum() > len(marks):
+        return
+    set_failed(raw, metric.name, dict.fromkeys(marks.tolist(), "-1"))
+    report.add("mapped", metric.name, "-1, which its scale does not hold: failed", len(marks))
+    raw.fact(metric.name, "blank", "failed", f"{len(marks)} cells hold -1, below the scale")
 
 
 def _numbers_in(kinds: Mapping[str, str]) -> list[str]:

@@ -18,6 +18,7 @@ from ragnb.readers.evidence import (
     judged_scale,
     mark_broken_rows,
     mark_failed_words,
+    mark_minus_one,
     read_verdicts,
     spans_of,
     verdict_columns,
@@ -128,6 +129,8 @@ def settle_metrics(
     found = {name: metric for name, metric in known.items() if name not in made}
     for name in [*found, *made]:
         mark_failed_words(raw, name, report)
+    for metric in [*found.values(), *made.values()]:
+        mark_minus_one(raw, metric, report)
     candidates = _text_candidates(raw, {*found, *made})
     for name in candidates:
         mark_failed_words(raw, name, report, declared=False)
