@@ -237,8 +237,10 @@ def test_lazy_and_arrow_frames_come_back_as_their_kind():
 
 
 def test_frames_that_are_none_are_refused():
-    with pytest.raises(RagnbError, match="is not a data frame"):
+    with pytest.raises(RagnbError, match="has no 'question'"):
         label_traces({"answer": ["x"]})
+    with pytest.raises(RagnbError, match="cannot read a int"):
+        label_traces(7)
 
 
 # Time
@@ -260,6 +262,7 @@ PIECES = [
     "題",
     "- ",
     "\\",
+    "a/",
 ]
 HOSTILE = [*PIECES, *(f"{one}{other}" for one in ("citations", "[") for other in PIECES)]
 

@@ -27,9 +27,9 @@ _BESIDE = {
 _PLAIN = (str, bytes, int, float, bool, list, tuple, set, dict, type(None))
 # The beginning of what objects print, in a list or alone; an address stands in what says nothing else.
 _PRINTED = re.compile(
-    r"\[?\s*(<[\w.]+ object at 0x|<[\w.]+\(|array\(\[|Node ID: \S+\s+Text: |page_content=['\"]|"
+    r"\[?\s{0,9}(<[\w.]+ object at 0x|<[\w.]+\(|array\(\[|Node ID: \S+\s+Text: |page_content=['\"]|"
     r"(Document|NodeWithScore|TextNode|ImageNode|IndexNode|Node|ScoredDocument|Chunk|Passage|RetrievedContext|"
-    r"SearchResult|ScoredPoint|Hit|Result|[A-Z]\w*(Document|Node|Chunk|Passage|Result))\((?=[\w]+=))"
+    r"SearchResult|ScoredPoint|Hit|Result|[A-Z]\w{0,30}(Document|Node|Chunk|Passage|Result))\((?=[\w]+=))"
 )
 _QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 # A member of an enumeration, as it stands among the fields that LlamaIndex prints; texts are passed over.

@@ -302,6 +302,10 @@ def stack_pairs(raw: Raw, report: Lossy) -> None:
             return
 
 
+# What is longer is a text, as where a file has no line of names, and has too many parts to try.
+_LONGEST_NAME = 200
+
+
 def _before(name: str) -> list[tuple[str, str]]:
     """Return the ways to read a name as that of a system and what follows it."""
     return [
@@ -324,7 +328,7 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
     """
     # What stands beside a metric, such as its status, goes where the metric goes.
     beside = {name: name.partition("__") for name in columns if "__" in name}
-    columns = [name for name in columns if name not in beside]
+    columns = [name for name in columns if name not in beside and len(name) <= _LONGEST_NAME]
     whole = {name for name in columns if meanings([name])}
     measures: dict[str, set[str]] = {}
     held: dict[str, set[str]] = {}

@@ -48,9 +48,7 @@ _GROUPS = {"system", "doc_name", "repeat", "cluster", "persona"}
 _RESULT_FILE = re.compile(r"\.(parquet|csv|jsonl?|yaml)$", re.IGNORECASE)
 _WORD = re.compile(r"[㐀-鿿]|[^\W㐀-鿿]+")
 # An address, a path or a date has many words and is no sentence.
-_ADDRESS = re.compile(
-    r"[a-z][a-z0-9+.-]*://\S*|www\.\S+|(~|\.{0,2}|[A-Za-z]:)?[/\\]?(\S+[/\\])+\S*", re.I
-)
+_WITHOUT_SPACES = re.compile(r"[^\s。？！，；]+")
 _DATE = re.compile(
     r"\d{1,4}[-/.年]\d{1,2}[-/.月]\d{1,4}日?([T ,]+[\d:.]+(Z|[+-][\d:]+| ?[AP]M)?)?", re.I
 )
@@ -382,10 +380,24 @@ def _has_sentences(cells: Values) -> bool:
 
 
 def _is_sentence(text: str) -> bool:
-    if _ADDRESS.fullmatch(text) or _DATE.fullmatch(text):
+    if is_address(text) or _DATE.fullmatch(text):
         return False
     least = 2 if text.endswith(("?", "？")) else 9
     return len(_WORD.findall(text)) >= least
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a page or of a file: one word with a slash, or of the web.
+
+    Examples
+    --------
+    >>> texts = ("https://a.org/b?c", "org/model-7b", "www.a.org", "食宿费/交通费怎么报销？")
+    >>> [is_address(text) for text in texts]
+    [True, True, True, False]
+    """
+    has_slash = "/" in text or "\\" in text
+    begins_as_address = text[:4].casefold() == "www."
+    return (has_slash or begins_as_address) and bool(_WITHOUT_SPACES.fullmatch(text))
 
 
 def _is_text(cells: Values) -> bool:
