@@ -501,7 +501,7 @@ def test_every_column_is_used_or_named_with_why(tmp_path):
         language=["en"],
         comment=["fine"],
         tags=[["a", "b"]],
-        flagged=[True, False],
+        passed=[True, False],
     )
     card = rn.inspect_file(write(tmp_path, rows))
     assert card.unused == {
@@ -511,7 +511,7 @@ def test_every_column_is_used_or_named_with_why(tmp_path):
         "question": ["needs_table", "language"],
         "text": ["comment"],
         "list": ["tags"],
-        "flag": ["flagged"],
+        "flag": ["passed"],
     }
     shown = str(card)
     named = {

@@ -654,3 +654,70 @@ def test_minus_one_on_a_scale_that_holds_it_is_a_score():
     row = rn.assess(frame, metrics=[signed]).means.set_index("metric").loc["faithfulness"]
     assert (row["n"], row["value"]) == (20, pytest.approx(0.2))
     assert "-1..1" in refused(lambda: rn.assess(with_scores(0.5, -1.0, -0.4)))
+
+
+GRADES = {
+    "yes and no": (["yes", "no"], (0, 1), [1, 0]),
+    "是否": (["是", "否"], (0, 1), [1, 0]),
+    "flags": ([True, False], (0, 1), [1, 0]),
+    "good and bad": (["good", "bad"], (0, 1), [1, 0]),
+    "a third word": (["TRUE", "FALSE", "UNKNOWN", "TRUE"], (0, 1), [1, 0, None, 1]),
+    "a verdict in part": (
+        ["CORRECT", "INCORRECT", "PARTIALLY_CORRECT", "CORRECT"],
+        (0, 1),
+        [1, 0, None, 1],
+    ),
+    "skipped": (["PASS", "FAIL", "SKIP", "PASS"], (0, 1), [1, 0, None, 1]),
+    "parts": (["4/5", "2/5"], (0, 5), [4, 2]),
+    "decimal commas": (["0,5", "0,75"], (0, 1), [0.5, 0.75]),
+}
+
+
+def graded(kind, suffix, folder):
+    """A table with the grades under a name that nobody knows, as a frame or as a file."""
+    cells = GRADES[kind][0]
+    frame = pd.DataFrame(
+        {
+            "question": [f"q{i}" for i in range(40)],
+            "answer": "It is.",
+            "faithfulness": 0.9,
+            "xyz": cells * (40 // len(cells)),
+        }
+    )
+    if suffix == "frame":
+        return frame
+    frame.to_csv(folder / "s.csv", index=False)
+    return folder / "s.csv"
+
+
+@pytest.mark.parametrize("suffix", ["frame", "csv"])
+@pytest.mark.parametrize("kind", GRADES)
+def test_grades_that_are_no_plain_numbers_are_candidates_and_read_once_declared(
+    kind, suffix, tmp_path
+):
+    source = graded(kind, suffix, tmp_path)
+    _, (low, high), expected = GRADES[kind]
+    assert "xyz" in rn.assess(source).left_out
+    row = rn.inspect_file(source).metrics.set_index("metric").loc["xyz"]
+    assert (row["low"], row["high"]) == (low, high)
+    metrics = ["faithfulness", rn.Metric("xyz", low, high)]
+    found = rn.assess(source, metrics=metrics).means.set_index("metric").loc["xyz"]
+    scored = [number for number in expected if number is not None]
+    assert found["value"] == pytest.approx(sum(scored) / len(scored))
+    assert found["n_failed"] == 40 * expected.count(None) / len(expected)
+
+
+@pytest.mark.parametrize(
+    "cells", [["easy", "hard"], ["HR", "legal"], ["yes", "maybe"], ["1/2", "3/4"]]
+)
+def test_words_that_are_no_grades_are_texts(cells, tmp_path):
+    frame = pd.DataFrame({"question": [f"q{i}" for i in range(40)], "answer": "It is."})
+    frame = frame.assign(faithfulness=0.9, xyz=cells * 20)
+    assert "xyz" not in rn.assess(frame).left_out
+
+
+@pytest.mark.parametrize("name", ["is_off_topic", "needs_review"])
+def test_a_flag_of_the_answer_is_asked(name):
+    frame = pd.DataFrame({"question": [f"q{i}" for i in range(40)], "answer": "It is."})
+    sheet = rn.assess(frame.assign(faithfulness=0.9, **{name: ["yes", "no"] * 20}))
+    assert sheet.left_out == {name: "direction"}

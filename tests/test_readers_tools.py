@@ -673,8 +673,15 @@ def test_known_names_tell_the_separator_before_its_number_does(tmp_path):
     assert frame.columns.tolist() == ["sample_id", "question", "a;b;c;d", "faithfulness"]
 
 
+def test_parts_of_ten_propose_the_scale_that_they_say(tmp_path):
+    path = write(tmp_path, "a.csv", "question,faithfulness\nq,8/10\nr,4/10\n")
+    refused(lambda: read_scores(path), "rn.Metric('faithfulness', 0, 10)")
+    ten = rn.Metric("faithfulness", 0, 10)
+    assert read_scores(path, metrics=[ten])["faithfulness"].tolist() == [8, 4]
+
+
 def test_a_line_that_names_the_separator_is_counted_as_a_line(tmp_path):
-    path = write(tmp_path, "a.csv", "sep=;\r\nquestion;faithfulness\r\nq;good\r\n")
+    path = write(tmp_path, "a.csv", "sep=;\r\nquestion;faithfulness\r\nq;fine\r\n")
     refused(lambda: read_scores(path), "a.csv, line 3")
 
 
@@ -703,7 +710,7 @@ def test_numbers_as_spreadsheets_write_them(tmp_path, cells, values):
 
 
 @pytest.mark.parametrize(
-    "cells", [["1,234"], ["85%", "0.5"], ["0.5", "good"], ["8/10"], ["0.85 (good)"], ["T"]]
+    "cells", [["1,234"], ["85%", "0.5"], ["0.5", "fine"], ["0.85 (good)"], ["T"]]
 )
 def test_numbers_that_may_mean_two_things_are_refused(tmp_path, cells):
     text = csv_text(["question", "faithfulness"], *[["q", cell] for cell in cells], separator=";")

@@ -8,15 +8,17 @@ from typing import Any
 import pandas as pd
 
 from ragnb.readers import is_measure
+from ragnb.readers.evidence import name_is_verdict
 from ragnb.readers.failures import failure_columns
 from ragnb.readers.metrics import open_facts
-from ragnb.readers.names import WORDS, words_in
+from ragnb.readers.names import WORDS, plain, words_in
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, is_operation
 
 MAPPED = (*CASE_COLUMNS, "answerable", "gold_ids", "citations", "chunks", "ts", "ok", "repeat")
 """The columns that have a meaning of their own."""
 
 _QUESTION = frozenset(WORDS["of_the_question"]["words"])
+_OF_THE_ANSWER = frozenset(WORDS["of_the_question"]["of_the_answer"])
 _QUESTION_SIGNS = tuple(WORDS["of_the_question"]["signs"])
 
 
@@ -28,6 +30,8 @@ def describes_question(name: str) -> bool:
     >>> [describes_question(name) for name in ("needs_table", "language", "episode_done", "is_correct")]
     [True, True, True, False]
     """
+    if plain(name) in _OF_THE_ANSWER:
+        return False
     return bool(words_in(name) & _QUESTION) or any(sign in name for sign in _QUESTION_SIGNS)
 
 
@@ -89,14 +93,28 @@ def left_out(
     >>> left_out(pd.DataFrame({"faithfulness": [0.5], "tone": [4]}), ["faithfulness"], [])
     {'tone': 'declared'}
     """
+    facts = list(facts)
     asked = open_facts(facts)
     unused = [name for name in offered_columns(frame) if name not in {*used}]
-    offered = dict.fromkeys([*unused, *(name for name in asked if name in METRICS)])
+    graded = [name for name in _graded(frame, facts) if name not in {*used}]
+    offered = dict.fromkeys([*unused, *graded, *(name for name in asked if name in METRICS)])
     return {
         name: str(asked[name]["fact"]) if name in asked else "declared"
         for name in offered
         if name not in {*used} and not is_operation(name)
     }
+
+
+def _graded(frame: pd.DataFrame, facts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns of grades that are no plain numbers; a verdict on the whole answer sums up the scores."""
+    names = dict.fromkeys(fact["metric"] for fact in facts if fact["metric"] in frame)
+    return [
+        name
+        for name in names
+        if (not is_number(frame[name]) or pd.api.types.is_bool_dtype(frame[name]))
+        and not name_is_verdict(name)
+        and not why_no_candidate(name, pd.Series([0.0]))
+    ]
 
 
 def offered_columns(frame: pd.DataFrame) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ragnb.inputs.candidates import is_number, why_no_candidate
 from ragnb.readers.cells import two_scales
+from ragnb.readers.evidence import name_is_verdict
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.metrics import open_facts
 from ragnb.schema import CLIP, METRICS, is_operation, range_of
@@ -77,7 +78,7 @@ def metric_table(frame: pd.DataFrame) -> pd.DataFrame:
         rows.append(row | _gaps(frame, name, len(values)))
     some_known = any(row["known"] for row in rows)
     # A verdict beside scores sums them up, or is one of them again.
-    kept = [row for row in rows if row["known"] or not (some_known and _is_verdict(frame, row))]
+    kept = [row for row in rows if row["known"] or not (some_known and _sums_up(frame, row))]
     kinds = {"known": bool, "declare": bool, "low": float, "high": float}
     table = pd.DataFrame(kept, columns=list(FACT_COLUMNS)).astype(kinds)
     _share_scale(table)
@@ -149,10 +150,11 @@ def _gaps(frame: pd.DataFrame, name: str, n: int) -> dict[str, int]:
     return {"n_missing": missing, "n_failed": failed, "n_not_applicable": beside}
 
 
-def _is_verdict(frame: pd.DataFrame, row: Mapping[str, Any]) -> bool:
-    """Whether a column holds verdicts: flags, or words that were read as 1 and 0."""
+def _sums_up(frame: pd.DataFrame, row: Mapping[str, Any]) -> bool:
+    """Whether a column holds flags or verdicts, and its name says that they are on the whole answer."""
     is_flag = pd.api.types.is_bool_dtype(frame[row["metric"]])
-    return is_flag or row["scale_evidence"] == "all its cells are verdicts"
+    is_verdict = is_flag or row["scale_evidence"] == "all its cells are verdicts"
+    return is_verdict and name_is_verdict(row["metric"])
 
 
 def _share_scale(table: pd.DataFrame) -> None:

@@ -25,6 +25,7 @@ from ragnb.readers.evidence import (
 )
 from ragnb.readers.facts import SILENT, Direction, direction_of_name
 from ragnb.readers.failures import tells_if_answered
+from ragnb.readers.graded import direction_of_grades, graded_columns, grades_of, read_grades
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
@@ -128,7 +129,13 @@ def settle_metrics(
     made = {metric.name: metric for metric in tools}
     found = {name: metric for name, metric in known.items() if name not in made}
     for name in [*found, *made]:
-        mark_failed_words(raw, name, report)
+        grades = grades_of(raw.columns[name])
+        if grades is None or not grades.need_reading(typed=raw.typed):
+            mark_failed_words(raw, name, report)
+        else:
+            read_grades(raw, name, grades, report)
+            if grades.ends not in (None, (0, 1)) and name not in declared:
+                raw.spans[name] = grades.ends
     for metric in [*found.values(), *made.values()]:
         mark_minus_one(raw, metric, report)
     candidates = _text_candidates(raw, {*found, *made})
@@ -156,11 +163,27 @@ def settle_metrics(
             row: dict[str, Any] = {"low": 0, "high": 1, "better": direction.better}
             raw.scales[name] = row | {"threshold": None, "kind": "binary"}
 
+    _note_graded(raw, {*found, *made, *verdicts}, report, loose=loose)
     for name, (low, high) in raw.spans.items():
         evidence = f"values from {low:g} to {high:g} in it and beside it"
         raw.fact(name, "scale", range_of(low, high), evidence, open=True)
     note_metrics(raw, found, made, declared)
     return Settled(found, list(made.values()))
+
+
+def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool) -> None:
+    """Record what is known of grades that are no plain numbers, and make them some where a file is looked at."""
+    names = [name for name in raw.columns if name not in taken and may_be_metric(name)]
+    for name, grades in graded_columns(raw, names).items():
+        raw.graded.add(name)
+        told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
+        direction = direction_of_grades(name, grades)
+        if "scale" not in told and grades.ends is not None:
+            raw.fact(name, "scale", grades.ends, grades.evidence)
+        if "direction" not in told:
+            raw.fact(name, "direction", direction.better, direction.evidence, open=direction.open)
+        if loose:
+            read_grades(raw, name, grades, report)
 
 
 def _has_scores(raw: Raw, verdicts: Collection[str]) -> bool:
@@ -245,7 +268,8 @@ def _propose(
 ) -> None:
     """Keep the range of a metric outside its scale, with those beside it that one judge may have scored."""
     low, high, _ = spans[name]
-    if metric.low <= low and high <= metric.high:
+    is_told = name in raw.spans  # its cells say the scale, as 4/5 does
+    if is_told or (metric.low <= low and high <= metric.high):
         return
     beside = [span for span in spans.values() if span[2] and span[0] >= 0 and span[1] <= 100]
     raw.spans[name] = (
@@ -292,7 +316,7 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
     raw.facts = [
         fact
         for fact in raw.facts
-        if not fact["open"] or fact["metric"] is None or fact["metric"] in numeric
+        if not fact["open"] or fact["metric"] is None or fact["metric"] in numeric | raw.graded
     ]
     names = [
         name

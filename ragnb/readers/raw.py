@@ -164,6 +164,8 @@ class Raw:
         The values of a metric outside its range and of those beside it, from which a scale is proposed.
     facts : list of Fact
         What was found out about metrics, rows and owners, with the evidence.
+    graded : set of str
+        Columns of grades that are no plain numbers and no metrics yet.
 
     Examples
     --------
@@ -181,6 +183,7 @@ class Raw:
     verdicts: dict[str, Direction] = field(default_factory=dict)
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
+    graded: set[str] = field(default_factory=set)
 
     def fact(
         self, metric: str | None, fact: FactName, value: Any, evidence: str, *, open: bool = False

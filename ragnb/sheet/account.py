@@ -99,7 +99,7 @@ def said_losses(w: Formatter) -> list[str]:
         for row in rows
         if row["stage"] == "questions" and row["subject"] != "baseline"
     }
-    shown = []
+    shown: list[Row] = []
     for row in rows:
         if row["stage"] == "answers" and row["system"] in of_sets:
             continue

@@ -1,0 +1,177 @@
+"""Columns of grades that are no plain numbers: verdicts, also beside a third word, ``4/5``, decimal commas."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import pandas as pd
+
+from ragnb.readers.cells import NO_NUMBER, is_number_text
+from ragnb.readers.evidence import (
+    as_number,
+    is_reference,
+    kind_of_cell,
+    name_is_verdict,
+    set_failed,
+    shown_words,
+)
+from ragnb.readers.facts import SILENT, Direction, direction_of_name, verdict_value
+from ragnb.readers.failures import tells_if_answered
+from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
+_LONGEST_WORD = 40
+_MOST_WORDS = 2000
+_FIRST = 100  # cells whose length tells texts from words
+_MOST_OTHERS = 3
+
+
+class Grades(NamedTuple):
+    """What the cells of a column mean.
+
+    Attributes
+    ----------
+    numbers : mapping of text to float or None
+        None where a word is neither end of a verdict.
+    ends : pair of float, or None
+        The scale, where the cells say it.
+    evidence : str
+    merit : bool
+        Whether the words say by themselves which is good.
+    """
+
+    numbers: Mapping[str, float | None]
+    ends: tuple[float, float] | None
+    evidence: str
+    merit: bool
+
+    def need_reading(self, *, typed: bool) -> bool:
+        """Whether the cells of a metric are not read as they are; a file of texts has decimal commas, too."""
+        has_other_words = None in self.numbers.values()
+        are_numbers = self.ends is None
+        return has_other_words or (are_numbers and typed) or self.ends not in (None, (0, 1))
+
+
+def grades_of(cells: Values) -> Grades | None:
+    """Return what cells mean that are grades but no plain numbers; None where they are anything else.
+
+    Examples
+    --------
+    >>> grades_of(["4/5", "2/5"]).numbers, grades_of(["0,5", "0,75"]).numbers
+    ({'4/5': 4.0, '2/5': 2.0}, {'0,5': 0.5, '0,75': 0.75})
+    >>> grades_of(["PASS", "FAIL", "PASS", "SKIP"]).numbers
+    {'PASS': 1.0, 'FAIL': 0.0, 'SKIP': None}
+    >>> grades_of(["0.5", "0.75"]) is None, grades_of(["easy", "hard"]) is None
+    (True, True)
+    """
+    counts = _counted(cells)
+    if not counts:
+        return None
+    parts = {word: _PART.fullmatch(word.strip()) for word in counts}
+    wholes = {part[2] for part in parts.values() if part is not None}
+    if all(parts.values()) and len(wholes) == 1:
+        (whole,) = wholes
+        numbers = {word: float(part[1]) for word, part in parts.items() if part is not None}
+        if max(numbers.values()) <= float(whole):
+            return Grades(numbers, (0, float(whole)), f"its cells are parts of {whole}", False)
+        return None
+    if all(is_number_text(word.strip()) for word in counts):
+        if not any("," in word for word in counts):
+            return None
+        return Grades({word: as_number(word) for word in counts}, None, "decimal commas", False)
+    return _verdicts(counts)
+
+
+def _counted(cells: Values) -> Counter[str]:
+    """Return the distinct texts of a column and how often each stands; none where they are no short words."""
+    if isinstance(cells, pd.Series) and not is_text(cells):
+        if cells.dtype != bool:
+            return Counter()
+        return Counter({str(value): int(n) for value, n in cells.value_counts().items()})
+    if any(isinstance(cell, str) and len(cell) > _LONGEST_WORD for cell in cells[:_FIRST]):
+        return Counter()
+    if isinstance(cells, pd.Series):
+        found = {str(word): int(n) for word, n in cells.value_counts().items()}
+    elif {*map(type, cells)} <= {str, bool, float, type(None)}:
+        found = dict(Counter(cells))
+    else:
+        return Counter()
+    words = [word for word in found if not absent(word)]
+    if not all(isinstance(word, str | bool) and len(str(word)) <= _LONGEST_WORD for word in words):
+        return Counter()
+    counts = Counter(
+        {str(w): found[w] for w in words if str(w).strip().casefold() not in NO_NUMBER}
+    )
+    return counts if len(counts) <= _MOST_WORDS else Counter()
+
+
+def _verdicts(counts: Mapping[str, int]) -> Grades | None:
+    """Return verdicts, and up to three other words beside more of them."""
+    verdicts = {word: verdict_value(word) for word in counts}
+    told = {word: verdict for word, verdict in verdicts.items() if verdict is not None}
+    others = [word for word in counts if verdicts[word] is None]
+    n_told = sum(counts[word] for word in told)
+    n_others = sum(counts[word] for word in others)
+    if not told or len(others) > _MOST_OTHERS or n_others >= n_told:
+        return None
+    values = {verdict[0] for verdict in told.values()}
+    if others and len(values) < 2 and any(kind_of_cell(word) != "failure" for word in others):
+        return None  # one word among others is no scale
+    numbers = {word: None if verdict is None else verdict[0] for word, verdict in verdicts.items()}
+    merit = any(verdict[1] for verdict in told.values())
+    evidence = "all its cells are verdicts"
+    if others:
+        evidence = f"its cells are verdicts but for {n_others}: {shown_words(others)}"
+    return Grades(numbers, (0, 1), evidence, merit)
+
+
+def direction_of_grades(name: str, grades: Grades) -> Direction:
+    """Return which end of a column of grades is better, open where nothing says it.
+
+    Examples
+    --------
+    >>> direction_of_grades("needs_work", grades_of(["yes", "no"])).better
+    '?'
+    """
+    if grades.merit:
+        return Direction("higher", "its words say which verdict is good")
+    if name_is_verdict(name):
+        return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
+    return direction_of_name(name) or SILENT
+
+
+def graded_columns(raw: Raw, names: Collection[str]) -> dict[str, Grades]:
+    """Return those of the columns that hold grades; none where people's verdicts stand beside them.
+
+    A flag that is false just where the answer is missing says whether the call came back.
+    """
+    found = {}
+    for name in names:
+        grades = grades_of(raw.columns[name])
+        if grades is None or tells_if_answered(raw.columns[name], name, raw.cells("answer")):
+            continue
+        if is_reference(name):
+            return {}
+        found[name] = grades
+    return found
+
+
+def read_grades(raw: Raw, name: str, grades: Grades, report: Lossy) -> None:
+    """Make a column of grades numbers, and ``failed`` where a word is neither end of a verdict."""
+    cells = [None if absent(cell) else str(cell) for cell in raw.columns[name]]
+    numbers = [None if cell is None else grades.numbers.get(cell) for cell in cells]
+    failed = {
+        row: cell.strip()
+        for row, cell in enumerate(cells)
+        if cell is not None and cell in grades.numbers and grades.numbers[cell] is None
+    }
+    raw.columns[name] = numbers
+    if failed:
+        set_failed(raw, name, failed)
+        words = shown_words(set(failed.values()))
+        report.add("left_out", name, f"words, read as failed scores: {words}", len(failed))
+        raw.fact(name, "blank", "failed", f"{len(failed)} cells hold other words: {words}")
+    report.add("mapped", name, f"grades, read as numbers: {grades.evidence}", len(cells))
