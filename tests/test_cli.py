@@ -382,7 +382,7 @@ def test_a_refusal_names_the_setting_of_the_command_line_and_that_helps(tmp_path
     (tmp_path / "tone.csv").write_text("question,tone\na,1\nb,5\n", encoding="utf-8")
     code, _, err = run("check", tmp_path / "tone.csv")
     assert code == 2
-    assert '-p "metrics=[{name: tone, low: …, high: …}]"' in err
+    assert '-p "metrics=[{name: tone, low: …, high: …, better: …}]"' in err
     assert (
         run("check", tmp_path / "tone.csv", "-p", "metrics=[{name: tone, low: 1, high: 5}]")[0] == 0
     )

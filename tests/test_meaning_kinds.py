@@ -880,3 +880,92 @@ def test_counts_of_fix_first_are_of_one_system(tmp_path):
     assert "48 questions" not in markdown[start : start + 3000]
     assert "24 of 48" not in markdown[start : start + 3000]
     assert len(json.dumps(markdown)) > start
+
+
+# What stands beside the rows, or around them
+
+
+ERROR_LISTS = {
+    "texts": ["q91: timeout", "q92: rate limit"],
+    "objects": [{"id": "q91", "message": "timeout"}, {"id": "q92", "message": "rate limit"}],
+    "texts without names": ["timeout", "rate limit"],
+}
+
+
+@pytest.mark.parametrize("key", ["errors", "exceptions"])
+@pytest.mark.parametrize("errors", ERROR_LISTS.values(), ids=ERROR_LISTS)
+def test_a_list_of_errors_beside_the_results_is_of_lost_samples(tmp_path, key, errors):
+    rows = answers(30, faithfulness=[0.9])
+    path = write_json(tmp_path / "run.json", {"results": rows, key: errors})
+    lines = rn.assess(path).account.query("stage == 'lines'").iloc[0]
+    assert (lines["expected"], lines["seen"], lines["lost"]) == (32, 30, 2)
+    assert ragnb("check", path)[0] in BLOCKED
+
+
+def test_errors_of_samples_that_are_among_the_results_are_no_further_loss(tmp_path):
+    rows = answers(30, faithfulness=[0.9], id=lambda number: f"q{number}")
+    path = write_json(tmp_path / "run.json", {"results": rows, "errors": ["q3: judged twice"]})
+    assert rn.assess(path).account.query("stage == 'lines'")["lost"].sum() == 0
+
+
+@pytest.mark.parametrize("inner", ["individual_scores", "values", "per_sample"])
+def test_columns_in_sections_are_one_row_an_answer(tmp_path, inner):
+    rows = pd.DataFrame(answers(20, faithfulness=lambda number: number / 20))
+    scores = rows.pop("faithfulness").tolist()
+    path = write_json(
+        tmp_path / "run.json",
+        {
+            "inputs": rows.to_dict("list"),
+            "metrics": {"faithfulness": {"score": sum(scores) / 20, inner: scores}},
+        },
+    )
+    found = rn.assess(path).means.set_index("metric").loc["faithfulness"]
+    assert (found["n"], found["value"]) == (20, pytest.approx(sum(scores) / 20))
+
+
+@pytest.mark.parametrize("above", ["# run 12\n", "# run 12\n# model gpt, T=0\n#\n", "#run\r\n"])
+def test_remarks_above_the_names_are_no_names(tmp_path, above):
+    table = pd.DataFrame(answers(20, faithfulness=[0.9])).to_csv(index=False)
+    path = tmp_path / "s.csv"
+    path.write_text(above + table, encoding="utf-8", newline="")
+    holds_mean(rn.assess(path), "faithfulness", [0.9] * 20)
+
+
+def test_a_first_column_named_with_a_hash_stays_one(tmp_path):
+    frame = pd.DataFrame(answers(20, faithfulness=[0.9]))
+    frame.insert(0, "#", range(20))
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    holds_mean(rn.assess(tmp_path / "s.csv"), "faithfulness", [0.9] * 20)
+
+
+# Lines that lead on
+
+
+def test_a_comparison_of_an_undeclared_metric_prints_an_option_that_works(tmp_path):
+    new, base = tmp_path / "new.csv", tmp_path / "base.csv"
+    pd.DataFrame(answers(40, toxicity=[0.1, 0.2])).to_csv(new, index=False)
+    pd.DataFrame(answers(40, toxicity=[0.3, 0.4])).to_csv(base, index=False)
+    said = ragnb("compare", new, base)[1]
+    option = said.partition('-p "')[2].partition('"')[0]
+    assert option == "metrics=[{name: toxicity, low: …, high: …, better: lower}]"
+    filled = option.replace("low: …", "low: 0").replace("high: …", "high: 1")
+    code, said = ragnb("compare", new, base, "-p", filled)
+    assert code == 0
+    assert "better" in said
+
+
+def test_a_tolerance_as_wide_as_the_scale_names_the_option_and_one_that_works(tmp_path):
+    rows = answers(30, judge=[0.8, 0.6, 0.9], human=[0.7, 0.65, 0.9])
+    path = tmp_path / "ratings.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    code, said = ragnb("calibrate", path)
+    assert code == 2
+    assert "--tolerance 0.1" in said
+    assert ragnb("calibrate", path, "--tolerance", "0.1")[0] != 2
+
+
+def test_an_open_choice_in_python_is_refused_in_one_message():
+    with pytest.raises(ValueError, match="open choice of 'tone'") as caught:
+        rn.Metric("tone", 1, 5, better="?")
+    assert "1 validation error" in str(caught.value)
+    assert "factory" not in str(caught.value)

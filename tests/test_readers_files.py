@@ -394,9 +394,12 @@ def test_a_scale_that_is_not_the_metrics_is_refused_with_the_line_that_declares_
     assert frame["faithfulness"].tolist() == [float(cell) for cell in cells]
 
 
-def test_a_sentinel_of_minus_one_is_told_as_such_and_no_scale_is_invented():
+def test_a_sentinel_of_minus_one_is_a_failed_score_and_no_scale_is_invented():
     rows = [{"question": "q", "faithfulness": v} for v in (-1, 0.5, 1)]
-    refused(lambda: read_scores(rows), "-1 lies outside", "means a failed score")
+    read = read_scores(rows)
+    assert read["faithfulness__status"].eq("failed").tolist() == [True, False, False]
+    beside = [{"question": "q", "faithfulness": v} for v in (-1, -0.5, 1)]
+    refused(lambda: read_scores(beside), "-1 lies outside", "means a failed score")
     far = [{"question": "q", "faithfulness": v} for v in (-7, 40)]
     refused(lambda: read_scores(far), "rn.Metric('faithfulness', low")
     mixed = [{"question": "q", "faithfulness": v} for v in ("0.5", "87%")]

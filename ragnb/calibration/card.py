@@ -157,7 +157,7 @@ def open_ratings(
     if not 0 <= asked.tolerance < high - low:
         raise RagnbError(
             f"tolerance={asked.tolerance:g} on a scale of {low:g}..{high:g}: every score lies within it; give "
-            f"points of the scale, such as {(high - low) / 10:g}"
+            f"points of the scale, such as tolerance={(high - low) / 10:g}"
         )
     parts = [table.assign(further=False)]
     if judged is not None:

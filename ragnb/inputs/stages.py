@@ -596,6 +596,7 @@ def _nothing_to_average(
     step = "score it first"
     if numbers:
         named = direction_of_name(numbers[0])
-        end = ", better='lower'" if named is not None and named.better == "lower" else ""
+        better = "…" if named is None or named.open else named.better
+        end = "" if better == "higher" else f", better={better!r}"
         step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high{end})]"
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"

@@ -404,6 +404,14 @@ def _separated(separators: str, document: Document, report: Lossy, strict: bool)
     _check_first_line(data, separators, document)
     quick = len(data) > _LARGE and document.is_utf8
     text = data[:_HEAD].decode("utf-8-sig", "replace") if quick else document.text(data)
+    n_remarks = _remarks_above(text, separators)
+    if n_remarks:
+        quick = False
+        lines = document.text(data).splitlines(keepends=True)
+        text = "\n" * n_remarks + "".join(
+            lines[n_remarks:]
+        )  # each row keeps the number of its line
+        report.add("left_out", None, "lines above the names that begin with #", n_remarks)
     line = _SEPARATOR_LINE.match(text)  # Excel writes such a line, and does not show it
     separator = line[1] if line else _separator(text, separators)
     format = "tsv" if separator == "\t" else "csv"
@@ -416,6 +424,23 @@ def _separated(separators: str, document: Document, report: Lossy, strict: bool)
         format,
         report,
     )
+
+
+def _remarks_above(text: str, separators: str) -> int:
+    """Return how many lines above the names of the columns are remarks: with a # and fewer cells than the names.
+
+    Examples
+    --------
+    >>> _remarks_above("# run 12\\n# model, b\\nquestion,answer,score\\n", ",;")
+    2
+    >>> _remarks_above("#,question\\n1,Who?\\n", ",;")
+    0
+    """
+    lines = text[:_HEAD].splitlines()
+    first = next((place for place, line in enumerate(lines) if line[:1] != "#"), 0)
+    most = max((line.count(sign) for line in lines[:first] for sign in separators), default=0)
+    named = max((lines[first].count(sign) for sign in separators), default=0) if lines else 0
+    return first if most < named else 0
 
 
 def _check_first_line(data: bytes, separators: str, document: Document) -> None:
@@ -706,7 +731,7 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list
     ):
         value = _of_inspect(value, value["samples"], report)
     if isinstance(value, dict):
-        value = _records_in(document, value, report) or value
+        value = _records_in(document, value, report) or _columns_by_section(value) or value
     if isinstance(value, list):
         for i, row in enumerate(value, 1):
             if not isinstance(row, dict):
@@ -735,6 +760,32 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list
         f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "
         "object of columns of one length, or an object with 'columns' and 'data'"
     )
+
+
+def _columns_by_section(value: Mapping[str, Any]) -> dict[str, list[Any]] | None:
+    """Return columns that stand in sections, such as inputs and metrics; None where the lists are no columns.
+
+    A metric may be an object that holds, beside its mean, the list of its scores.
+
+    Examples
+    --------
+    >>> inputs = {"question": ["Who?", "When?"]}
+    >>> metrics = {"faithfulness": {"score": 0.5, "individual_scores": [0, 1]}}
+    >>> _columns_by_section({"inputs": inputs, "metrics": metrics})
+    {'question': ['Who?', 'When?'], 'faithfulness': [0, 1]}
+    """
+    columns: dict[str, list[Any]] = {}
+    sections = [section for section in value.values() if isinstance(section, dict)]
+    for section in sections:
+        for name, cell in section.items():
+            inner = cell.values() if isinstance(cell, dict) else [cell]
+            lists = [one for one in inner if isinstance(one, list)]
+            if len(lists) != 1 or name in columns:
+                return None
+            columns[name] = lists[0]
+    sizes = {len(cells) for cells in columns.values()}
+    are_samples = len(sizes) == 1 and bool(_SAMPLE & meanings(columns).keys())
+    return columns if are_samples else None
 
 
 def _records_in(

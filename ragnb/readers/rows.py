@@ -17,6 +17,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
+from ragnb.readers.evidence import is_error_column
 from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
 from ragnb.readers.owner import ROW_WORDS, free_sample_id, owner_rank
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
@@ -453,6 +454,28 @@ def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) 
         report.add(
             "left_out", None, f"{name} counts {n} samples, {key!r} holds {len(rows)}", n - len(rows)
         )
+    elif not is_selection(key) and not whole:
+        for name, cell in beside.items():
+            lost = _not_among(rows, cell) if is_error_column(name) else 0
+            if lost:
+                report.expect(len(rows) + lost, lost)
+                report.add("left_out", None, f"{name} holds samples that {key!r} does not", lost)
+
+
+def _not_among(rows: Sequence[Mapping[str, Any]], errors: Any) -> int:
+    """Return how many of a list of errors name none of the rows; those were samples that came to nothing."""
+    if not isinstance(errors, list):
+        return 0
+    named = {str(cell) for row in rows for cell in row.values() if isinstance(cell, str | int)}
+    return sum(not (_names_in(error) & named) for error in errors if error)
+
+
+def _names_in(error: Any) -> set[str]:
+    """Return the texts in an error that may be the id or the question of a sample."""
+    if isinstance(error, Mapping):
+        return {str(cell) for cell in error.values() if isinstance(cell, str | int)}
+    text = str(error)
+    return {text, *re.split(r"[:：\s]+", text)}
 
 
 def counts_all(value: Mapping[str, Any], rows: int) -> bool:

@@ -313,32 +313,44 @@ def metric_name(name: str) -> str:
     return name
 
 
-def _role_of(given: Mapping[str, Any]) -> Literal["quality", "operation"]:
-    """Return the role of a metric for which none is given, from its name."""
-    return "operation" if is_operation(given.get("name", "")) else "quality"
+def _unsaid() -> Any:
+    """Return what stands for a setting that is not given, until `Metric` finds it from the name."""
+    return ""
 
 
-def _better_of(given: Mapping[str, Any]) -> Literal["higher", "lower"]:
-    """Return the better end of a metric for which none is given, from its name."""
-    if _role_of(given) == "quality":
-        return "higher"
-    return better_of_name(given["name"])
+def _by_name() -> Any:
+    """Return a field that the name of the metric settles where it is not given."""
+    return Field(default_factory=_unsaid, validate_default=True)
 
 
-def _high_of(given: Mapping[str, Any]) -> float:
-    """Return the upper end of a metric for which none is given: a latency or a cost has none."""
-    return 1.0 if _role_of(given) == "quality" else math.inf
+# These are validators and no default factories: one that looks at other fields adds an error of its own to theirs.
 
 
-def _known_direction(better: Any, info: ValidationInfo) -> Any:
-    """Refuse the open choice that a card prints, with what to put in its place."""
+def _given_role(role: Any, info: ValidationInfo) -> Any:
+    """Return the role of a metric, from its name where none is given."""
+    if role != _unsaid():
+        return role
+    return "operation" if is_operation(info.data.get("name", "")) else "quality"
+
+
+def _given_direction(better: Any, info: ValidationInfo) -> Any:
+    """Return the better end of a metric, from its name where none is given; refuse the open choice of a card."""
+    name = info.data.get("name", "")
     if better == "?":
         raise ValueError(
-            f"'?' is an open choice of {info.data.get('name')!r}: write better: lower if less is better, "
-            "as for a rate of errors, or better: higher if more is better; in Python better='lower' or "
-            "better='higher'"
+            f"'?' is an open choice of {name!r}: write better: lower if less is better, as for a rate of errors, "
+            "or better: higher if more is better; in Python better='lower' or better='higher'"
         )
-    return better
+    if better != _unsaid():
+        return better
+    return better_of_name(name) if is_operation(name) else "higher"
+
+
+def _given_high(end: Any, info: ValidationInfo) -> Any:
+    """Return the upper end of a metric; a latency or a cost has none where none is given."""
+    if end == _unsaid():
+        return math.inf if is_operation(info.data.get("name", "")) else 1.0
+    return _known_end(end, info)
 
 
 def _known_end(end: Any, info: ValidationInfo) -> Any:
@@ -394,12 +406,12 @@ class Metric:
 
     name: Annotated[str, AfterValidator(metric_name)]
     low: Annotated[Number, BeforeValidator(_known_end)] = 0.0
-    high: Annotated[Number, BeforeValidator(_known_end)] = Field(default_factory=_high_of)
-    better: Annotated[Literal["higher", "lower"], BeforeValidator(_known_direction)] = Field(
-        default_factory=_better_of
-    )
+    high: Annotated[Number, BeforeValidator(_given_high)] = _by_name()
+    better: Annotated[Literal["higher", "lower"], BeforeValidator(_given_direction)] = _by_name()
     kind: Literal["continuous", "ordinal", "binary"] = "continuous"
-    role: Literal["quality", "rate", "operation"] = Field(default_factory=_role_of)
+    role: Annotated[Literal["quality", "rate", "operation"], BeforeValidator(_given_role)] = (
+        _by_name()
+    )
     family: str = ""
     needs: Needs = ()
     weight: Weight = 1.0
