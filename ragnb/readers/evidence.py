@@ -256,7 +256,10 @@ def mark_broken_rows(
     near = {loose(column): column for column in raw.columns}
     was = {ours: column for column, ours in names.items()}
     of_row = _row_errors(raw)
+    # An error that left another score of the row blank is that one's.
+    explains = {row for row in of_row if any(_blank(raw.columns[name][row]) for name in wanted)}
     technical = {row: why for row, why in of_row.items() if is_technical(why)}
+    technical = {row: why for row, why in technical.items() if row not in explains}
     # A judge scores an empty answer too: none beside an error is a failure, whatever its score. What the layout of
     # a tool hands over is taken as the tool says it.
     answers = raw.columns.get("answer", ())

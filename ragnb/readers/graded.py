@@ -22,7 +22,7 @@ from ragnb.readers.facts import SILENT, Direction, direction_of_name, verdict_va
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
+_PART = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s?/\s?(\d{1,6})")
 _LONGEST_WORD = 40
 _MOST_WORDS = 2000
 _FIRST = 100  # cells whose length tells texts from words

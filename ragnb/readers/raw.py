@@ -208,6 +208,9 @@ class Raw:
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
+        alone = self.columns[names[0]]
+        if len(names) == 1 and isinstance(alone, pd.Series):
+            return int(alone.nunique(dropna=False))
         keys = {
             n: c if isinstance(c := self.columns[n], pd.Series) else list(map(str, c))
             for n in names

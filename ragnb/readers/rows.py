@@ -16,16 +16,21 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
+from ragnb.polars import pl
 from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
 from ragnb.readers.evidence import is_error_column
 from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
 from ragnb.readers.owner import ROW_WORDS, free_sample_id, owner_rank
-from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
+from ragnb.readers.raw import Lossy, Raw, Values, absent, is_arrow, is_text
 from ragnb.schema import CASE_COLUMNS, METRICS
 
 _MEANS = {plain(word) for word in ROW_WORDS["means"]["words"]}
 _BESIDE = {plain(word) for word in ROW_WORDS["means"]["beside"]}
 _STATISTICS = {plain(word) for word in ROW_WORDS["means"]["statistics"]}
+# A text in ASCII without any of these is no label.
+_LABEL_WORDS = {part for word in _MEANS | _STATISTICS if word.isascii() for part in word.split("_")}
+_LABEL_WORDS = {part for part in _LABEL_WORDS if part and not part.isdigit()}
+_LABEL_WORD = re.compile("|".join(sorted(map(re.escape, _LABEL_WORDS))))
 _COUNTS = ROW_WORDS["counts"]
 _COUNT_NAMES = {plain(word) for word in _COUNTS["names"]}
 _COUNTING = [plain(word) for word in _COUNTS["of"]]
@@ -122,12 +127,23 @@ def _labels(raw: Raw) -> dict[int, str]:
     for cells in raw.columns.values():
         if isinstance(cells, pd.Series) and not is_text(cells):
             continue
-        short = {cell for cell in cells if isinstance(cell, str) and len(cell) <= _LONGEST_LABEL}
-        words = {text for text in short if _is_label(text)}
+        words = {text for text in _that_may_be_labels(cells) if _is_label(text)}
         if words:
             candidates |= {row for row, cell in enumerate(cells) if _is_one_of(cell, words)}
     labels = {row: _label(raw, row) for row in sorted(candidates)}
     return {row: label for row, label in labels.items() if label and _is_label(label)}
+
+
+def _that_may_be_labels(cells: Values) -> set[str]:
+    """Return the distinct short texts of a column that hold a word of a label, or letters beyond ASCII."""
+    if not is_arrow(cells):
+        short = {cell for cell in cells if isinstance(cell, str) and len(cell) <= _LONGEST_LABEL}
+        return {text for text in short if not text.isascii() or _LABEL_WORD.search(text.casefold())}
+    texts = pl.Series(cells).unique().drop_nulls()  # of a million ids, none is looked at one by one
+    of_a_label = texts.str.to_lowercase().str.contains(_LABEL_WORD.pattern)
+    beyond_ascii = texts.str.contains(r"[^\x00-\x7F]")
+    is_short = texts.str.len_chars() <= _LONGEST_LABEL
+    return set(texts.filter(is_short & (of_a_label | beyond_ascii)).to_list())
 
 
 def _is_one_of(cell: Any, words: set[str]) -> bool:
@@ -234,14 +250,16 @@ def _goes_with(raw: Raw, name: str) -> bool:
 def check_samples(raw: Raw) -> None:
     """Refuse totals and rows that do not fit the header; ask where nothing tells totals from answers."""
     evidence = _signs_of_totals(raw)
-    texts = [name for name, cells in raw.columns.items() if _is_text(cells)]
     if evidence:
         raise RagnbError(
             f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
             f"{listing(raw.columns)}): {evidence}; read the table they were computed from, one row per sample; "
             "or, if these are samples, name the column with the question: columns={'…': 'question'}"
         )
-    if not _signs_of_answers(raw) and texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
+    texts = []
+    if not _signs_of_answers(raw):
+        texts = [name for name, cells in raw.columns.items() if _is_text(cells)]
+    if texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
         raise RagnbError(
             f"{place(raw.file)}totals or answers? Rows (columns {listing(raw.columns)}) differ in "
             f"{listing(texts, most=3)}, with no question and no sample id, no lists and no sentences. Of a table "
@@ -404,8 +422,8 @@ def is_address(text: str) -> bool:
 def _is_text(cells: Values) -> bool:
     if isinstance(cells, pd.Series) and not is_text(cells):
         return False
-    words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
-    return not all(NUMBER.fullmatch(word) for word in words - NO_NUMBER)
+    words = (cell.strip().casefold() for cell in cells if isinstance(cell, str))
+    return any(word not in NO_NUMBER and not NUMBER.fullmatch(word) for word in words)
 
 
 # Objects of JSON

@@ -527,6 +527,10 @@ def typed(
     moved = dict[tuple[str, float], pl.Expr]()
     kinds = frame.collect_schema()
     broken = _broken_rows(kinds)
+    numeric = [name for name in metrics if name in kinds and kinds[name].is_numeric()]
+    numbers = [pl.col(name).cast(pl.Float64).fill_nan(None) for name in numeric]
+    # An error that left another score of the row blank is that one's.
+    explains = pl.any_horizontal(*(one.is_null() for one in numbers)) if numbers else pl.lit(False)
     for name, kind in kinds.items():
         value = pl.col(name)
         reason: pl.Expr | None = broken
@@ -539,7 +543,7 @@ def typed(
             value = value.cast(pl.Float64).fill_nan(None)
             if broken is not None:
                 technical = broken.str.to_lowercase().str.contains(TECHNICAL.pattern)
-                value = pl.when(~technical.fill_null(False)).then(value)
+                value = pl.when(~technical.fill_null(False) | explains).then(value)
             if reason is not None:
                 made += _failures(name, kinds, value.is_null(), reason)
             for end, near in near_ends(value, metrics[name]):

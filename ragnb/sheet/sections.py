@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import markup, texts
@@ -329,6 +330,14 @@ class Formatter:
         """Whether a value is beyond a threshold of its metric."""
         return self.tone(metric, value) in ("watch", "bad")
 
+    def share_low(self, metric: str, values: npt.ArrayLike) -> float:
+        """Return the share of some values that are beyond a threshold of their metric."""
+        limits = [at for _, at in self.thresholds(metric)]
+        if not limits:
+            return 0.0
+        better = self.better[metric]
+        return float(np.mean(past(values, limits[0], better) | past(values, limits[-1], better)))
+
     def span(self, metric: str) -> tuple[float, float] | None:
         """Return the whole range of a metric, where it has ends."""
         low, high = self.rows[metric]["range_low"], self.rows[metric]["range_high"]
@@ -562,21 +571,18 @@ def documents(w: Formatter) -> Section | None:
 
 def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
     """Return documents by their means."""
-    cells = {(row["document"], row["metric"]): row for row in records(table)}
-    means = table.dropna(subset=["value"]).groupby("metric")["value"].agg(list)
+    # There may be a hundred thousand documents: only the rows of those that are shown are taken out.
+    in_order = table["document"].isin(order)
+    cells = {(row["document"], row["metric"]): row for row in records(table[in_order])}
+    means = dict(iter(table.dropna(subset=["value"]).groupby("metric")["value"]))
     names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
-    widely = {
-        name
-        for name in names
-        if np.mean([w.is_low(name, value) for value in means[name]]) >= _WIDELY
-    }
+    widely = {name for name in names if w.share_low(name, means[name]) >= _WIDELY}
     marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
     counts = w.sheet.label_counts
-    labels = (
-        {}
-        if counts is None
-        else dict(iter(counts[counts["slice"] == w.sheet.scenario.doc].groupby("group")))
-    )
+    labels = {}
+    if counts is not None:
+        of_shown = (counts["slice"] == w.sheet.scenario.doc) & counts["group"].isin(order)
+        labels = dict(iter(counts[of_shown].groupby("group")))
 
     def mean_of(name: str) -> Write:
         return lambda one: _cell(w, cells[one, name], name in widely)
@@ -617,7 +623,8 @@ def _slices(w: Formatter) -> list[Block]:
             table["group"].unique().tolist(),
             set(table.dropna(subset="value")["metric"]),
         )
-        cells = {(row["group"], row["metric"]): _mean(w, row) for row in records(table)}
+        in_order = table["group"].isin(groups[:_MOST_GROUPS])
+        cells = {(row["group"], row["metric"]): _mean(w, row) for row in records(table[in_order])}
         rest = (
             w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
             if len(groups) > _MOST_GROUPS
