@@ -32,6 +32,7 @@ __all__ = [
     "fit_map",
     "flip_probability",
     "grouped_folds",
+    "harmonic",
     "holm",
     "human_ceiling",
     "jackknife",
@@ -58,6 +59,7 @@ __all__ = [
     "sample_size_exact",
     "sample_size_normal",
     "side_is_settled",
+    "size_if_alike",
     "slope_on_mean",
     "stratified_mean",
     "stratified_se",
@@ -78,8 +80,10 @@ Labels = (
     npt.ArrayLike | None
 )  # also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction)
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding error: the values are identical
+_IDENTICAL = 1e-12  # likewise, as a share of the value, of a range that is wide
+_WIDE = 1e6  # a range so many times as wide as the scores are apart tells nothing of them
+_EULER = 0.5772156649015329
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
-_FEW = 5  # clusters: with so few, identical scores carry no more information than the clusters do
 
 # Means: a clustered ratio mean, its standard error and interval, of many at once
 
@@ -163,6 +167,37 @@ def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
     return low, high
 
 
+def harmonic(x: npt.ArrayLike) -> Array:
+    """Return the harmonic number 1 + 1/2 + … + 1/x of (fractional) sizes x ≥ 0.
+
+    Examples
+    --------
+    >>> harmonic([1.0, 2.0, 4.0]).round(4).tolist()
+    [1.0, 1.5, 2.0833]
+    """
+    from scipy.special import digamma
+
+    return np.asarray(digamma(np.asarray(x, dtype=float) + 1.0), dtype=float) + _EULER
+
+
+def size_if_alike(g_eff: npt.ArrayLike, n_kish: npt.ArrayLike) -> Array:
+    """Return how many independent questions clustered ones are worth that are all alike: G·H(K/G).
+
+    H(m) is what m questions of one cluster are worth at an intra-cluster correlation of .5 where all are right:
+    the beta-binomial distribution with ρ = .5 has that slope of its log-likelihood at p = 1.
+
+    Examples
+    --------
+    >>> size_if_alike(10.0, 80.0).round(2).item(), size_if_alike(10.0, 10.0).item()
+    (27.18, 10.0)
+    """
+    clusters = np.asarray(g_eff, dtype=float)
+    inside = np.divide(
+        n_kish, clusters, out=np.ones(np.broadcast(n_kish, clusters).shape), where=clusters > 0
+    )
+    return np.asarray(clusters * harmonic(np.maximum(inside, 1.0)))
+
+
 def mean_interval(
     value: Any,
     se: Any,
@@ -171,6 +206,8 @@ def mean_interval(
     ranges: tuple[Any, Any],
     *,
     binary: Any = False,
+    sum_h4: Any = None,
+    elsewhere: Any = None,
     level: Any = 0.95,
     df: Array | None = None,
     fraction: Any = None,
@@ -184,15 +221,19 @@ def mean_interval(
     g_eff : array
         1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
     n_kish : array
-        Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` represents n: values all
-        alike do not provide how those of one cluster go together. With 5 clusters or fewer (0/1: fewer
-        than 5) n is at most that, too.
+        Kish's effective number of samples. Where se is 0, `size_if_alike` of it and `g_eff` represents n.
     ranges : (array, array)
         The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
         in place of z, of fewer degrees of freedom where p is near an end and the clusters' sums are skewed.
-        Else: value ± t·se.
+        Else, and where the range is a million times as wide as the scores are apart: value ± t·se, within it.
     binary : bool or array of bool
-        For 0/1 values n is capped at Kish's, as no design tells more than independent samples would.
+        Whether every score lies at an end of the range. Then n is at most Kish's, as no design tells more than
+        independent samples would.
+    sum_h4 : array, optional
+        Σh⁴ over the clusters; None is that of equal ones.
+    elsewhere : (array, array), optional
+        Of scores of which most lie at one end: how many lie elsewhere, and how many scores there are. Blemishes
+        seen tell little of the rare failure unseen, so that n is drawn towards Kish's where they are few.
     level : float
         In (0, 1).
     df : array, optional
@@ -206,13 +247,14 @@ def mean_interval(
     Notes
     -----
     Near an end of its range a mean is skewed, and Wilson's interval with t(G_eff − 1) then covers too seldom. Over
-    G clusters the variance of a variance is σ⁴ (2/(G−1) + κ/G), κ the excess kurtosis, so the degrees of freedom
-    that match it (Satterthwaite 1946, Biometrics Bulletin 2, 110–114) are (G−1)/(1 + κ/2). In place of a fourth
-    moment, which few clusters tell badly, stands what the range implies: with r = G_eff/n the share of the
-    variance that 0/1 clusters would have, a cluster's skewness is γ = (1−2p) √(r/pq) where the variance goes as
-    pq, and κ = 2γ² (1.5 γ² for a gamma; simulation in benchmarks/coverage.py bears out 2), with p at Wilson's
-    centre. The factor 1 − r lets go of it for 0/1 clusters, whose variance follows from their mean:
-    ν = max((G_eff − 1)/(1 + r(1 − r)(1 − 2p)²/pq), 1).
+    clusters the variance of a variance goes with Σh⁴ and the excess kurtosis, so that the degrees of freedom that
+    match it (Satterthwaite 1946, Biometrics Bulletin 2, 110–114; Bell and McCaffrey 2002, Survey Methodology 28,
+    169) are 1/(1/(G_eff − 1) + k·G_eff²Σh⁴). In place of a fourth moment, which few clusters tell badly, stands
+    what the range implies: with r = G_eff/n the share of the variance that 0/1 clusters would have,
+    k = 1.5 (1−2p)²/pq · r(1 − r), with p at Wilson's centre; 1 − r lets go of it for 0/1 clusters, whose variance
+    follows from their mean. G_eff²Σh⁴ counts as at least that of equal clusters and at most twice that.
+
+    Where all scores are alike, the interval is that of Clopper and Pearson (1934) at `size_if_alike`.
 
     Fourth-root rule: a margin wider by fraction^(−1/4), at half the error a side (t(.975) where a side has 5 %),
     misses a true value at any of 15 looks on a Brownian path in 5.0 % of cases, of 60 in 5.8 %; `widening` is its
@@ -223,37 +265,65 @@ def mean_interval(
     >>> one = np.array(1.0)
     >>> low, high = mean_interval(one, 0 * one, 20 * one, 20 * one, (0 * one, one))
     >>> round(float(low), 3), float(high)
-    (0.82, 1.0)
+    (0.832, 1.0)
     """
     bottom, top = ranges
     kept = 1.0 if fraction is None else np.sqrt(fraction)  # the effective n after repeated looks
     level = level if fraction is None else (1 + level) / 2
-    t = t_quantile(level, np.maximum(g_eff - 1 if df is None else df, 1.0))
-    finite = np.isfinite(bottom) & np.isfinite(top)
-    width = np.where(finite, top - bottom, 1.0)
-    base = np.where(finite, bottom, 0.0)
+    df0 = np.maximum(g_eff - 1, 1.0)
+    t = t_quantile(level, df0 if df is None else np.maximum(df, 1.0))
+    has_ends = np.isfinite(bottom) & np.isfinite(top)
+    width = np.where(has_ends, top - bottom, 1.0)
+    base = np.where(has_ends, bottom, 0.0)
+    apart = 4 * se * np.sqrt(n_kish)  # about what the scores are apart
+    is_wide = (
+        has_ends & (width > _WIDE) & (se > _IDENTICAL * np.abs(value)) & (width > _WIDE * apart)
+    )
+    finite = has_ends & ~is_wide
     p = np.clip((value - base) / width, 0.0, 1.0)
     s2 = (se / width) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         varies = (s2 > _NOISE**2) & (p > 0) & (p < 1)
-        fewest = np.minimum(n_kish, g_eff)
-        n = np.where(varies, p * (1 - p) / s2, n_kish if df is not None else fewest)
+        n = np.where(varies, p * (1 - p) / s2, n_kish)
+        quantile = t
         if df is None:
-            few = g_eff < _FEW + np.where(
-                binary, -1e-9, 1e-9
-            )  # identical 0/1 clusters count as 0/1 rows
-            n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
-            # Fewer degrees of freedom where the clusters' sums are skewed: see Notes
-            r, shrink = np.minimum(g_eff / n, 1.0), t**2 / n
-            centre = (p + shrink / 2) / (1 + shrink)
-            half_kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
-            skewed = np.maximum(np.maximum(g_eff - 1, 1.0) / (1 + half_kurtosis), 1.0)
-            n = n * (t / np.where(varies, t_quantile(level, skewed), t)) ** 2
-        low, high = wilson(p, kept * n, t)
-    low = np.where(finite, base + width * low, value - t * se / np.sqrt(kept))
-    high = np.where(finite, base + width * high, value + t * se / np.sqrt(kept))
+            n = np.where(binary, np.minimum(n, n_kish), _towards_kish(n, n_kish, elsewhere, binary))
+            quantile = t_quantile(level, _freedom(p, n, t, g_eff, df0, sum_h4))
+            # All alike: Wilson's bound at this quantile is that of Clopper and Pearson.
+            alike = kept * size_if_alike(g_eff, n_kish)
+            exact = np.sqrt(alike * (((1 - level) / 2) ** (-1 / alike) - 1))
+            n = np.where(varies, n, alike / kept)
+            quantile = np.where(varies, quantile, exact)
+        low, high = wilson(p, kept * n, quantile)
+    margin = t * se / np.sqrt(kept)
+    least = np.where(has_ends, bottom, -np.inf)
+    most = np.where(has_ends, top, np.inf)
+    low = np.where(finite, base + width * low, np.maximum(value - margin, least))
+    high = np.where(finite, base + width * high, np.minimum(value + margin, most))
     known = np.isfinite(value) & np.isfinite(se) & (kept <= 1)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def _towards_kish(n: Array, n_kish: Array, elsewhere: Any, binary: Any) -> Array:
+    """Return Wilson's n, drawn towards Kish's where most scores lie at one end and few elsewhere."""
+    if elsewhere is None:
+        return n
+    few, scores = elsewhere
+    share = np.divide(few, scores, out=np.ones(np.shape(few)), where=np.asarray(scores) > 0)
+    drawn = np.clip(1.5 - few / 20, 0.0, 1.0) * np.clip(2 - 4 * share, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = np.where(n_kish > 0, n * (n_kish / n) ** drawn, n)
+    return np.where((n > n_kish) & (drawn > 0) & ~np.asarray(binary), between, n)
+
+
+def _freedom(p: Array, n: Array, t: Array, g_eff: Array, df0: Array, sum_h4: Any) -> Array:
+    """Return the degrees of freedom of a variance over clusters whose sums are skewed: see `mean_interval`."""
+    r = np.minimum(g_eff / n, 1.0)
+    shrink = t**2 / n
+    centre = (p + shrink / 2) / (1 + shrink)
+    kurtosis = 1.5 * (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
+    spread = 1 / df0 if sum_h4 is None else np.clip(g_eff**2 * sum_h4, 1 / df0, 2 / df0)
+    return np.asarray(np.maximum(1 / (1 / df0 + kurtosis * spread), 1.0))
 
 
 def widening(fraction: float, df: float, *, level: float = 0.95) -> float:
@@ -351,6 +421,7 @@ class Estimate:
     n_clusters: int
     df: float = float("nan")
     n_eff: float = float("nan")
+    sum_h4: float = float("nan")
 
 
 _POOLED, _FEWEST = 5.0, 5
@@ -604,7 +675,6 @@ def clustered_mean(
     weights: Labels = None,
     counts: Labels = None,
     ends: tuple[float, float] = (-np.inf, np.inf),
-    binary: bool = False,
     level: float = 0.95,
     fraction: float | None = None,
 ) -> Estimate:
@@ -622,14 +692,12 @@ def clustered_mean(
         Frequencies: how many rows a row represents; without clusters, that many clusters of one row.
     ends : (float, float)
         The ends of the values' range. Finite: Wilson's interval on the range; else value ± t·se.
-    binary : bool
-        The values are 0 and 1.
     fraction : float, optional
         The rows at hand ÷ the most there will be, where the interval is looked at again: see `mean_interval`.
 
     Examples
     --------
-    >>> share = clustered_mean([1, 1, 0, 1, 0, 1], ["a", "a", "b", "b", "c", "c"], ends=(0, 1), binary=True)
+    >>> share = clustered_mean([1, 1, 0, 1, 0, 1], ["a", "a", "b", "b", "c", "c"], ends=(0, 1))
     >>> round(share.value, 3), round(share.low, 3), round(share.high, 3), share.n, share.n_clusters
     (0.667, 0.063, 0.983, 6, 3)
     """
@@ -642,11 +710,33 @@ def clustered_mean(
     parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
+    sum_h4 = float(rows.times @ (parts[:, 0] / total) ** 4)
+    at_low, at_high = (float(c @ (x == end)) for end in ends)
+    n_rows = float(c.sum())
     low, high = mean_interval(
-        mean, found.se, g_eff, size, ends, binary=binary, level=level, fraction=fraction
+        mean,
+        found.se,
+        g_eff,
+        size,
+        ends,
+        binary=at_low + at_high == n_rows,
+        sum_h4=sum_h4,
+        elsewhere=(n_rows - max(at_low, at_high), n_rows),
+        level=level,
+        fraction=fraction,
     )
-    n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
-    return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
+    df = max(float(g_eff) - 1, 1.0)
+    return Estimate(
+        mean,
+        float(low),
+        float(high),
+        found.se,
+        round(n_rows),
+        found.n_clusters,
+        df,
+        float(size),
+        sum_h4,
+    )
 
 
 def contrast(
@@ -884,9 +974,7 @@ def within_share(
     >>> share.value, share.n
     (0.75, 4)
     """
-    return clustered_mean(
-        within(judge, human, tolerance), clusters, ends=(0.0, 1.0), binary=True, **options
-    )
+    return clustered_mean(within(judge, human, tolerance), clusters, ends=(0.0, 1.0), **options)
 
 
 def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Array:

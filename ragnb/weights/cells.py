@@ -37,7 +37,7 @@ from ragnb.weights.total import (
 
 Counts = npt.NDArray[np.int64]
 Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
-VERSION = 3
+VERSION = 4
 _SMALL = 2**15  # codes that need no ranking, however few the rows are
 _DESCRIPTION = (
     "family",
@@ -91,10 +91,15 @@ class Cells:
         return (self.cluster < 0) & (self.n > 1)
 
 
+# A range so many times as large as its scores: about its middle they would lose all their digits.
+_FAR = 1e6
+
+
 def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
     """Return the centre of each metric: the middle of its scale, else the mean of its scores.
 
-    Sums of squares about 0 lose the variance of scores that are large compared with it.
+    Sums of squares about 0 lose the variance of scores that are large compared with it, and scores of tens about
+    the middle of a range of 2⁶³ vanish.
 
     Examples
     --------
@@ -102,12 +107,26 @@ def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
     >>> centres([Metric("a"), Metric("b", 1, 5), Metric("latency", 0, float("inf"))], columns)
     array([  0.5,   3. , 350. ])
     """
-    middles = np.array([sum(metric.scale) / 2 if metric.bounded else 0.0 for metric in metrics])
+    with np.errstate(over="ignore"):
+        middles = np.array([_middle(metric) for metric in metrics])
     for k, values in enumerate(columns):
-        if not metrics[k].bounded and not np.isnan(values).all():
+        if _on_data(metrics[k], values):
             with np.errstate(over="ignore"):
                 middles[k] = np.nanmean(values)
     return np.where(np.isfinite(middles), middles, 0.0)
+
+
+def _middle(metric: Metric) -> float:
+    low, high = metric.scale
+    return low / 2 + high / 2 if metric.bounded else 0.0
+
+
+def _on_data(metric: Metric, values: Array) -> bool:
+    """Whether a metric is centred on its scores: without a range, or with one that is far larger than they are."""
+    if np.isnan(values).all():
+        return False
+    width = metric.high - metric.low
+    return not metric.bounded or (width > _FAR and width > _FAR * float(np.nanmax(np.abs(values))))
 
 
 class Keys(NamedTuple):
@@ -243,6 +262,9 @@ class Moments:
     docs, clusters : tuple of str
     counts : (groups, K, 2) int
         Failed and not applicable cells.
+    at_ends : (groups, K + 1, 2) int
+        Scores at the bad and at the good end of their range; last, rows all of whose scores of quality metrics are
+        at their bad, and at their good end.
     rows : (groups,) int
     questions : str or None
         The column of the questions, where rows without a document go by question because questions repeat.
@@ -259,6 +281,7 @@ class Moments:
     docs: tuple[str, ...]
     clusters: tuple[str, ...]
     counts: Counts
+    at_ends: Counts
     rows: Counts
     questions: str | None = None
     corpus: str = "sample"
@@ -375,8 +398,11 @@ class Moments:
         cells = add_up(
             whole.cells, np.zeros_like(whole.cells.group), whole.cells.doc, whole.cells.cluster
         )
-        rows, counts = (part.sum(axis=0, keepdims=True) for part in (self.rows, self.counts))
-        return replace(whole, cells=cells, by=None, groups=(), counts=counts, rows=rows)
+        added = {
+            name: getattr(self, name).sum(axis=0, keepdims=True)
+            for name in ("rows", "counts", "at_ends")
+        }
+        return replace(whole, cells=cells, by=None, groups=(), **added)
 
     def by_document(self) -> Moments:
         """Return the moments with documents as the clusters, as of a corpus that is a sample."""
@@ -406,7 +432,7 @@ class Moments:
         import polars as pl
 
         arrays = {part.name: getattr(self.cells, part.name) for part in fields(Cells)}
-        arrays |= {"counts": self.counts, "rows": self.rows}
+        arrays |= {"counts": self.counts, "at_ends": self.at_ends, "rows": self.rows}
         about = {
             "ragnb": "moments",
             "sha256": "0" * 64,
@@ -479,7 +505,7 @@ class Moments:
         }
         names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
-        counts: dict[str, Any] = {name: arrays.pop(name) for name in ("counts", "rows")}
+        counts: dict[str, Any] = {n: arrays.pop(n) for n in ("counts", "at_ends", "rows")}
         return cls(metrics, Cells(**arrays), **names, **counts)
 
     def bootstrap(
@@ -676,11 +702,45 @@ def moments_reduction(
         cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
         rows = np.bincount(group.codes, minlength=size)
         names = () if by is None else group.names, docs.names, clusters.names
+        at_ends = _at_ends(values, metrics, group.codes, size)
         return Moments(
-            tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus
+            tuple(metrics),
+            cells,
+            by,
+            doc,
+            cluster,
+            *names,
+            counts,
+            at_ends,
+            rows,
+            questions,
+            corpus,
         )
 
     return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN))
+
+
+def _at_ends(
+    values: Sequence[Array], metrics: Sequence[Metric], group: Codes, groups: int
+) -> Counts:
+    """Return how many scores are at the bad and the good end of each metric, and rows with all scores there."""
+    found = np.zeros((groups, len(metrics) + 1, 2), dtype=np.int64)
+    everywhere = [np.ones(len(group), dtype=bool) for _ in range(2)]
+    has_score = np.zeros(len(group), dtype=bool)
+    for k, metric in enumerate(metrics):
+        bad_and_good = (metric.low, metric.high)
+        if metric.better == "lower":
+            bad_and_good = bad_and_good[::-1]
+        for side, end in enumerate(bad_and_good):
+            there = values[k] == end
+            found[:, k, side] = np.bincount(group[there], minlength=groups)
+            if metric.role == "quality":
+                everywhere[side] &= there | np.isnan(values[k])
+        if metric.role == "quality":
+            has_score |= ~np.isnan(values[k])
+    for side, rows in enumerate(everywhere):
+        found[:, -1, side] = np.bincount(group[rows & has_score], minlength=groups)
+    return found
 
 
 def _combined(parts: Sequence[Moments]) -> Moments:
@@ -692,9 +752,9 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         _union(getattr(part, of) for part in parts) for of in ("docs", "clusters", "groups")
     )
     size = len(groups) if first.by is not None else 1
-    counts, rows = (
-        np.zeros((size, len(first.metrics), 2), dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
+    counts, at_ends, rows = (
+        np.zeros((size, *shape), dtype=np.int64)
+        for shape in ((len(first.metrics), 2), (len(first.metrics) + 1, 2), ())
     )
     # The centre of most scores: numbers far from it would lose precision.
     scored = np.array([part.cells.n @ part.cells.present for part in parts])
@@ -707,6 +767,7 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         if first.by is not None:
             group = _recode(part.groups, groups)[:-1]
         np.add.at(counts, group, part.counts)
+        np.add.at(at_ends, group, part.at_ends)
         np.add.at(rows, group, part.rows)
         doc, cluster = _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[c.cluster]
         moved.append(replace(c, group=group[c.group], doc=doc, cluster=cluster))
@@ -715,9 +776,8 @@ def _combined(parts: Sequence[Moments]) -> Moments:
     }
     whole = Cells(**(stacked | {"centre": centre}))
     cells = add_up(whole, whole.group, whole.doc, whole.cluster)
-    return replace(
-        first, cells=cells, counts=counts, rows=rows, groups=groups, docs=docs, clusters=clusters
-    )
+    added: dict[str, Any] = {"counts": counts, "at_ends": at_ends, "rows": rows}
+    return replace(first, cells=cells, groups=groups, docs=docs, clusters=clusters, **added)
 
 
 def _shown(value: object) -> str:
@@ -813,12 +873,9 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     scale = there @ total.weights
     share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     score, moved = cells.sums @ (total.weights * total.slopes) * share, np.zeros(cells.size)
-    if total.weights.any() and not np.isfinite(
-        total.high - total.low
-    ):  # metrics then have centres of their own
-        moved = (scale > 0) * (
-            (there @ (total.weights * cells.centre)) * share - total.centre(cells.centre)
-        )
+    if total.weights.any() and not total.is_centred(cells.centre):
+        own = total.weights * total.mapped(cells.centre)
+        moved = (scale > 0) * ((there @ own) * share - total.centre(cells.centre))
         score += n * moved
     several = cells.shared
     inner = there[several] * (total.weights * total.slopes) * share[several, None]
@@ -891,6 +948,7 @@ def means_table(
         h < 1, 1 - h, 1.0
     ) ** 2
     se, h2 = stats.jackknife_se(mass, n_clusters, by(size * squared)), by(size * h**2)
+    h4 = by(size * h**4)
     middles = np.append(cells.centre, total.centre(cells.centre))
     value = np.where(mass > 0, theta + middles, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
@@ -912,7 +970,11 @@ def means_table(
     interval = partial(
         stats.mean_interval, value, g_eff=g_eff, n_kish=n_eff, ranges=(low, high), level=level
     )
-    ends, df = interval(se, binary=about["kind"] == "binary"), g_eff - 1
+    at_ends = _of_columns(source, total)
+    elsewhere = n - at_ends.max(axis=2)
+    binary = (at_ends.sum(axis=2) >= n) & (n > 0)
+    ends = interval(se, binary=binary, sum_h4=h4, elsewhere=(elsewhere, n))
+    df = g_eff - 1
     unit, (low_if, unseen) = (
         np.full(value.shape, source.unit, dtype=object),
         np.full((2, *value.shape), np.nan),
@@ -983,6 +1045,19 @@ def means_table(
         table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), value.shape[1]))
     return table, units, total
+
+
+def _of_columns(source: Moments, total: Total) -> Counts:
+    """Return how many scores of each metric and, last, of the total are at their bad and at their good end.
+
+    Of a total of some metrics at most as many rows as of each of them: with fewer, its interval is no narrower.
+    """
+    found = source.at_ends.copy()
+    used = np.flatnonzero(total.weights)
+    quality = [k for k, metric in enumerate(source.metrics) if metric.role == "quality"]
+    if len(used) and set(used) != set(quality):
+        found[:, -1] = found[:, used].min(axis=1)
+    return found
 
 
 def _within_documents(

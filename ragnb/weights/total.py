@@ -206,11 +206,25 @@ class Total:
         scale = weight.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0))
 
+    def mapped(self, centres: Array) -> Array:
+        """Return the centres of the metrics as they enter the total."""
+        return np.asarray(self.slopes * centres + self.intercepts)
+
+    def is_centred(self, centres: Array) -> bool:
+        """Whether each metric with a weight is centred on the middle of its range."""
+        width = self.high - self.low
+        if not np.isfinite(width):
+            return False
+        off = self.mapped(centres)[self.weights > 0] - (self.low / 2 + self.high / 2)
+        return bool((np.abs(off) <= 1e-9 * width).all())
+
     def centre(self, centres: Array) -> float:
         """Return the centre of the weighted score: the middle of its range, else that of its metrics."""
-        if np.isfinite(self.high - self.low):
-            return (self.low + self.high) / 2
-        return float(self.weights @ centres / self.weights.sum()) if self.weights.any() else 0.0
+        if self.is_centred(centres):
+            return self.low / 2 + self.high / 2
+        if not self.weights.any():
+            return 0.0
+        return float(self.weights @ self.mapped(centres) / self.weights.sum())
 
     def expression(self) -> nw.Expr:
         """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
