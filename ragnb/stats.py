@@ -699,7 +699,7 @@ def clustered_mean(
     --------
     >>> share = clustered_mean([1, 1, 0, 1, 0, 1], ["a", "a", "b", "b", "c", "c"], ends=(0, 1))
     >>> round(share.value, 3), round(share.low, 3), round(share.high, 3), share.n, share.n_clusters
-    (0.667, 0.063, 0.983, 6, 3)
+    (0.667, 0.111, 0.97, 6, 3)
     """
     rows = complete_rows([values], clusters, counts, weights)
     x, v, c = rows.columns[0], rows.weights, rows.counts
@@ -885,13 +885,16 @@ def p_above(
         least, most = np.log(1e-12), np.log(0.5)
         for _ in range(6):
             tried = np.linspace(least, most, 64)
-            how: dict[str, Any] = {
-                "binary": True,
-                "level": 1 - 2 * np.exp(tried),
-                "fraction": fraction,
-            }
             ends = mean_interval(
-                found.value, found.se, found.df + 1, found.n_eff, (0.0, 1.0), **how
+                found.value,
+                found.se,
+                found.df + 1,
+                found.n_eff,
+                (0.0, 1.0),
+                binary=True,
+                sum_h4=None if np.isnan(found.sum_h4) else found.sum_h4,
+                level=1 - 2 * np.exp(tried),
+                fraction=fraction,
             )
             beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
             first = int(np.argmax(beyond)) if beyond.any() else 63
@@ -1547,7 +1550,7 @@ def ppi_jackknife(
     --------
     >>> found = ppi_jackknife([3, 4, 5, 4], [2, 3, 5, 4], [4, 4, 5, 3, 4, 5], ends=(1, 5))
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (4.303, 2.993, 4.831)
+    (4.303, 2.975, 4.834)
     """
     names = _both(clusters, judged_clusters, "judged_clusters")
     y, f = checked(human, judge)
@@ -1562,6 +1565,7 @@ def ppi_jackknife(
     if np.isinf(more).any():
         raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
     code = cluster_codes(None if names is None else names[np.r_[seen, extra]], n + len(more))
+    labels = y
     centre, every = float(y.mean()), np.concatenate([f, more])
     y, every = y - centre, every - every.mean()
     f = every[:n]
@@ -1584,9 +1588,13 @@ def ppi_jackknife(
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
-        low, high = map(
-            float, mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, level=level)
-        )
+        how: dict[str, Any] = {"sum_h4": float(np.sum((h / h.sum()) ** 4)), "level": level}
+        if not lam:  # the people's scores alone, as `clustered_mean` takes them
+            at_low, at_high = (int((labels == end).sum()) for end in ends)
+            how["binary"] = at_low + at_high == n
+            how["elsewhere"] = n - max(at_low, at_high), n
+        ends_of = mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, **how)
+        low, high = map(float, ends_of)
     else:
         low, high = t_interval(value, se, g_eff - 1, level)
     return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
@@ -1982,7 +1990,7 @@ def labels_needed(
     """
     _check(target=target, alpha=alpha, power=power)
     rows = complete_rows([flags], clusters, counts, weights)
-    how: dict[str, Any] = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "binary": True}
+    how: dict[str, Any] = {"weights": weights, "counts": counts, "ends": (0.0, 1.0)}
     share = clustered_mean(flags, clusters, **how, level=0.6)
     rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
     c, v = rows.counts, rows.weights

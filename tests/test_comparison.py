@@ -329,7 +329,7 @@ def test_few_changed_pairs_have_bonett_and_prices_floor(fixed, broken):
 def test_floor_ends_at_twenty_changed_pairs():
     for changed, floored in ((19, True), (20, False)):
         d = np.array([1.0] * changed + [0.0] * 5)
-        found = difference(d, np.arange(len(d)), np.ones(len(d)), width=1.0, binary=True)
+        found = difference(d, np.arange(len(d)), np.ones(len(d)), width=1.0)
         jackknife = np.std(d, ddof=1) / math.sqrt(len(d))
         assert floor(d) > jackknife
         assert found.se == pytest.approx(floor(d) if floored else jackknife)

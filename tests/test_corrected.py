@@ -53,7 +53,7 @@ def jackknife_loop(y, f, more, of, of_more, weight=None):
         (s_e * np.mean(of == g) + (s_f * np.mean(of_more == g) if lam else 0)) / (s_e + s_f)
         for g in names
     ]
-    return value, lam, se, 1 / np.sum(np.square(h))
+    return value, lam, se, 1 / np.sum(np.square(h)), np.sum(np.power(h, 4))
 
 
 @given(st.integers(0, 10_000), st.sampled_from([None, 0.0, 0.5, 1.0]))
@@ -61,13 +61,18 @@ def jackknife_loop(y, f, more, of, of_more, weight=None):
 def test_the_interval_is_that_of_rows_taken_out_cluster_by_cluster(seed, weight):
     few, more = draw(seed)
     args = few["human"], few["judge"], more["judge"], few["cluster"], more["cluster"]
-    value, lam, se, g_eff = jackknife_loop(*args, weight)
+    value, lam, se, g_eff, sum_h4 = jackknife_loop(*args, weight)
     found = stats.ppi_jackknife(*args, weight=weight)
     assert (found.value, found.weight, found.se) == pytest.approx((value, lam, se), rel=1e-9)
     half = scipy_stats.t.ppf(0.975, max(g_eff - 1, 1)) * se
     assert (found.low, found.high) == pytest.approx((value - half, value + half), rel=1e-9)
+    elsewhere = 30 - max(int((few["human"] == end).sum()) for end in SCALE)
     ends = stats.mean_interval(
-        *map(np.array, (value, se, g_eff, 30.0)), (np.array(1.0), np.array(5.0)), level=0.9
+        *map(np.array, (value, se, g_eff, 30.0)),
+        (np.array(1.0), np.array(5.0)),
+        sum_h4=sum_h4,
+        elsewhere=None if lam else (elsewhere, 30),
+        level=0.9,
     )
     bounded = stats.ppi_jackknife(*args, weight=weight, ends=SCALE, level=0.9)
     assert (bounded.low, bounded.high) == pytest.approx([float(end) for end in ends], rel=1e-9)
@@ -374,7 +379,7 @@ def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
     assert (np.diff(whole["probability"]) >= 0).all()
     assert (np.diff(whole["high"] - whole["low"]) < 0).all()
     assert {200.0, float(need.total)} <= set(whole["labels"])
-    now = stats.clustered_mean(flags, of, ends=(0, 1), binary=True)
+    now = stats.clustered_mean(flags, of, ends=(0, 1))
     at_hand = np.flatnonzero(whole["labels"] == 200)[0]
     assert whole["high"][at_hand] - whole["low"][at_hand] == pytest.approx(
         now.high - now.low, rel=0.25

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special as scipy_special
 from scipy import stats as scipy_stats
 
 import ragnb as rn
@@ -34,8 +35,11 @@ def loop_score(row, weights, orient=True):
     return top / bottom if bottom > 0 else math.nan
 
 
-def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, high=1.0):
-    """The estimator of the design, by deleting one cluster after the other."""
+def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, high=1.0, ends=None):
+    """The estimator of the design, by deleting one cluster after the other.
+
+    `ends` are how many scores lie at the low and the high end, where the values do not tell.
+    """
     rows = []
     for i, (x, d) in enumerate(zip(values, docs, strict=True)):
         if math.isnan(x):
@@ -78,14 +82,28 @@ def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, hig
         moves.append(sum(v * x for x, v in rest) / sum(v for _, v in rest) - theta)
     se = math.sqrt((count - 1) / count * sum(m * m for m in moves))
     g_eff = 1 / sum((weight[g] / a) ** 2 for g in groups)
-    t = scipy_stats.t.ppf(0.5 + level / 2, max(g_eff - 1, 1))
+    df0 = max(g_eff - 1, 1)
     p, s = (theta - low) / (high - low), se / (high - low)
-    n = min(n_eff, g_eff)
+    if ends is None:
+        ends = sum(x == low for x, _, _ in rows), sum(x == high for x, _, _ in rows)
     if s > 1e-9 and 0 < p < 1:
-        n = min(p * (1 - p) / s**2, n if g_eff <= 5 + 1e-9 else math.inf)
+        n = p * (1 - p) / s**2
+        few = len(rows) - max(ends)
+        if sum(ends) >= len(rows):
+            n = min(n, n_eff)
+        elif n > n_eff:
+            drawn = min(max(1.5 - few / 20, 0), 1) * min(max(2 - 4 * few / len(rows), 0), 1)
+            n = n ** (1 - drawn) * n_eff**drawn
+        t = scipy_stats.t.ppf(0.5 + level / 2, df0)
         c, r = (n * p + t * t / 2) / (n + t * t), min(g_eff / n, 1)
-        df = max(g_eff - 1, 1) / (1 + r * (1 - r) * (1 - 2 * c) ** 2 / (c * (1 - c)))
-        n *= (t / scipy_stats.t.ppf(0.5 + level / 2, max(df, 1))) ** 2
+        h4 = sum((weight[g] / a) ** 4 for g in groups)
+        kurtosis = 1.5 * r * (1 - r) * (1 - 2 * c) ** 2 / (c * (1 - c))
+        df = 1 / (1 / df0 + kurtosis * min(max(g_eff**2 * h4, 1 / df0), 2 / df0))
+        t = scipy_stats.t.ppf(0.5 + level / 2, max(df, 1))
+    else:
+        inside = n_eff / g_eff
+        n = g_eff * (scipy_special.digamma(inside + 1) - scipy_special.digamma(1))
+        t = math.sqrt(n * (((1 - level) / 2) ** (-1 / n) - 1))
     middle, half = p + t * t / (2 * n), t * math.sqrt(p * (1 - p) / n + t * t / (4 * n * n))
     ends = [max((middle - half) / (1 + t * t / n), 0), min((middle + half) / (1 + t * t / n), 1)]
     out |= dict(se=se, low=low + (high - low) * ends[0], high=low + (high - low) * ends[1])
@@ -110,6 +128,21 @@ def frame_of(rows):
     return pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk"]).astype(
         dict.fromkeys(NAMES, float)
     )
+
+
+def ends_of_total(frame, weights):
+    """How many rows have all scores at their bad and at their good end; of some metrics, at most the least."""
+    good = {name: 0.0 if name == "noise_sensitivity" else 1.0 for name in NAMES}
+    used = [name for name in NAMES if weights[name] > 0]
+    counts = []
+    for turn in (lambda end: 1 - end, lambda end: end):
+        there = frame[NAMES].eq({name: turn(end) for name, end in good.items()})
+        if used == list(NAMES):
+            rows = (there | frame[NAMES].isna()).all(axis=1) & frame[NAMES].notna().any(axis=1)
+            counts.append(int(rows.sum()))
+        else:
+            counts.append(int(there[used].sum().min()))
+    return counts
 
 
 def same(got, want, tolerance=1e-9):
@@ -140,7 +173,8 @@ def test_means_are_the_delete_one_loops(rows, w, v, cluster, orient):
         same(means.loc[name], loop_mean(frame[name], docs, doc_weights, talks))
         assert means.loc[name, "n_missing"] == int(frame[name].isna().sum())
     totals = [loop_score(r, weights, orient) for r in frame[NAMES].to_dict("records")]
-    same(means.loc["weighted_score"], loop_mean(totals, docs, doc_weights, talks))
+    ends = ends_of_total(frame, weights)
+    same(means.loc["weighted_score"], loop_mean(totals, docs, doc_weights, talks, ends=ends))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RagnbWarning)
         column = rn.weighted_score(frame, metric_weights=weights, orient=orient)

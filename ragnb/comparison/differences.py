@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -386,17 +386,14 @@ def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:
 
 def _difference(pairs: Pairs, column: Column, sides: Array, kept: Any, level: float) -> Estimate:
     """Return the paired difference of a column's scores, or of people's, over the questions that are kept."""
-    d, width = sides[0, kept] - sides[1, kept], column.width
-    plain = column.about["kind"] == "binary" and bool(
-        np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all()
+    return difference(
+        sides[0, kept] - sides[1, kept],
+        pairs.clusters[kept],
+        pairs.weights[kept],
+        width=column.width,
+        level=level,
+        complete=pairs.complete,
     )
-    how: dict[str, Any] = {
-        "width": width,
-        "binary": plain,
-        "level": level,
-        "complete": pairs.complete,
-    }
-    return difference(d, pairs.clusters[kept], pairs.weights[kept], **how)
 
 
 def _mean(values: Array, weights: Array) -> float:
@@ -480,7 +477,6 @@ def difference(
     weights: Array,
     *,
     width: float = np.inf,
-    binary: bool = False,
     level: float = 0.95,
     complete: bool = False,
 ) -> Estimate:
@@ -492,17 +488,14 @@ def difference(
         Candidate − baseline, nan where a side has no score.
     width : float
         Of the metric's range.
-    binary : bool
-        Both scores are 0 or 1.
     complete : bool
         The clusters are documents, and the entire corpus: see `ragnb.weighted_means`.
 
     Notes
     -----
-    se is the delete-one-cluster jackknife's, t has max(G_eff − 1, 1) degrees of freedom. Where fewer than 20 of n
-    pass/fail questions differ, it is at least √(c + 2 − (ΣD)²/(n + 2))/(n + 2), c those that differ (Bonett and
-    Price 2012, J. Educ. Behav. Stat. 37, 479–488): the jackknife alone covers 71 % then. Differences all equal
-    have no spread to judge by and take that floor for c = 0, on the metric's range. One cluster has no interval.
+    se is the delete-one-cluster jackknife's, t has max(G_eff − 1, 1) degrees of freedom. Where few questions
+    differ, and where all differences are equal, se is at least `least_error`. One cluster has no interval, and
+    none lies beyond the range.
 
     Examples
     --------
@@ -512,15 +505,81 @@ def difference(
     """
     if (found := mean_of(values, clusters, weights, level, complete)).n_clusters < 2:
         return replace(found, low=np.nan, high=np.nan)
-    there = values[~np.isnan(values) & (weights > 0)] / width if np.isfinite(width) else np.empty(0)
-    n, se = len(there), found.se
-    changed = int((np.abs(there) > TIE).sum())
-    if n and binary and changed < _FEW_CHANGED:
-        se = max(se, float(np.sqrt(changed + 2 - there.sum() ** 2 / (n + 2))) / (n + 2) * width)
-    elif n and not se > 1e-12 * max(1.0, abs(found.value)):
-        se = float(np.sqrt(2)) / (n + 2) * width
+    se = found.se
+    if np.isfinite(width):
+        changes = Changes.of(values[~np.isnan(values) & (weights > 0)] / width)
+        g_eff = found.n_eff if complete else found.df + 1
+        is_identical = not se > 1e-12 * max(1.0, abs(found.value))
+        if is_identical or changes.are_few:
+            least = least_error(changes, found.n_eff, g_eff, identical=is_identical)
+            se = max(se, float(least) * width)
     half = float(stats.t_quantile(level, found.df)) * se if se > 0 else np.nan
-    return replace(found, se=se, low=found.value - half, high=found.value + half)
+    low = max(found.value - half, -width)
+    high = min(found.value + half, width)
+    return replace(found, se=se, low=low, high=high)
+
+
+class Changes(NamedTuple):
+    """What differences say of how many questions change; each is a number, or an array of one for each weighting.
+
+    Attributes
+    ----------
+    n : int
+        The questions.
+    changed : int
+        Those with a difference.
+    whole : bool
+        Whether each difference is 0 or the whole range.
+    total, squares : float
+        Σd and Σd², d as a share of the range.
+    """
+
+    n: int
+    changed: int
+    whole: bool
+    total: Any
+    squares: Any
+
+    @classmethod
+    def of(cls, shares: Array) -> Changes:
+        """Count the changes among differences that are shares of the range."""
+        differs = np.abs(shares) > TIE
+        whole = bool((np.abs(np.abs(shares[differs]) - 1) <= TIE).all())
+        return cls(len(shares), int(differs.sum()), whole, shares.sum(), float(shares @ shares))
+
+    @property
+    def are_few(self) -> bool:
+        """Whether so few questions change that those seen tell little of how the others would."""
+        return self.changed < _FEW_CHANGED and (2 * self.changed <= self.n or self.whole)
+
+
+def least_error(changes: Changes, n_kish: float, g_eff: float, *, identical: Any = False) -> Array:
+    """Return the least standard error of a mean difference of which few questions are the source, as a share.
+
+    Two changes are added to those seen, of the mean square of those and one over the whole range: for one
+    pass/fail metric without documents that is Bonett and Price's (2012, J. Educ. Behav. Stat. 37, 479–488),
+    √(c + 2 − (Σd)²/(n + 2))/(n + 2). In documents each counts as `stats.harmonic` of the questions in one.
+
+    Parameters
+    ----------
+    n_kish, g_eff : float
+        Kish's effective number of questions, and the effective number of clusters.
+    identical : bool or array of bool
+        Whether all differences are equal: then nothing but the two is known.
+
+    Examples
+    --------
+    >>> changes = Changes.of(np.array([1.0, -1.0] + [0.0] * 48))
+    >>> round(float(least_error(changes, 50.0, 50.0)), 5), round(float(np.sqrt(4) / 52), 5)
+    (0.03846, 0.03846)
+    """
+    inside = float(stats.size_if_alike(g_eff, n_kish)) / g_eff
+    squares = np.where(identical, 0.0, changes.squares)
+    total = np.where(identical, 0.0, changes.total)
+    changed = np.where(identical, 0, changes.changed)
+    added = 2 * inside * (squares + 1) / (changed + 1)
+    variance = (squares + added - total**2 / (changes.n + 2)) / (changes.n + 2) ** 2
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0) * changes.n / n_kish))
 
 
 def mean_of(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import TIE, total_of_pairs
+from ragnb.comparison.differences import TIE, Changes, least_error, total_of_pairs
 from ragnb.comparison.source import Pairs, paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed
@@ -75,6 +75,83 @@ def weight_map(
     return WeightMap.of(every[0], total_of_pairs(every[0], run.scenario), run.scenario.level)
 
 
+class Form(NamedTuple):
+    """The squared standard error as a quadratic form, Student's t, and the effective sizes it rests on."""
+
+    matrix: Array
+    times: float
+    n_kish: float
+    g_eff: float
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The questions of a weight map by what changes in them, for every weighting at once.
+
+    Attributes
+    ----------
+    pattern, changed, full, count : (R,), (R, K), (R, K), (R,)
+        Kinds of questions: their pattern, which metrics differ, by how much of the range where it is all of it
+        (−1 or 1, else 0), and how many they are.
+    totals, products : (P, K), (P, K, K) float
+        Σd and Σddᵀ by pattern, d as a share of the range, without the weights of documents.
+    weight_squares : (P,) float
+        Σv².
+    present : (P, K) bool
+        The metrics of each pattern.
+    """
+
+    pattern: npt.NDArray[np.intp]
+    changed: Flags
+    full: npt.NDArray[np.int8]
+    count: npt.NDArray[np.intp]
+    totals: Array
+    products: Array
+    weight_squares: Array
+    present: Flags
+
+    @classmethod
+    def of(cls, d: Array, v: Array, pattern: npt.NDArray[np.intp], present: Flags) -> Kinds:
+        """Count the kinds of the differences `d`, nan where a side has no score."""
+        patterns = len(present)
+        shares = np.nan_to_num(d)
+        changed = np.abs(shares) > TIE
+        is_full = np.abs(np.abs(shares) - 1) <= TIE
+        full = np.where(is_full, np.sign(shares), 0).astype(np.int8)
+        table = np.column_stack([pattern, changed, full]).astype(np.int64)
+        kinds, count = np.unique(table, axis=0, return_counts=True)
+        k = d.shape[1]
+        totals = np.zeros((patterns, k))
+        np.add.at(totals, pattern, shares)
+        chosen = [shares[pattern == one] for one in range(patterns)]
+        products = np.stack([part.T @ part for part in chosen])
+        squares = np.bincount(pattern, v**2, patterns).astype(float)
+        of_kind = kinds[:, 0], kinds[:, 1 : k + 1] > 0, kinds[:, k + 1 :].astype(np.int8)
+        return cls(*of_kind, count, totals, products, squares, present)
+
+    def changes(self, omega: Array, used: Flags, support: Flags) -> Changes:
+        """Return what changes at some weightings of the same metrics, over the patterns in use."""
+        inside = used[self.pattern]
+        changed = self.changed[inside] & support
+        differs = changed.any(axis=1)
+        count = self.count[inside]
+        # A weighted score changes by the whole range only where all its metrics do, and the same way.
+        there = self._present(inside, support)
+        full = np.where(there, self.full[inside], 0)
+        at_end = (np.abs(full.sum(axis=1)) == there.sum(axis=1)) & there.any(axis=1)
+        k = self.totals.shape[1]
+        weights = omega.reshape(len(omega), -1, k)
+        total = np.einsum("mpk,pk->m", weights, self.totals[used])
+        squares = np.einsum("mpk,pkl,mpl->m", weights, self.products[used], weights)
+        return Changes(
+            int(count.sum()), int(count[differs].sum()), bool(at_end[differs].all()), total, squares
+        )
+
+    def _present(self, inside: Flags, support: Flags) -> Flags:
+        """Return which metrics with a weight each kind of question has."""
+        return self.present[self.pattern[inside]] & support
+
+
 @dataclass(frozen=True, repr=False)
 class WeightMap:
     """The difference of two systems' weighted scores as a function of the metric weights; see `weight_map`.
@@ -90,6 +167,10 @@ class WeightMap:
         The patterns of metrics that both systems have.
     counts, sums : (G, P), (G, P, K) float
         Σv and Σv·d by cluster and pattern; d oriented and scaled as in the total: above 0 the candidate is better.
+    kinds : Kinds
+        What the least standard error of `compare` goes by.
+    width : float
+        Of the total's range.
     """
 
     candidate: str
@@ -100,9 +181,10 @@ class WeightMap:
     present: Flags
     counts: Array
     sums: Array
-    _forms: dict[bytes, Array] = field(
-        default_factory=dict
-    )  # by the patterns in use; today's weights change none
+    kinds: Kinds
+    width: float
+    # By the patterns in use; today's weights change none.
+    _forms: dict[bytes, Form] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pairs: Pairs, total: Total, level: float) -> WeightMap:
@@ -136,6 +218,8 @@ class WeightMap:
         cell = np.ravel_multi_index((cluster, of_pattern.ravel()), shape)
         made = [np.bincount(cell, column, shape[0] * shape[1]).reshape(shape) for column in columns]
         cells: Array = np.stack(made, axis=2).astype(float)
+        width = float(total.high - total.low)
+        kinds = Kinds.of(d / width, v, of_pattern.ravel(), present)
         names = tuple(metric.name for metric, used in zip(pairs.metrics, kept, strict=True) if used)
         today: Array = weights / weights.sum()
         return cls(
@@ -147,6 +231,8 @@ class WeightMap:
             present,
             cells[..., 0],
             cells[..., 1:],
+            kinds,
+            width,
         )
 
     def reweighed(self, metric_weights: Mapping[str, float]) -> WeightMap:
@@ -158,17 +244,43 @@ class WeightMap:
     def _totals(self) -> tuple[Array, Array]:
         return self.counts.sum(axis=0), self.sums.sum(axis=0)
 
-    def _form(self, used: Flags) -> Array:
-        """Return the quadratic form over the patterns in use, whose root is half the width of the interval."""
+    def _form(self, used: Flags) -> Form:
+        """Return the standard error over the patterns in use as a quadratic form, and what goes with it."""
         a = self.counts[:, used].sum(axis=1)
         a, s = a[a > 0], self.sums[a > 0][:, used].reshape(int((a > 0).sum()), -1)
         total, g = a.sum(), len(a)
+        squares = float(self.kinds.weight_squares[used].sum())
+        n_kish = float(stats.kish(total, squares))
         if g < 2:
-            return np.full((s.shape[1],) * 2, np.nan)
+            return Form(np.full((s.shape[1],) * 2, np.nan), np.nan, n_kish, 1.0)
         h = a / total
         parts = (s - np.outer(h, s.sum(axis=0))) / ((1 - h) * total)[:, None]
-        times = stats.t_quantile(self.level, max(1 / float(h @ h) - 1, 1.0))
-        return np.asarray(times**2 * (g - 1) / g * parts.T @ parts)
+        df = max(1 / float(h @ h) - 1, 1.0)
+        matrix = np.asarray((g - 1) / g * parts.T @ parts)
+        return Form(matrix, float(stats.t_quantile(self.level, df)), n_kish, df + 1)
+
+    def _errors(self, omega: Array, form: Form, used: Flags) -> Array:
+        """Return the standard errors at some weightings, none below the least where few questions change."""
+        squared = np.einsum("mi,mi->m", omega @ form.matrix, omega)
+        se: Array = np.sqrt(np.maximum(squared, 0.0))
+        if not np.isfinite(self.width) or np.isnan(form.times):
+            return se
+        chosen = omega.reshape(len(omega), -1, len(self.metrics)).any(axis=1)
+        value = np.abs(self._of_patterns(omega, used))
+        for support in np.unique(chosen, axis=0):
+            rows = np.flatnonzero((chosen == support).all(axis=1))
+            changes = self.kinds.changes(omega[rows], used, support)
+            identical = ~(se[rows] > 1e-12 * np.maximum(1.0, value[rows]))
+            least = least_error(changes, form.n_kish, form.g_eff, identical=identical)
+            applies = identical | changes.are_few
+            floor = np.where(applies, least * self.width, 0.0)
+            se[rows] = np.maximum(se[rows], floor)
+        return se
+
+    def _of_patterns(self, omega: Array, used: Flags) -> Array:
+        """Return the difference at some weightings over the patterns in use."""
+        counts, sums = self._totals
+        return np.asarray(omega @ sums[used].ravel() / counts[used].sum())
 
     def _value(self, w: Array) -> Array:
         """Return the difference at some weights, without its interval."""
@@ -218,12 +330,14 @@ class WeightMap:
             if (key := used.tobytes()) not in self._forms:
                 self._forms[key] = self._form(used)
             form = self._forms[key]
-            for some in np.array_split(rows, -(-len(rows) * len(form) // _BLOCK)):
+            for some in np.array_split(rows, -(-len(rows) * len(form.matrix) // _BLOCK)):
                 shares = w[some][:, None, :] * self.present[used] / scale[some][:, used, None]
                 omega = shares.reshape(len(some), -1)
-                half[some] = np.sqrt(np.maximum(np.einsum("mi,mi->m", omega @ form, omega), 0.0))
+                half[some] = form.times * self._errors(omega, form, used)
         value = self._value(w)
-        return pd.DataFrame({"value": value, "low": value - half, "high": value + half})
+        low = np.maximum(value - half, -self.width)
+        high = np.minimum(value + half, self.width)
+        return pd.DataFrame({"value": value, "low": low, "high": high})
 
     @cached_property
     def points(self) -> pd.DataFrame:

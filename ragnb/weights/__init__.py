@@ -105,9 +105,9 @@ def weighted_means(
     --------
     >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.9], "doc_name": ["a", "b", "c"]})
     >>> weighted_means(scores)[["metric", "value", "low", "high", "n"]].round(3)
-               metric  value   low   high  n
-    0    faithfulness    0.8  0.09  0.994  3
-    1  weighted_score    0.8  0.09  0.994  3
+               metric  value    low   high  n
+    0    faithfulness    0.8  0.165  0.988  3
+    1  weighted_score    0.8  0.165  0.988  3
     """
     return moments(scores, metrics=metrics, doc=doc, cluster=cluster, by=by, corpus=corpus).means(
         metric_weights=metric_weights,
