@@ -128,7 +128,7 @@ def library_gap(
     for r in range(min(few, len(low))):
         d = np.where(there[r], drawn.new[r] - drawn.old[r], np.nan).ravel()
         width = 1.0 if binary else np.inf
-        found = difference(d, documents, np.ones(d.size), width=width, binary=binary)
+        found = difference(d, documents, np.ones(d.size), width=width)
         gap = max(
             gap, abs(found.low - low[r]), abs(found.high - high[r]), abs(p_value(found) - ours.p[r])
         )

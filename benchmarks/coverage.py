@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from populations import SIMULATED, Draw, Population, real_sets
-from scipy.special import expit, logit
+from scipy.special import digamma, expit, logit
 from tqdm import tqdm
 
 from ragnb import stats
@@ -69,7 +69,8 @@ def sample(sums: np.ndarray, n: np.ndarray, v: np.ndarray, binary: bool) -> Samp
 
 def library(s: Sample) -> Draw:
     ends = np.zeros_like(s.mean), np.ones_like(s.mean)
-    return stats.mean_interval(s.mean, s.se, s.g_eff, s.kish, ends, binary=s.binary)
+    h4 = (s.h**4).sum(1)
+    return stats.mean_interval(s.mean, s.se, s.g_eff, s.kish, ends, binary=s.binary, sum_h4=h4)
 
 
 def wilson_t(s: Sample, df: np.ndarray | None = None, size: np.ndarray | None = None) -> Draw:
@@ -78,17 +79,19 @@ def wilson_t(s: Sample, df: np.ndarray | None = None, size: np.ndarray | None = 
 
 
 def kurtosis(s: Sample) -> Draw:
-    """Wilson's with df (G_eff − 1)/(1 + κ), κ = r(1 − r)(1 − 2c)²/(c(1 − c)): r = G_eff/n, c Wilson's centre."""
+    """Wilson's with the degrees of freedom of a skewed variance over uneven documents; exact if all is alike."""
     base = np.maximum(s.g_eff - 1, 1.0)
     t = stats.t_quantile(0.95, base)
     alike = (s.se <= 1e-9) | (s.mean <= 0) | (s.mean >= 1)
-    rows = np.maximum(s.kish / s.g_eff, 1.0)
-    n = np.where(alike, s.kish / (1 + 0.3 * (rows - 1)), s.size)
-    r = np.minimum(s.g_eff / n, 1.0)
-    centre = (s.mean + t**2 / n / 2) / (1 + t**2 / n)
-    kappa = np.where(alike, 0.0, r * (1 - r) * (1 - 2 * centre) ** 2 / (centre * (1 - centre)))
-    wider = stats.t_quantile(0.95, np.maximum(base / (1 + kappa), 1.0))
-    return stats.wilson(s.mean, n * (t / wider) ** 2, t)
+    r = np.minimum(s.g_eff / s.size, 1.0)
+    centre = (s.mean + t**2 / s.size / 2) / (1 + t**2 / s.size)
+    kappa = 1.5 * r * (1 - r) * (1 - 2 * centre) ** 2 / (centre * (1 - centre))
+    spread = np.clip(s.g_eff**2 * (s.h**4).sum(1), 1 / base, 2 / base)
+    wider = stats.t_quantile(0.95, np.maximum(1 / (1 / base + kappa * spread), 1.0))
+    harmonic = digamma(s.kish / s.g_eff + 1) - digamma(1)
+    size = np.where(alike, s.g_eff * harmonic, s.size)
+    exact = np.sqrt(size * (0.025 ** (-1 / size) - 1))
+    return stats.wilson(s.mean, size, np.where(alike, exact, wider))
 
 
 def linear_t(s: Sample) -> Draw:

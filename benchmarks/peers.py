@@ -83,8 +83,7 @@ def part_of(package: str, path: str) -> ModuleType:
 
 def mean_ways() -> Iterator[tuple[str, Interval]]:
     def ours(x: np.ndarray) -> tuple[float, float]:
-        binary = bool(np.isin(x, (0, 1)).all())
-        found = stats.clustered_mean(x, NAMES, ends=(0.0, 1.0), binary=binary)
+        found = stats.clustered_mean(x, NAMES, ends=(0.0, 1.0))
         return found.low, found.high
 
     yield "ragnb", ours
@@ -121,9 +120,7 @@ def mean_ways() -> Iterator[tuple[str, Interval]]:
 def paired_ways() -> Iterator[tuple[str, Interval]]:
     def ours(d: np.ndarray) -> tuple[float, float]:
         binary = bool(np.isin(d, (-1, 0, 1)).all())
-        found = difference(
-            d, NAMES, np.ones(len(d)), width=1.0 if binary else np.inf, binary=binary
-        )
+        found = difference(d, NAMES, np.ones(len(d)), width=1.0 if binary else np.inf)
         return found.low, found.high
 
     yield "ragnb", ours

@@ -347,6 +347,50 @@ def test_pairs_that_never_differ_still_have_an_interval():
     )
 
 
+@pytest.mark.parametrize(("n", "changed"), [(50, 4), (80, 1), (60, 0)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_total_of_one_metric_has_the_interval_of_that_metric(n, changed, sign):
+    new, old = [1] * n, [0] * changed + [1] * (n - changed)
+    sides = (new, old) if sign > 0 else (old, new)
+    frame = pd.concat(
+        [
+            pd.DataFrame({"sample_id": range(n), "system": name, "faithfulness": scores})
+            for name, scores in zip(("new", "old"), sides, strict=True)
+        ],
+        ignore_index=True,
+    )
+    table = rn.compare(frame, baseline="old").set_index("metric")
+    own, total = table.loc["faithfulness"], table.loc["weighted_score"]
+    d = [sign] * changed + [0] * (n - changed)
+    half = scipy_stats.t.ppf(0.975, n - 1) * floor(d)
+    for row in (own, total):
+        assert [row["low"], row["high"]] == pytest.approx(
+            [sign * changed / n - half, sign * changed / n + half]
+        )
+    assert own["outcome"] == total["outcome"] == ("undecided" if changed else "same")
+
+
+@pytest.mark.parametrize(("documents", "inside"), [(40, 5), (10, 10)])
+def test_a_change_in_documents_counts_as_their_questions_go_together(documents, inside):
+    n = documents * inside
+    d = np.zeros(n)
+    d[:3] = [0.5, -1.0, 1.0]
+    clusters = np.arange(n) % documents
+    found = difference(d, clusters, np.ones(n), width=1.0)
+    harmonic = sum(1 / k for k in range(1, inside + 1))
+    q, s, c = float(d @ d), float(d.sum()), 3
+    least = (q + 2 * harmonic * (q + 1) / (c + 1) - s**2 / (n + 2)) / (n + 2) ** 2
+    sums = [d[clusters == g].sum() for g in range(documents)]
+    jackknife = np.std(sums, ddof=1) / inside / math.sqrt(documents)
+    assert found.se == pytest.approx(max(jackknife, math.sqrt(least)))
+
+
+def test_a_difference_never_leaves_the_range():
+    found = difference(np.array([1.0, 1.0, 1.0, 0.0]), np.arange(4), np.ones(4), width=1.0)
+    assert found.high == 1.0
+    assert found.low >= -1.0
+
+
 def test_scores_alike_by_a_constant_are_no_certainty():
     ours = compared(pair([0.75] * 10, [0.5] * 10))
     half = scipy_stats.t.ppf(0.975, 9) * math.sqrt(2) / 12

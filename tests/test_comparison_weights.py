@@ -166,3 +166,26 @@ def test_the_chart_of_differences_holds_the_table():
     dots = [line.get_xdata()[0] for line in ax.lines if line.get_label() == "_row"]
     np.testing.assert_allclose(dots, table["value"])
     assert table.iloc[-1]["outcome"] in plots.alt_text(ax)
+
+
+@pytest.mark.parametrize("docs", [8, 10**6])
+@pytest.mark.parametrize("changed", [0, 1, 4, 19, 20])
+def test_the_map_is_compare_where_few_questions_change(docs, changed):
+    rng = np.random.default_rng(changed)
+    old = (rng.random((60, 2)) < 0.8).astype(float)
+    new = old.copy()
+    new[:changed, 0] = 1 - new[:changed, 0]
+    new[: changed // 2, 1] = 0.25
+    labels = {"sample_id": range(60), "doc_name": [f"d{n % docs}" for n in range(60)]}
+    names = ["faithfulness", "context_recall"]
+    sides = [
+        pd.DataFrame(x, columns=names).assign(**labels, system=system)
+        for x, system in ((new, "new"), (old, "old"))
+    ]
+    scores = pd.concat(sides, ignore_index=True)
+    found = rn.weight_map(scores, baseline="old")
+    for drawn in [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.3, 2.0)]:
+        weights = dict(zip(found.metrics, drawn, strict=True))
+        row = rn.compare(scores, baseline="old", metric_weights=weights).iloc[-1]
+        ends = row[["value", "low", "high"]].astype(float)
+        np.testing.assert_allclose(found.at(weights).iloc[0], ends, rtol=0, atol=1e-12)

@@ -7,7 +7,6 @@ import scipy.stats
 from test_engines import ENGINES, on
 
 import ragnb as rn
-from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.weights import notes
 
@@ -212,33 +211,23 @@ def test_moments_of_a_complete_corpus_merge_are_stored_and_have_no_bootstrap(tmp
 # Few documents
 
 
-def test_five_rows_that_happen_to_be_alike_say_no_more_than_five():
-    table = rn.weighted_means(
-        pd.DataFrame(
-            {
-                "faithfulness": [0.9, 0.4, 0.7, 0.6, 0.73],
-                "context_recall": [0.43, 0.93, 0.63, 0.73, 0.6],
-            }
-        )
-    )
-    total = table.set_index("metric").loc["weighted_score"]
-    assert total["se"] < 0.001
-    assert [total["low"], total["high"]] == pytest.approx(
-        wilson(total["value"], np.sqrt(total["value"] * (1 - total["value"]) / 5), 4), abs=0.02
-    )
+def test_few_documents_are_no_cliff():
+    """What a weight of 2.4 and one of 2.5 say of five documents is the same but for the third digit."""
+    rng = np.random.default_rng(1)
+    scores = np.clip(rng.normal(0.9, 0.05, 100), 0, 1)
+    frame = pd.DataFrame({"doc_name": np.repeat([*"abcde"], 20), "faithfulness": scores})
+    ends = [
+        rn.weighted_means(frame, doc_weights={"a": heavy}).loc[0, ["low", "high"]].to_numpy(float)
+        for heavy in (2.4, 2.5)
+    ]
+    assert np.abs(ends[0] - ends[1]).max() < 0.002
+    assert ends[0][1] - ends[0][0] < 0.05
 
 
-@pytest.mark.parametrize(("g_eff", "capped"), [(4.9, True), (5.0, True), (5.01, False)])
-def test_with_five_clusters_or_fewer_an_interval_takes_them_for_so_many_samples(g_eff, capped):
-    value, se, n = np.array([0.7]), np.array([0.01]), np.array([100.0])
-    low, _ = stats.mean_interval(value, se, np.array([g_eff]), n, (0 * value, 1 + 0 * value))
-    assert (low[0] < 0.4) == capped
-
-
-def test_scores_all_alike_count_as_many_samples_as_documents():
+def test_scores_all_alike_count_as_the_questions_of_documents_that_go_together():
     frame = pd.DataFrame({"doc_name": np.repeat([*"abcdefghij"], 30), "faithfulness": [1.0] * 300})
-    t = scipy.stats.t.ppf(0.975, 9)
-    assert rn.weighted_means(frame).loc[0, "low"] == pytest.approx(1 / (1 + t**2 / 10))
+    size = 10 * sum(1 / k for k in range(1, 31))
+    assert rn.weighted_means(frame).loc[0, "low"] == pytest.approx(0.025 ** (1 / size))
 
 
 def test_the_interval_of_a_group_of_one_document_does_not_depend_on_that_documents_weight():
@@ -255,3 +244,16 @@ def test_the_interval_of_a_group_of_one_document_does_not_depend_on_that_documen
         )
 
     np.testing.assert_allclose(of_y(0.01), of_y(1.0), rtol=1e-12)
+
+
+def test_a_range_of_tokens_leaves_the_mean_its_digits():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"tokens": rng.normal(463, 100, 60).round()})
+    tokens = rn.Metric("tokens", 0, 2.0**63, better="lower", role="quality")
+    row = rn.weighted_means(frame, metrics=[tokens]).iloc[0]
+    mean, se = frame["tokens"].mean(), frame["tokens"].std() / np.sqrt(60)
+    half = scipy.stats.t.ppf(0.975, 59) * se
+    assert [row["value"], row["se"]] == pytest.approx([mean, se], rel=1e-12)
+    assert [row["low"], row["high"]] == pytest.approx([mean - half, mean + half], rel=1e-12)
+    gate = {"name": "T", "metric": "tokens", "op": "<=", "threshold": 400}
+    assert rn.assess(frame, metrics=[tokens], gates=[gate]).blocked

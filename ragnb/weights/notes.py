@@ -75,16 +75,10 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
         names,
         values,
     ) in causes.items():  # one note a cause, naming all metrics it holds for
-        key = (
-            f"{kind}_counted"
-            if kind in ("few_rows", "few_clusters") and values["g_eff"] <= _VERY_FEW
-            else ""
-        )
         add(
             kind,
             names if kind else (),
             about="" if len(names) == len(scored) else None,
-            key=key,
             **values,
         )
     for row in records(means[means["n_failed"] > _FAILED * (means["n"] + means["n_failed"])]):
