@@ -635,15 +635,12 @@ def test_notes_say_what_a_reader_must_know(lang):
             {"faithfulness": np.linspace(0, 1, n), "doc_name": [f"d{i}" for i in range(n)]}
         )
         assert set(notes(rn.weighted_means(some), lang=lang)["code"]) == few_or_not
-    for n, key in (
-        (5, "few_clusters_counted"),
-        (6, "few_clusters"),
-    ):  # few enough for n to be what they are
+    for n in (5, 6):
         even = frame.head(30).assign(doc_name=[*"abcdef"[:n]] * (30 // n))
         text = (
             notes(rn.weighted_means(even), lang=lang).set_index("code").loc["few_clusters", "text"]
         )
-        assert text == load(lang)(f"note.{key}", n=n)
+        assert text == load(lang)("note.few_clusters", n=n)
     many = frame.assign(doc_name=[f"d{i}" for i in range(39)])
     assert notes(rn.weighted_means(many), lang=lang).empty
     turned = notes(
