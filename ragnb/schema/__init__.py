@@ -313,9 +313,11 @@ def metric_name(name: str) -> str:
     return name
 
 
+_UNSAID = object()  # stands for a setting that is not given, until `Metric` finds it from the name
+
+
 def _unsaid() -> Any:
-    """Return what stands for a setting that is not given, until `Metric` finds it from the name."""
-    return ""
+    return _UNSAID
 
 
 def _by_name() -> Any:
@@ -328,7 +330,7 @@ def _by_name() -> Any:
 
 def _given_role(role: Any, info: ValidationInfo) -> Any:
     """Return the role of a metric, from its name where none is given."""
-    if role != _unsaid():
+    if role is not _UNSAID:
         return role
     return "operation" if is_operation(info.data.get("name", "")) else "quality"
 
@@ -341,14 +343,14 @@ def _given_direction(better: Any, info: ValidationInfo) -> Any:
             f"'?' is an open choice of {name!r}: write better: lower if less is better, as for a rate of errors, "
             "or better: higher if more is better; in Python better='lower' or better='higher'"
         )
-    if better != _unsaid():
+    if better is not _UNSAID:
         return better
     return better_of_name(name) if is_operation(name) else "higher"
 
 
 def _given_high(end: Any, info: ValidationInfo) -> Any:
     """Return the upper end of a metric; a latency or a cost has none where none is given."""
-    if end == _unsaid():
+    if end is _UNSAID:
         return math.inf if is_operation(info.data.get("name", "")) else 1.0
     return _known_end(end, info)
 
