@@ -63,7 +63,7 @@ def test_check_prints_verdict_gates_and_notes(run, scores):
     assert blank == ""
     assert head.split()[0] == "Outcome"
     assert "G · faithfulness ≥ 0.85" in row
-    assert "0.800 · 0.008–1.000, n = 2" in row
+    assert "0.800 · 0.058–0.996, n = 2" in row
     assert row.startswith(("▲ inconclusive, blocks", "■ inconclusive, blocks"))
     assert "\n- This result is based on only 2 independent groups" in out
     assert (code, err) == (1, "")
@@ -414,7 +414,7 @@ def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_an
     code, *_ = run("check", "--gold", GOLD, "--traces", STRONG, "--junit", tmp_path / "g.xml")
     told = "".join(ET.parse(tmp_path / "g.xml").getroot().itertext())
     assert code == 1
-    assert "over_refusal ≤ 0.25; ● passed; 11.3 % · 4.9–24.0 %, n = 62; " in told
+    assert "over_refusal ≤ 0.25; ● passed; 11.3 % · 4.7–24.8 %, n = 62; " in told
 
 
 def test_a_run_of_more_than_a_day_says_its_hours():

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.special
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -213,17 +214,21 @@ def test_more_needed_is_missing_where_the_means_do_not_tell_the_design_of_their_
         assert pd.isna(check_gates(other, gates=gates).loc[0, "more_needed"])
 
 
-def wilson_of(p, se, kish, g, level):
+def wilson_of(p, se, kish, shares, level):
     """Wilson's n and interval of a rate from their definition: p(1−p)/se², t of G_eff − 1 or fewer df."""
-    t = scipy.stats.t.ppf(0.5 + level / 2, max(g - 1, 1))
-    few = min(kish, g)
+    g = 1 / np.sum(shares**2)
+    df0 = max(g - 1, 1)
+    t = scipy.stats.t.ppf(0.5 + level / 2, df0)
     if se < 1e-9 or p in (0, 1):
-        return few, wilson(p, t**2 / few)
-    size = min(p * (1 - p) / se**2, few if g <= 5 + 1e-9 else kish)
+        alike = g * (scipy.special.digamma(kish / g + 1) - scipy.special.digamma(1))
+        z2n = ((1 - level) / 2) ** (-1 / alike) - 1
+        return t**2 / z2n, wilson(p, z2n)
+    size = min(p * (1 - p) / se**2, kish)
     centre = (p + t**2 / size / 2) / (1 + t**2 / size)
     share = min(g / size, 1)
-    kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * share * (1 - share)
-    wider = scipy.stats.t.ppf(0.5 + level / 2, max(max(g - 1, 1) / (1 + kurtosis), 1))
+    kurtosis = 1.5 * (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * share * (1 - share)
+    spread = np.clip(g**2 * np.sum(shares**4), 1 / df0, 2 / df0)
+    wider = scipy.stats.t.ppf(0.5 + level / 2, max(1 / (1 / df0 + kurtosis * spread), 1))
     return size * (t / wider) ** 2, wilson(p, wider**2 / size)
 
 
@@ -236,8 +241,9 @@ def test_more_needed_goes_by_the_estimators_own_interval(rows, at, op, level):
     row = weighted_means(frame, metrics="over_refusal", level=level).iloc[0]
     assume(row["n_clusters"] > 1)
     p, n = row["value"], int(row["n"])
-    g = 1 / np.sum((frame["doc_name"].value_counts() / n) ** 2)
-    size, ends = wilson_of(p, row["se"], n, g, level)
+    shares = (frame["doc_name"].value_counts() / n).to_numpy()
+    g = 1 / np.sum(shares**2)
+    size, ends = wilson_of(p, row["se"], n, shares, level)
     assert ends == pytest.approx((row["low"], row["high"]), abs=1e-7)
     assume(abs(ends[0] - at) > 1e-6 and abs(ends[1] - at) > 1e-6)
     found = check_gates(row.to_frame().T, gates=[Gate("G", "over_refusal", op, at)]).iloc[0]

@@ -280,8 +280,8 @@ def test_another_version_is_refused(tmp_path, version):
     content = path.read_bytes()
     sealed = re.search(rb'"sha256": "([0-9a-f]{64})"', content)[1]
     assert sealed.decode() == hashlib.sha256(content.replace(sealed, b"")).hexdigest()
-    assert content.count(b'"version": 3,') == 1
-    other = content.replace(b'"version": 3,', f'"version": {version},'.encode())
+    assert content.count(b'"version": 4,') == 1
+    other = content.replace(b'"version": 4,', f'"version": {version},'.encode())
     path.write_bytes(other)
     with pytest.raises(RagnbError, match="damaged"):
         Moments.from_parquet(path)
@@ -289,7 +289,7 @@ def test_another_version_is_refused(tmp_path, version):
         other.replace(sealed, hashlib.sha256(other.replace(sealed, b"")).hexdigest().encode())
     )
     with pytest.raises(
-        RagnbError, match=f"version {version}; this ragnb reads version 3; write it again"
+        RagnbError, match=f"version {version}; this ragnb reads version 4; write it again"
     ):
         Moments.from_parquet(path)
 

@@ -966,7 +966,7 @@ def corrected_mean(
     >>> judged = pd.DataFrame({"judge": [5, 4, 4, 3, 5], "cluster": [1, 2, 4, 4, 5]})
     >>> corrected_mean(ratings, judged=judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
        value   low  high  weight  bias
-    0   3.46  1.47   4.8     0.7  0.75
+    0   3.46  1.84  4.63     0.7  0.75
     """
     judged = brought_ratings(judged, judge, human)[0]
     ratings, named, human = brought_ratings(ratings, judge, human)
