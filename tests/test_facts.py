@@ -716,6 +716,13 @@ def test_words_that_are_no_grades_are_texts(cells, tmp_path):
     assert "xyz" not in rn.assess(frame).left_out
 
 
+@pytest.mark.parametrize("kind", GRADES)
+def test_a_stream_names_the_grades_that_the_total_leaves_out(kind, tmp_path):
+    frame = graded(kind, "frame", tmp_path)
+    in_memory = rn.assess(frame).left_out
+    assert rn.assess(pl.from_pandas(frame).lazy()).left_out == in_memory
+
+
 @pytest.mark.parametrize("name", ["is_off_topic", "needs_review"])
 def test_a_flag_of_the_answer_is_asked(name):
     frame = pd.DataFrame({"question": [f"q{i}" for i in range(40)], "answer": "It is."})

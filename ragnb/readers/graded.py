@@ -23,8 +23,9 @@ from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 
 _PART = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s?/\s?(\d{1,6})")
-_LONGEST_WORD = 40
-_MOST_WORDS = 2000
+LONGEST_WORD = 40
+MOST_GRADES = 2000
+"""Of a column with more distinct texts, or a longer one, none is a grade."""
 _FIRST = 100  # cells whose length tells texts from words
 _MOST_OTHERS = 3
 
@@ -67,8 +68,18 @@ def grades_of(cells: Values) -> Grades | None:
     >>> grades_of(["0.5", "0.75"]) is None, grades_of(["easy", "hard"]) is None
     (True, True)
     """
-    counts = _counted(cells)
-    if not counts:
+    return grades_of_words(_counted(cells))
+
+
+def grades_of_words(counts: Mapping[str, int]) -> Grades | None:
+    """Return what the distinct texts of a column mean, as `grades_of` does; `counts` says how often each stands.
+
+    Examples
+    --------
+    >>> grades_of_words({"yes": 3, "no": 2}).numbers, grades_of_words({}) is None
+    ({'yes': 1.0, 'no': 0.0}, True)
+    """
+    if not counts or len(counts) > MOST_GRADES:
         return None
     parts = {word: _PART.fullmatch(word.strip()) for word in counts}
     wholes = {part[2] for part in parts.values() if part is not None}
@@ -91,7 +102,7 @@ def _counted(cells: Values) -> Counter[str]:
         if cells.dtype != bool:
             return Counter()
         return Counter({str(value): int(n) for value, n in cells.value_counts().items()})
-    if any(isinstance(cell, str) and len(cell) > _LONGEST_WORD for cell in cells[:_FIRST]):
+    if any(isinstance(cell, str) and len(cell) > LONGEST_WORD for cell in cells[:_FIRST]):
         return Counter()
     if isinstance(cells, pd.Series):
         found = {str(word): int(n) for word, n in cells.value_counts().items()}
@@ -100,12 +111,12 @@ def _counted(cells: Values) -> Counter[str]:
     else:
         return Counter()
     words = [word for word in found if not absent(word)]
-    if not all(isinstance(word, str | bool) and len(str(word)) <= _LONGEST_WORD for word in words):
+    if not all(isinstance(word, str | bool) and len(str(word)) <= LONGEST_WORD for word in words):
         return Counter()
     counts = Counter(
         {str(w): found[w] for w in words if str(w).strip().casefold() not in NO_NUMBER}
     )
-    return counts if len(counts) <= _MOST_WORDS else Counter()
+    return counts
 
 
 def _verdicts(counts: Mapping[str, int]) -> Grades | None:
@@ -157,6 +168,25 @@ def graded_columns(raw: Raw, names: Collection[str]) -> dict[str, Grades]:
             return {}
         found[name] = grades
     return found
+
+
+def note_grades(raw: Raw, name: str, grades: Grades) -> None:
+    """Record scale and direction of a column of grades, or that they are open.
+
+    Examples
+    --------
+    >>> raw = Raw({"polite": ["yes", "no"]}, "frame")
+    >>> note_grades(raw, "polite", grades_of(raw.columns["polite"]))
+    >>> [(fact["fact"], fact["value"]) for fact in raw.facts]
+    [('scale', (0, 1)), ('direction', 'higher')]
+    """
+    raw.graded.add(name)
+    told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
+    direction = direction_of_grades(name, grades)
+    if "scale" not in told and grades.ends is not None:
+        raw.fact(name, "scale", grades.ends, grades.evidence)
+    if "direction" not in told:
+        raw.fact(name, "direction", direction.better, direction.evidence, open=direction.open)
 
 
 def read_grades(raw: Raw, name: str, grades: Grades, report: Lossy) -> None:

@@ -25,7 +25,7 @@ from ragnb.readers.evidence import (
 )
 from ragnb.readers.facts import SILENT, Direction, direction_of_name
 from ragnb.readers.failures import tells_if_answered
-from ragnb.readers.graded import direction_of_grades, graded_columns, grades_of, read_grades
+from ragnb.readers.graded import graded_columns, grades_of, note_grades, read_grades
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
@@ -175,13 +175,7 @@ def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool
     """Record what is known of grades that are no plain numbers, and make them some where a file is looked at."""
     names = [name for name in raw.columns if name not in taken and may_be_metric(name)]
     for name, grades in graded_columns(raw, names).items():
-        raw.graded.add(name)
-        told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
-        direction = direction_of_grades(name, grades)
-        if "scale" not in told and grades.ends is not None:
-            raw.fact(name, "scale", grades.ends, grades.evidence)
-        if "direction" not in told:
-            raw.fact(name, "direction", direction.better, direction.evidence, open=direction.open)
+        note_grades(raw, name, grades)
         if loose:
             read_grades(raw, name, grades, report)
 

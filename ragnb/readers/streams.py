@@ -24,6 +24,7 @@ from ragnb.files import digest
 from ragnb.polars import pl
 from ragnb.readers.cells import (
     IDS,
+    NO_NUMBER,
     TEXTS,
     as_text,
     case_cells,
@@ -37,6 +38,7 @@ from ragnb.readers.evidence import (
     are_verdicts,
     failed_among,
     is_error_column,
+    is_reference,
     is_success_column,
     kind_of_cell,
     shown_words,
@@ -45,6 +47,7 @@ from ragnb.readers.executors import on_spark
 from ragnb.readers.facts import TECHNICAL, verdict_value
 from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
 from ragnb.readers.frames import canonical, polars_series
+from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, note_grades
 from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
 from ragnb.readers.metrics import (
     may_be_metric,
@@ -305,7 +308,34 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     ]
     for name, (low, high, _) in spans_of(table, others).items():
         note_candidate(table, name, low, high)
+    words = [
+        name
+        for name in table.columns
+        if name not in {*found, *made} and may_be_metric(name) and kinds[name] in _OF_WORDS
+    ]
+    for name in words:
+        grades = grades_of_words(_words_of(table.named(), name))
+        if grades is not None and not is_reference(name):
+            note_grades(table, name, grades)
     return found | made
+
+
+_OF_WORDS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+
+
+def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
+    """Return the distinct texts of a column and how often each stands; none where one is long or they are many."""
+    cells = frame.select(pl.col(name).cast(pl.String).alias("word")).drop_nulls()
+    is_long = pl.col("word").str.len_chars().max() > LONGEST_WORD
+    if _item(cells.head(_FIRST_ROWS), is_long):
+        return {}
+    counts = cells.group_by("word").agg(pl.len().alias("n")).head(MOST_GRADES + 1)
+    found = dict(counts.collect(engine="streaming").rows())
+    blank = [word for word in found if word.strip().casefold() in NO_NUMBER]
+    return {word: n for word, n in found.items() if word not in blank and len(word) <= LONGEST_WORD}
+
+
+_FIRST_ROWS = 1000  # whose length tells texts from words
 
 
 def spans_of(table: Query, names: Iterable[str]) -> dict[str, tuple[float, float, bool]]:
