@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +15,23 @@ _HARMLESS = tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("u
 
 
 _WRITTEN_TOGETHER = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LETTER = "[a-z0-9_\u00c0-\u024f\u0400-\u04ff]"  # of scripts with blanks between words
 
 
 def _entries(*lists: str) -> set[str]:
     """Return the entries of some lists as patterns: ``_`` is a blank, ``*`` any ending."""
     entries = {entry for text in lists for entry in text.split()}
-    return {re.escape(entry).replace("_", " ").replace(r"\*", r"\w*") for entry in entries}
+    return {
+        re.escape(entry).replace("_", " ").replace(r"\*", f"{_LETTER}*+") for entry in entries
+    }
 
 
 def _one_of(entries: set[str]) -> str:
     """Return the pattern of one entry, the longest first; words of scripts without blanks may stand side by side."""
     alone = sorted((e for e in entries if not _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
     joined = sorted((e for e in entries if _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
-    return rf"(?:\b(?:{'|'.join(alone)})\b|{'|'.join(joined)})"
+    whole = rf"(?<!{_LETTER})(?:{'|'.join(alone)})(?!{_LETTER})"
+    return f"(?:{'|'.join([whole, *joined])})"
 
 
 class _Place(NamedTuple):
@@ -114,7 +119,7 @@ def _is_announced(sentence: str) -> bool:
     return False
 
 
-def is_disowned(before: str, words: str) -> bool:
+def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
     """Return whether the text before an object with the tag makes it another's, or may do so.
 
     A judge may reason in prose, so most sentences are free. None may speak of the verdict to come but by announcing
@@ -126,6 +131,8 @@ def is_disowned(before: str, words: str) -> bool:
         In small letters.
     words : str
         The names of the dimensions, as alternatives of a pattern.
+    material : sequence of str
+        What was judged: a last sentence with a word of it is about it.
 
     Examples
     --------
@@ -156,7 +163,25 @@ def is_disowned(before: str, words: str) -> bool:
     if any(is_harmless(last, place) for place in ("signed", "after")) or _is_announced(last):
         return False
     whole = pattern("full_stops").split(prose)[-1]  # with what is before a semicolon
-    return not (has("of_the_answer", whole) or has("dimension", before[-len(whole) - 200 :], words))
+    if has("of_the_answer", whole) or has("dimension", before[-len(whole) - 200 :], words):
+        return False
+    return not _shares_a_word(whole, material)
+
+
+def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:
+    """Return whether a sentence has a word of the material that is none of grammar and none of judging."""
+    found = {word for word in re.findall(r"[^\W\d_]{3,}", sentence) if _is_content(word)}
+    if not found:
+        return False
+    return any(found & {*re.findall(r"[^\W\d_]{3,}", text.casefold())} for text in material)
+
+
+def _is_content(word: str) -> bool:
+    """Return whether a word is neither of grammar nor of judging."""
+    of_judging = has("of_a_verdict", word) or has("forward", word) or has("disowning", word)
+    return not (of_judging or has("declined", word) or has("made_up", word)) and not is_harmless(
+        f"verdict {word}", "signed"
+    )
 
 
 def _takes_back(sentence: str) -> bool:
@@ -164,7 +189,7 @@ def _takes_back(sentence: str) -> bool:
     if is_harmless(sentence, "signed"):
         return False
     of_a_verdict = has("of_a_verdict", sentence)
-    if of_a_verdict and has("forward", sentence):
+    if has("comes_now", sentence) or (of_a_verdict and has("forward", sentence)):
         return True
     # An answer may be made up, or be about another question; a verdict may not.
     of_it = of_a_verdict or not has("answered", sentence)
