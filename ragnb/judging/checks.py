@@ -21,9 +21,7 @@ _LETTER = "[a-z0-9_\u00c0-\u024f\u0400-\u04ff]"  # of scripts with blanks betwee
 def _entries(*lists: str) -> set[str]:
     """Return the entries of some lists as patterns: ``_`` is a blank, ``*`` any ending."""
     entries = {entry for text in lists for entry in text.split()}
-    return {
-        re.escape(entry).replace("_", " ").replace(r"\*", f"{_LETTER}*+") for entry in entries
-    }
+    return {re.escape(entry).replace("_", " ").replace(r"\*", f"{_LETTER}*+") for entry in entries}
 
 
 def _one_of(entries: set[str]) -> str:
@@ -143,9 +141,9 @@ def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
     """
     text = re.split(r" {20}\n", before)[-1]  # after another object's place
     gap: Any = pattern("gap").search(text, max(0, len(text) - 120))  # it may be empty
-    prose = re.sub(r"[\s*_#`>|-]+$", "", text[: gap.start()])
+    written = re.sub(r"[\s*_#`>|-]+$", "", text[: gap.start()])
     # A dimension and the scale are as harmless as the word score.
-    prose = pattern("own_digits").sub(" ", pattern("dimension", words).sub("score", prose))
+    prose = pattern("own_digits").sub(" ", pattern("dimension", words).sub("score", written))
     parts = [part.strip() for part in pattern("sentence_ends").split(prose)]
     sentences = [part for part in parts if re.search(r"[^\W\d_]", part)]
     if not sentences:
@@ -162,26 +160,14 @@ def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
         return not _leads_on_to_a_verdict(last)
     if any(is_harmless(last, place) for place in ("signed", "after")) or _is_announced(last):
         return False
-    whole = pattern("full_stops").split(prose)[-1]  # with what is before a semicolon
-    if has("of_the_answer", whole) or has("dimension", before[-len(whole) - 200 :], words):
+    whole = pattern("full_stops").split(written)[-1]  # with what is before a semicolon
+    if has("of_the_answer", whole) or has("dimension", whole, words):
         return False
-    return not _shares_a_word(whole, material)
-
-
-def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:
-    """Return whether a sentence has a word of the material that is none of grammar and none of judging."""
-    found = {word for word in re.findall(r"[^\W\d_]{3,}", sentence) if _is_content(word)}
-    if not found:
+    if _shares_a_word(whole, material):
         return False
-    return any(found & {*re.findall(r"[^\W\d_]{3,}", text.casefold())} for text in material)
-
-
-def _is_content(word: str) -> bool:
-    """Return whether a word is neither of grammar nor of judging."""
-    of_judging = has("of_a_verdict", word) or has("forward", word) or has("disowning", word)
-    return not (of_judging or has("declined", word) or has("made_up", word)) and not is_harmless(
-        f"verdict {word}", "signed"
-    )
+    # A whole sentence that points at nothing in the reply, and not at who writes, is about something else.
+    points = any(has(name, whole) for name in ("of_a_verdict", "forward", "pointing"))
+    return points or not has("whole_sentence", whole)
 
 
 def _takes_back(sentence: str) -> bool:
@@ -202,8 +188,36 @@ def _leads_on_to_a_verdict(sentence: str) -> bool:
     """Return whether the clause that leads on to an object announces a verdict, under no condition."""
     if has("conditional", sentence):
         return False
-    clause = re.split("[,，、;；]", sentence)[-1]
-    return is_harmless(clause, "signed")
+    *others, clause = re.split("[,，、;；]", sentence)
+    if not is_harmless(clause, "signed"):
+        return False
+    # "Hence:" announces what the clauses before it give a reason for.
+    named = any(has(name, clause) for name in ("of_a_verdict", "forward", "here"))
+    named = named or _judged("self").search(clause) is not None
+    return all(is_harmless(other, "signed") or (named and _tells(other)) for other in others)
+
+
+def _tells(clause: str) -> bool:
+    """Return whether a clause before an announcement neither speaks of another's wish nor of a verdict."""
+    if has("of_a_verdict", clause):
+        return False
+    return has("of_the_answer", clause) or not has("pointing", clause)
+
+
+def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:
+    """Return whether a sentence has a word of the material that is none of grammar and none of judging."""
+    found = {word for word in re.findall(r"[^\W\d_]{3,}", sentence) if _is_content(word)}
+    if not found:
+        return False
+    return any(found & {*re.findall(r"[^\W\d_]{3,}", text.casefold())} for text in material)
+
+
+def _is_content(word: str) -> bool:
+    """Return whether a word is neither of grammar nor of judging."""
+    of_judging = has("of_a_verdict", word) or has("forward", word) or has("disowning", word)
+    return not (of_judging or has("declined", word) or has("made_up", word)) and not is_harmless(
+        f"verdict {word}", "signed"
+    )
 
 
 def sentences_of(text: str) -> set[str]:
