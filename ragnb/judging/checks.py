@@ -161,13 +161,16 @@ def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
     if any(is_harmless(last, place) for place in ("signed", "after")) or _is_announced(last):
         return False
     whole = pattern("full_stops").split(written)[-1]  # with what is before a semicolon
-    if has("of_the_answer", whole) or has("dimension", whole, words):
+    if has("irrealis", whole) and not has("answered", whole):
+        return True
+    if has("the_judged", whole) or has("dimension", whole, words):
         return False
     if _shares_a_word(whole, material):
         return False
-    # A whole sentence that points at nothing in the reply, and not at who writes, is about something else.
-    points = any(has(name, whole) for name in ("of_a_verdict", "forward", "pointing"))
-    return points or not has("whole_sentence", whole)
+    # What points at something in the reply, or at who writes, may be about the verdict, whatever else it says.
+    if any(has(name, whole) for name in ("of_a_verdict", "forward", "pointing")):
+        return True
+    return not (has("of_the_answer", whole) or has("whole_sentence", whole))
 
 
 def _takes_back(sentence: str) -> bool:
@@ -186,6 +189,8 @@ def _takes_back(sentence: str) -> bool:
 
 def _leads_on_to_a_verdict(sentence: str) -> bool:
     """Return whether the clause that leads on to an object announces a verdict, under no condition."""
+    if has("own_reply", sentence):
+        return True
     if has("conditional", sentence):
         return False
     *others, clause = re.split("[,，、;；]", sentence)
@@ -201,7 +206,7 @@ def _tells(clause: str) -> bool:
     """Return whether a clause before an announcement neither speaks of another's wish nor of a verdict."""
     if has("of_a_verdict", clause):
         return False
-    return has("of_the_answer", clause) or not has("pointing", clause)
+    return has("the_judged", clause) or not has("pointing", clause)
 
 
 def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:

@@ -512,6 +512,15 @@ class _Reading:
         _refuse(
             len(strange) > 1, "conflicting", f"the reply also has the scores {listing(strange)}"
         )
+        # A number beside what a dimension is called in another language, or of the scale, is a score.
+        stated = [float(number) for number in pattern("number_elsewhere").findall(around)]
+        stated += [
+            float(number)
+            for number, top in pattern("of_the_scale").findall(around)
+            if float(top) == self.rubric.high
+        ]
+        others = {*stated} - {*scores.values()} if tagged else set()
+        _refuse(others, "conflicting", f"the reply also has the scores {listing(sorted(others))}")
         for text in (around, pattern("told_of_material").sub(" ", own) if tagged else own):
             scale = self._other_scale(text)
             _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
