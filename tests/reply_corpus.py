@@ -8,6 +8,7 @@ line below the name of its family and its scores; what is made by a rule is here
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,9 +40,10 @@ def read(path: Path) -> dict[str, list[str]]:
     """Read the replies below each heading of a file.
 
     ``¶`` is a line break, ``{V}`` a verdict with the scores 8, 7, 9, ``{S}`` its scores alone, ``{D}`` another
-    verdict, ``{T}`` full marks.
+    verdict, ``{T}`` full marks; ``{J}`` a verdict with the tag, ``{F}`` the same in a fence.
     """
-    marks = {"{V}": V, "{D}": D, "{T}": TEN, "{S}": SHORT, "¶": "\n"}
+    fenced = f"```json\n{TAGGED}\n```"
+    marks = {"{V}": V, "{D}": D, "{T}": TEN, "{S}": SHORT, "{J}": TAGGED, "{F}": fenced, "¶": "\n"}
     replies: dict[str, list[str]] = {}
     for line in filter(str.strip, path.read_text(encoding="utf-8").split("\n")):
         if line.startswith("=== "):
@@ -54,6 +56,28 @@ def read(path: Path) -> dict[str, list[str]]:
 
 
 WRITTEN = read(Path(__file__).with_name("judge_replies.txt"))
+# Prose around a verdict with the tag, in twelve languages: two sets, written before the rules that they measure
+PROSE = read(Path(__file__).with_name("judge_prose.txt"))
+
+
+def prose(which: str) -> list[Case]:
+    """Return the replies of the ``first`` or ``second`` set; of valid ones also with a goodbye after the verdict."""
+    doubtful = PROSE[f"{which} set: none"]
+    valid = PROSE[f"{which} set: 8 7 9"]
+    goodbyes = [
+        reply.split("\n\n", 1)[1]
+        for reply in valid
+        if re.match(r"(\{|```json).*\n\n", reply, re.DOTALL)
+    ]
+    goodbyes = [words for words in goodbyes if TAG not in words]
+    without = [reply for reply in valid if reply.rstrip("`\n").endswith("}")]
+    ends = [goodbyes[place * len(goodbyes) // len(without)] for place in range(len(without))]
+    both = [f"{reply}\n\n{words}" for reply, words in zip(without, ends, strict=True)]
+    return [
+        *(Case(f"{which} set", reply, None, (), TAG) for reply in doubtful),
+        *(Case(f"{which} set", reply, YES, (), TAG) for reply in [*valid, *both]),
+    ]
+
 
 THINKING_FORMS = [
     ("<think>", "</think>"),

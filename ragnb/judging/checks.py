@@ -4,28 +4,61 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb.judging.reply import fits, has, pattern, rules_out
 
 _HARMLESS = tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("utf-8"))
 
 
+_WRITTEN_TOGETHER = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LETTER = "[a-z0-9_\u00c0-\u024f\u0400-\u04ff]"  # of scripts with blanks between words
+
+
+def _entries(*lists: str) -> set[str]:
+    """Return the entries of some lists as patterns: ``_`` is a blank, ``*`` any ending."""
+    entries = {entry for text in lists for entry in text.split()}
+    return {re.escape(entry).replace("_", " ").replace(r"\*", f"{_LETTER}*+") for entry in entries}
+
+
+def _one_of(entries: set[str]) -> str:
+    """Return the pattern of one entry, the longest first; words of scripts without blanks may stand side by side."""
+    alone = sorted((e for e in entries if not _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
+    joined = sorted((e for e in entries if _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
+    whole = rf"(?<!{_LETTER})(?:{'|'.join(alone)})(?!{_LETTER})"
+    return f"(?:{'|'.join([whole, *joined])})"
+
+
+class _Place(NamedTuple):
+    """The patterns of harmless sentences at a place: of those words alone, and the words that say something."""
+
+    alone: re.Pattern[str]
+    telling: re.Pattern[str]
+
+
 @cache
-def _made_of(place: str) -> re.Pattern[str]:
-    """Return the pattern of a sentence that has only the words and phrases which are harmless at a place."""
-    words, phrases = (
-        [
-            entry.replace("_", " ")
-            for entry in sorted({*_HARMLESS[place][kind].split()}, key=len, reverse=True)
-        ]
-        for kind in ("words", "phrases")
-    )
-    return re.compile(
-        rf"\W*+(?:(?:\b(?:{'|'.join(words)})\b|{'|'.join(phrases)})[^\w❌✗✘×≠~]*+)++", re.IGNORECASE
-    )
+def _place(place: str) -> _Place:
+    """Return the patterns of a place: ``before`` or ``after`` an object, or before a ``signed`` one, with the tag."""
+    grammar = _entries(_HARMLESS["grammar"]["words"])
+    own = _entries(*_HARMLESS[place].values())
+    more = grammar
+    if place == "before":
+        more = set()
+    if place == "signed":
+        own |= _entries(*_HARMLESS["before"].values())
+        more = grammar | _entries(*_HARMLESS["judged"].values())
+    alone = rf"\W*+(?:{_one_of(own | more)}[^\w❌✗✘×≠~]*+)++"
+    telling = own if place == "before" else own - grammar
+    return _Place(re.compile(alone, re.IGNORECASE), re.compile(_one_of(telling), re.IGNORECASE))
+
+
+@cache
+def _judged(kind: str) -> re.Pattern[str]:
+    """Return the pattern of what is judged (``words``), or of who judges (``self``)."""
+    return re.compile(_one_of(_entries(_HARMLESS["judged"][kind])), re.IGNORECASE)
 
 
 def is_harmless(sentence: str, place: str) -> bool:
@@ -36,7 +69,12 @@ def is_harmless(sentence: str, place: str) -> bool:
     >>> is_harmless("Ich hoffe, das hilft!", "after"), is_harmless("Das gilt nicht.", "after")
     (True, False)
     """
-    return _made_of(place).fullmatch(sentence) is not None
+    made = _place(place)
+    if not made.alone.fullmatch(sentence) or not made.telling.search(sentence):
+        return False
+    # "I rate the answer as follows" announces a verdict, "the answer is as follows" what another wrote.
+    named = place == "signed" and _judged("words").search(sentence)
+    return not named or _judged("self").search(sentence) is not None
 
 
 def leaves_a_verdict(sentence: str) -> bool:
@@ -79,30 +117,112 @@ def _is_announced(sentence: str) -> bool:
     return False
 
 
-def is_disowned(before: str) -> bool:
-    """Return whether the last sentence before an object with the tag makes it another's, or may do so.
+def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
+    """Return whether the text before an object with the tag makes it another's, or may do so.
 
-    Prose that is closed by a full stop counts as prose. A sentence that leads on to the object has to speak of a
-    judgement or of who judges: no list of words knows every way to lead on to what is not meant.
+    A judge may reason in prose, so most sentences are free. None may speak of the verdict to come but by announcing
+    it, and of the last one it has to be known what it is about: it announces a verdict, or it speaks of the answer.
+
+    Parameters
+    ----------
+    before : str
+        In small letters.
+    words : str
+        The names of the dimensions, as alternatives of a pattern.
+    material : sequence of str
+        What was judged: a last sentence with a word of it is about it.
 
     Examples
     --------
-    >>> is_disowned("Nach Prüfung mein Urteil:"), is_disowned("So könnte es aussehen:")
+    >>> is_disowned("nach prüfung mein urteil:", "accuracy"), is_disowned("so könnte es aussehen:", "accuracy")
+    (False, True)
+    >>> is_disowned("the fee is missing in the answer.", "accuracy"), is_disowned("a mere toy.", "accuracy")
     (False, True)
     """
     text = re.split(r" {20}\n", before)[-1]  # after another object's place
     gap: Any = pattern("gap").search(text, max(0, len(text) - 120))  # it may be empty
-    words = re.sub(r"[\s*_#`>|-]+$", "", text[: gap.start()])
-    parts = pattern("sentence_ends").split(words[-600:])
-    last = next((part for part in reversed(parts) if re.search(r"[^\W\d_]", part)), None)
-    if last is None:
+    written = re.sub(r"[\s*_#`>|-]+$", "", text[: gap.start()])
+    # A dimension and the scale are as harmless as the word score.
+    prose = pattern("own_digits").sub(" ", pattern("dimension", words).sub("score", written))
+    parts = [part.strip() for part in pattern("sentence_ends").split(prose)]
+    sentences = [part for part in parts if re.search(r"[^\W\d_]", part)]
+    if not sentences:
         return False
-    closed = last.rstrip().endswith(tuple('.!?。！？"”)'))
-    if has("disowning", last):
+    if any(_takes_back(sentence) for sentence in sentences):
         return True
-    if closed:
+    last = sentences[-1]
+    leads_on = last.endswith((":", "：", "=", ">", "→"))
+    # An example of what an answer lacks is none of a verdict.
+    about = last if leads_on else pattern("for_example").sub(" ", last)
+    if has("disowning", about):
+        return True
+    if leads_on:
+        return not _leads_on_to_a_verdict(last)
+    if any(is_harmless(last, place) for place in ("signed", "after")) or _is_announced(last):
         return False
-    return has("quoting", last) or (last.endswith((":", "：")) and not has("own_judgement", last))
+    whole = pattern("full_stops").split(written)[-1]  # with what is before a semicolon
+    if has("irrealis", whole) and not has("answered", whole):
+        return True
+    if has("the_judged", whole) or has("dimension", whole, words):
+        return False
+    if _shares_a_word(whole, material):
+        return False
+    # What points at something in the reply, or at who writes, may be about the verdict, whatever else it says.
+    if any(has(name, whole) for name in ("of_a_verdict", "forward", "pointing")):
+        return True
+    return not (has("of_the_answer", whole) or has("whole_sentence", whole))
+
+
+def _takes_back(sentence: str) -> bool:
+    """Return whether a sentence speaks of the verdict to come, or of judging, otherwise than by announcing it."""
+    if is_harmless(sentence, "signed"):
+        return False
+    of_a_verdict = has("of_a_verdict", sentence)
+    if has("comes_now", sentence) or (of_a_verdict and has("forward", sentence)):
+        return True
+    # An answer may be made up, or be about another question; a verdict may not.
+    of_it = of_a_verdict or not has("answered", sentence)
+    return has("declined", sentence) or (
+        of_it and (has("made_up", sentence) or has("of_elsewhere", sentence))
+    )
+
+
+def _leads_on_to_a_verdict(sentence: str) -> bool:
+    """Return whether the clause that leads on to an object announces a verdict, under no condition."""
+    if has("own_reply", sentence):
+        return True
+    if has("conditional", sentence):
+        return False
+    *others, clause = re.split("[,，、;；]", sentence)
+    if not is_harmless(clause, "signed"):
+        return False
+    # "Hence:" announces what the clauses before it give a reason for.
+    named = any(has(name, clause) for name in ("of_a_verdict", "forward", "here"))
+    named = named or _judged("self").search(clause) is not None
+    return all(is_harmless(other, "signed") or (named and _tells(other)) for other in others)
+
+
+def _tells(clause: str) -> bool:
+    """Return whether a clause before an announcement neither speaks of another's wish nor of a verdict."""
+    if has("of_a_verdict", clause):
+        return False
+    return has("the_judged", clause) or not has("pointing", clause)
+
+
+def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:
+    """Return whether a sentence has a word of the material that is none of grammar and none of judging."""
+    found = {word for word in re.findall(r"[^\W\d_]{3,}", sentence) if _is_content(word)}
+    if not found:
+        return False
+    return any(found & {*re.findall(r"[^\W\d_]{3,}", text.casefold())} for text in material)
+
+
+def _is_content(word: str) -> bool:
+    """Return whether a word is neither of grammar nor of judging."""
+    of_judging = has("of_a_verdict", word) or has("forward", word) or has("disowning", word)
+    return not (of_judging or has("declined", word) or has("made_up", word)) and not is_harmless(
+        f"verdict {word}", "signed"
+    )
 
 
 def sentences_of(text: str) -> set[str]:

@@ -218,6 +218,8 @@ class _Reading:
         tagged = [one for one in candidates if self._has_tag(one)]
         _refuse_several(tagged)
         if tagged:
+            shown = _is_marked(tagged[0], rest, _quotations(body))
+            _refuse(shown, "quoted", "the object with the tag is a quotation or struck out")
             return tagged[0], True
         own = self._own(candidates, body, rest)
         _refuse_several(own)
@@ -248,18 +250,17 @@ class _Reading:
         """Return the objects that are the judge's own: neither quoted, struck out, elided nor of the material."""
         if len(candidates) > MOST_OBJECTS:
             return list(candidates)
-        quotations = [mark.span() for mark in pattern("quotations").finditer(body)]
+        quotations = _quotations(body)
         texts_shown = [squashed(text) for text in self.material]
         known = list(self._known())
         own = list[Found]()
         for one in candidates:
-            quoted = any(start <= one.start and one.end <= end for start, end in quotations)
-            marked = one.how == "elided" or has("marked", f"{rest[: one.start]}\0{rest[one.end :]}")
+            marked = one.how == "elided" or _is_marked(one, rest, quotations)
             written = squashed(body[one.start : one.end])
             meant = self._meant(one.value)
             shown = any(written in text for text in texts_shown)
             shown = shown or any(meant and meant <= scores for scores in known)
-            if not (quoted or marked or shown):
+            if not (marked or shown):
                 own.append(one)
         return own
 
@@ -511,6 +512,15 @@ class _Reading:
         _refuse(
             len(strange) > 1, "conflicting", f"the reply also has the scores {listing(strange)}"
         )
+        # A number beside what a dimension is called in another language, or of the scale, is a score.
+        stated = [float(number) for number in pattern("number_elsewhere").findall(around)]
+        stated += [
+            float(number)
+            for number, top in pattern("of_the_scale").findall(around)
+            if float(top) == self.rubric.high
+        ]
+        others = {*stated} - {*scores.values()} if tagged else set()
+        _refuse(others, "conflicting", f"the reply also has the scores {listing(sorted(others))}")
         for text in (around, pattern("told_of_material").sub(" ", own) if tagged else own):
             scale = self._other_scale(text)
             _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
@@ -519,7 +529,7 @@ class _Reading:
         left = self._without_their_mean(self.mention.sub(" ", after), scores)
         back = has("dimension", left, self.words)
         back = back or not all(leaves_a_verdict(part) for part in sentences_of(left))
-        back = back or (tagged and is_disowned(before))
+        back = back or (tagged and is_disowned(before, self.words, self.material))
         back = back or has("refused", around) or has("no_numbers", own)
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 
@@ -544,6 +554,18 @@ class _Reading:
             if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
                 return stated[0]
         return other[0] if (other := pattern("other_scale").search(text)) else None
+
+
+def _quotations(body: str) -> list[tuple[int, int]]:
+    """Return where elements for quotations, examples and what is struck out begin and end."""
+    return [mark.span() for mark in pattern("quotations").finditer(body)]
+
+
+def _is_marked(one: Found, rest: str, quotations: Sequence[tuple[int, int]]) -> bool:
+    """Return whether signs around an object mark it as quoted, struck out or a comment, in any language."""
+    if any(start <= one.start and one.end <= end for start, end in quotations):
+        return True
+    return has("marked", f"{rest[: one.start]}\0{rest[one.end :]}")
 
 
 def _number_of(written: str) -> float:
