@@ -166,6 +166,39 @@ def test_no_reply_of_the_corpus_gets_scores_that_it_does_not_give_and_almost_non
     assert all(verdict.raw == case.reply for case, verdict in zip(cases, read, strict=True))
 
 
+SETS = ["first", "second", "third", "fourth", "fifth"]
+
+
+@pytest.mark.parametrize("which", SETS)
+def test_prose_around_a_signed_verdict_never_gives_scores_that_are_taken_back(which):
+    doubtful = [case for case in corpus.prose(which) if case.scores is None]
+    assert len(doubtful) >= 150
+    for case in doubtful:
+        assert not parse_verdict(case.reply, tag=case.tag).scores, case.reply
+        untagged = case.reply.replace(f'"tag": "{corpus.TAG}", ', "")
+        assert not parse_verdict(untagged, tag=case.tag).scores, untagged
+
+
+def test_of_signed_verdicts_among_prose_in_twelve_languages_at_most_a_twentieth_is_asked_again():
+    valid = [case for which in SETS for case in corpus.prose(which) if case.scores]
+    outcomes = [
+        corpus.outcome(case, parse_verdict(case.reply, tag=case.tag).scores) for case in valid
+    ]
+    assert set(outcomes) == {"right", "lost"}
+    assert len(valid) >= 900
+    assert outcomes.count("lost") <= len(valid) / 20
+
+
+def test_a_sentence_that_shares_a_word_with_the_material_is_about_it():
+    for words, text in [
+        ("Some river.", "Which river is there?"),
+        ("日期有个小错。", "签约日期是哪天？"),
+    ]:
+        reply = f"{words}\n{corpus.TAGGED}"
+        assert not parse_verdict(reply, tag=corpus.TAG).scores
+        assert parse_verdict(reply, tag=corpus.TAG, material=[text]).scores
+
+
 def around(kind):
     """Return pairs of words before a verdict and after it; one of each pair is empty."""
     before, after = (corpus.WRITTEN[f"{kind}, {place}"] for place in ("before", "after"))

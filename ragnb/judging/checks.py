@@ -117,8 +117,10 @@ def _is_announced(sentence: str) -> bool:
     return False
 
 
-def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
-    """Return whether the text before an object with the tag makes it another's, or may do so.
+def is_disowned(
+    before: str, words: str, material: Sequence[str] = (), *, signed: bool = True
+) -> bool:
+    """Return whether the text before an object makes it another's, or may do so.
 
     A judge may reason in prose, so most sentences are free. None may speak of the verdict to come but by announcing
     it, and of the last one it has to be known what it is about: it announces a verdict, or it speaks of the answer.
@@ -131,6 +133,8 @@ def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
         The names of the dimensions, as alternatives of a pattern.
     material : sequence of str
         What was judged: a last sentence with a word of it is about it.
+    signed : bool, default True
+        Whether the object has the tag. What leads on to another one is looked at by `is_quoted`.
 
     Examples
     --------
@@ -148,10 +152,12 @@ def is_disowned(before: str, words: str, material: Sequence[str] = ()) -> bool:
     sentences = [part for part in parts if re.search(r"[^\W\d_]", part)]
     if not sentences:
         return False
-    if any(_takes_back(sentence) for sentence in sentences):
-        return True
     last = sentences[-1]
     leads_on = last.endswith((":", "：", "=", ">", "→"))
+    if not signed and (leads_on or _is_announced(last) or last[-1] not in ".!?。！？"):
+        return any(map(_takes_back, sentences[:-1]))
+    if any(map(_takes_back, sentences)):
+        return True
     # An example of what an answer lacks is none of a verdict.
     about = last if leads_on else pattern("for_example").sub(" ", last)
     if has("disowning", about):
@@ -211,10 +217,19 @@ def _tells(clause: str) -> bool:
 
 def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:
     """Return whether a sentence has a word of the material that is none of grammar and none of judging."""
-    found = {word for word in re.findall(r"[^\W\d_]{3,}", sentence) if _is_content(word)}
-    if not found:
-        return False
-    return any(found & {*re.findall(r"[^\W\d_]{3,}", text.casefold())} for text in material)
+    found = {word for word in _words(sentence) if _is_content(word)}
+    return bool(found) and any(found & _words(text.casefold()) for text in material)
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text that have three letters; where words stand without blanks, each two signs."""
+    words = set[str]()
+    for run in re.findall(r"[^\W\d_]{2,}", text):
+        if _WRITTEN_TOGETHER.match(run):
+            words |= {run[place : place + 2] for place in range(len(run) - 1)}
+        elif len(run) > 2:
+            words.add(run)
+    return words
 
 
 def _is_content(word: str) -> bool:

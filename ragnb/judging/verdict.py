@@ -529,7 +529,7 @@ class _Reading:
         left = self._without_their_mean(self.mention.sub(" ", after), scores)
         back = has("dimension", left, self.words)
         back = back or not all(leaves_a_verdict(part) for part in sentences_of(left))
-        back = back or (tagged and is_disowned(before, self.words, self.material))
+        back = back or is_disowned(before, self.words, self.material, signed=tagged)
         back = back or has("refused", around) or has("no_numbers", own)
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 
