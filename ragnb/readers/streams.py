@@ -308,19 +308,17 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     ]
     for name, (low, high, _) in spans_of(table, others).items():
         note_candidate(table, name, low, high)
+    of_words = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
     words = [
         name
         for name in table.columns
-        if name not in {*found, *made} and may_be_metric(name) and kinds[name] in _OF_WORDS
+        if name not in {*found, *made} and may_be_metric(name) and kinds[name] in of_words
     ]
     for name in words:
         grades = grades_of_words(_words_of(table.named(), name))
         if grades is not None and not is_reference(name):
             note_grades(table, name, grades)
     return found | made
-
-
-_OF_WORDS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
 
 
 def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
