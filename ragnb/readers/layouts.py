@@ -386,7 +386,10 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
     name = next((name for name in ("metricsData", "metrics_data") if name in columns), "")
     cells = [parse_list(cell) if isinstance(cell, str) else cell for cell in columns.get(name, ())]
     lists: list[Any] = [[] if absent(cell) else cell for cell in cells]
-    if not all(isinstance(cell, list) and all(isinstance(m, dict) for m in cell) for cell in lists):
+    listed = [isinstance(row, list) and all(isinstance(m, dict) for m in row) for row in lists]
+    if any(listed) and not all(listed):
+        raise TypeError(f"{name} is no list of metrics")  # a damaged record among others
+    if not all(listed):
         report.add("unparsed", name, "no lists of metrics, kept as they are", len(cells))
         return
     columns.pop(name, None)
