@@ -15,7 +15,6 @@ from ragnb.readers.raw import Lossy, Raw
 
 Told = TypeVar("Told")
 LONGEST_MESSAGE = 300  # characters of what a library says of a damaged file
-LISTED_RECORDS = 100  # by place; the rest are counted
 # What is not damage of a record: what ragnb says itself, the file, the machine.
 _NO_DAMAGE = (RagnbError, OSError, MemoryError, MissingExtraError)
 
@@ -84,10 +83,11 @@ def record_by_record(
     --------
     >>> raw, report, origin = Raw({"n": ["1", [2]]}, "json", "a.json"), Lossy(), {"rows": 2, "damaged": 0}
     >>> whole, _ = record_by_record(raw, report, origin, lambda raw, _: [int(n) for n in raw.columns["n"]])
-    >>> whole.columns, origin, report.rows[0]["detail"][:24]
-    ({'n': ['1']}, {'rows': 1, 'damaged': 1}, 'a.json, row 2: TypeError')
+    >>> whole.columns, origin, report.rows[0]["detail"][:35]
+    ({'n': ['1']}, {'rows': 1, 'damaged': 1}, 'a.json, row 2: the record is damage')
     """
     rows = range(len(raw))
+    lost = Lossy()
     try:
         whole, told, said = _tried(raw, rows, read)
     except _NO_DAMAGE:
@@ -96,15 +96,15 @@ def record_by_record(
         damage = _damaged(raw, rows, read)
         if not 0 < len(damage) < len(raw):
             raise error
-        whole, told, said = _tried(raw, [row for row in rows if row not in damage], read)
-        lost = [f"{raw.where(row)}{why}" for row, why in damage.items()]
-        for detail in lost[:LISTED_RECORDS]:
-            report.add("bad_line", None, detail)
-        report.add("bad_line", None, "further bad lines", len(lost[LISTED_RECORDS:]))
-        report.damaged += len(lost)
-        origin["rows"] = len(raw) - len(lost)
+        part = replace(raw, columns=dict(raw.columns))
+        part.lose(damage, damage, lost)
+        whole, told, said = _tried(part, range(len(part)), read)
+    report.rows += [*lost.rows, *said.rows]
+    damaged = lost.damaged + said.damaged
+    if damaged:
+        report.damaged += damaged
+        origin["rows"] = len(raw) - damaged
         origin["damaged"] = report.damaged
-    report.rows += said.rows
     return whole, told
 
 
@@ -127,9 +127,7 @@ def _tried(
     return part, read(part, said), said
 
 
-def _damaged(
-    raw: Raw, rows: Sequence[int], read: Callable[[Raw, Lossy], Told]
-) -> dict[int, str]:
+def _damaged(raw: Raw, rows: Sequence[int], read: Callable[[Raw, Lossy], Told]) -> dict[int, str]:
     """Return the rows that cannot be read alone, and why; halves that can be read are not looked into."""
     try:
         _tried(raw, rows, read)
@@ -146,9 +144,7 @@ def _damaged(
     return {}
 
 
-def _halves(
-    raw: Raw, rows: Sequence[int], read: Callable[[Raw, Lossy], Told]
-) -> dict[int, str]:
+def _halves(raw: Raw, rows: Sequence[int], read: Callable[[Raw, Lossy], Told]) -> dict[int, str]:
     """Return the damaged rows of both halves of some rows."""
     middle = len(rows) // 2
     return _damaged(raw, rows[:middle], read) | _damaged(raw, rows[middle:], read)

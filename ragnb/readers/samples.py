@@ -198,12 +198,23 @@ def _read(
     loose: bool = False,
     **how: Any,
 ) -> pd.DataFrame:
+    with told_in_words(source if isinstance(source, str | Path) else None):
+        return _read_guarded(source, columns, metrics, cases, loose, **how)
+
+
+def _read_guarded(
+    source: Source,
+    columns: Mapping[str, str] | None,
+    metrics: MetricLike | Iterable[MetricLike] | None,
+    cases: bool,
+    loose: bool,
+    **how: Any,
+) -> pd.DataFrame:
+    """Read a source as `_read` does; damage may raise anything."""
     report = Lossy()
     chosen = metric_list(metrics)
-    named = source if isinstance(source, str | Path) else None
-    with told_in_words(named):
-        loaded, origin = load(source, report, **how)
-        raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
+    loaded, origin = load(source, report, **how)
+    raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     verdicts_beside(raw)

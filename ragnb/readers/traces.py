@@ -81,14 +81,16 @@ def read_traces(
     >>> frame["chunks"].tolist(), "citations" in frame
     ([[{'id': '7'}]], False)
     """
-    named = source if isinstance(source, str | Path) else None
-    with told_in_words(named):
-        opened, report, origin = _open(
-            source, columns, format=format, strict=strict, encoding=encoding
-        )
-        names = _source_names(opened, report)
-        raw, _ = record_by_record(opened, report, origin, partial(_as_traces, names=names))
-        name_owner(raw, report)
+    with told_in_words(source if isinstance(source, str | Path) else None):
+        return _read_traces(source, columns, format=format, strict=strict, encoding=encoding)
+
+
+def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) -> pd.DataFrame:
+    """Read a source as `read_traces` does; damage may raise anything."""
+    opened, report, origin = _open(source, columns, **how)
+    names = _source_names(opened, report)
+    raw, _ = record_by_record(opened, report, origin, partial(_as_traces, names=names))
+    name_owner(raw, report)
     raw.need("answer")
     if "sample_id" not in raw.columns:
         raw.need("question")
@@ -187,7 +189,13 @@ def read_gold(
     >>> gold.to_dict("records")
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
-    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    with told_in_words(source if isinstance(source, str | Path) else None):
+        return _read_gold(source, columns, format=format, strict=strict, encoding=encoding)
+
+
+def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) -> pd.DataFrame:
+    """Read a source as `read_gold` does; damage may raise anything."""
+    raw, report, origin = _open(source, columns, **how)
     name_by_name(raw, report)
     if names := qrels_columns(raw.columns):
         _of_qrels(raw, names, report)
