@@ -201,7 +201,9 @@ OF_HTTP = {
 }
 
 
-def test_only_what_the_profile_names_is_sent(llm_server, elsewhere, monkeypatch):
+@pytest.fixture
+def strange_environment(elsewhere, monkeypatch):
+    """An environment in which every variable that an SDK knows leads elsewhere, or adds a header."""
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Canary: custom-canary\nCookie: a=custom-canary")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-canary")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-canary")
@@ -213,15 +215,44 @@ def test_only_what_the_profile_names_is_sent(llm_server, elsewhere, monkeypatch)
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
+
+
+def check_sent(requests):
+    """Check that requests have the headers that the profile names, and those of HTTP."""
+    for request in requests:
+        assert set(request.headers) == NAMED | OF_HTTP
+        assert "canary" not in json.dumps(request.headers).replace(KEY, "").replace(HEADER, "")
+
+
+@pytest.mark.usefixtures("strange_environment")
+def test_only_what_the_profile_names_is_sent(llm_server, elsewhere):
     llm_server.script = lambda request: json.dumps(request.headers)
     frame, _, error = ask(llm_server, n=2)
     assert error is None
     assert elsewhere.connections == 0
-    for request in llm_server.log:
-        assert set(request.headers) == NAMED | OF_HTTP
-        assert "canary" not in json.dumps(request.headers).replace(KEY, "").replace(HEADER, "")
+    check_sent(llm_server.log)
     assert KEY not in frame.to_json()
     assert HEADER not in frame.to_json()
+
+
+@pytest.mark.usefixtures("strange_environment")
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_stage_sends_what_only_the_environment_names_or_anything_elsewhere(
+    project, llm_server, elsewhere, stage
+):
+    llm_server.script = model
+    main([*STAGES[stage], "--concurrency", "2"])
+    assert llm_server.log
+    assert elsewhere.connections == 0
+    check_sent(llm_server.log)
+    secrets = [
+        KEY,
+        HEADER,
+        *(f"{name}-canary" for name in ("custom", "org", "project", "api", "admin")),
+    ]
+    for path in filter(os.path.isfile, project.rglob("*")):
+        held = path.read_bytes()
+        assert not [secret for secret in secrets if secret.encode() in held], path
 
 
 def test_a_proxy_of_the_environment_is_used_where_the_profile_asks_for_it(

@@ -25,7 +25,7 @@ def _entries(*lists: str) -> set[str]:
 
 
 def _one_of(entries: set[str]) -> str:
-    """Return the pattern of one entry, the longest first; words of scripts without blanks may touch."""
+    """Return the pattern of one entry, the longest first; scripts without blanks need none around it."""
     alone = sorted((e for e in entries if not _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
     joined = sorted((e for e in entries if _WRITTEN_TOGETHER.match(e)), key=len, reverse=True)
     whole = rf"(?<!{_LETTER})(?:{'|'.join(alone)})(?!{_LETTER})"
@@ -123,8 +123,8 @@ def is_disowned(
     """Return whether the text before an object makes it another's, or may do so.
 
     A judge may reason in prose, so most sentences are free. None may speak of the verdict to come but by
-    announcing it, and of the last one it has to be known what it is about: it announces a verdict, or it speaks of
-    the answer.
+    announcing it, and of the last one it has to be known what it is about: it announces a verdict, or it speaks
+    of the answer.
 
     Parameters
     ----------

@@ -24,7 +24,15 @@ from typing import IO, Any
 
 import narwhals as nw
 
-from ragnb.errors import RagnbError, did_you_mean, listing, place, require, unknown
+from ragnb.errors import (
+    MissingExtraError,
+    RagnbError,
+    did_you_mean,
+    listing,
+    place,
+    require,
+    unknown,
+)
 from ragnb.files import digest, matched
 from ragnb.polars import pl
 from ragnb.readers.cells import GUARD_COLUMN, as_id
@@ -33,7 +41,9 @@ from ragnb.readers.failures import failure_columns
 from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings, plain
 from ragnb.readers.owner import stacked_lists, unlisted
+from ragnb.readers.parquet import text_bytes, unpacked_bytes
 from ragnb.readers.raw import (
+    LISTED_LINES,
     MOST_COLUMNS,
     Lossy,
     Raw,
@@ -63,7 +73,6 @@ _KINDS = {
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 LONGEST_LINE = 16 * 1024 * 1024
 NAMELESS = "a column without a name"
-LISTED_LINES = 100  # by number; the rest are counted
 BLOCK = 1 << 24
 _LOOKED_AT, _MOST_PLACES = (
     1 << 20,
@@ -700,15 +709,19 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error
     cleaned = clean_text(value) if r"\ud" in text.lower() else value
-    columns = _columns_of(document, cleaned, report)
+    lost = list[int]()
+    columns = _columns_of(document, cleaned, report, lost, strict)
     rows = list(zip(*columns.values(), strict=True))
     replaced = 0 if cleaned == value else sum("\ufffd" in str(row) for row in rows)
     report.add("unparsed", None, _REPLACED, replaced)
-    report.expect(len(rows), replaced)
+    report.expect(len(rows) + len(lost), replaced + len(lost))
     return Raw(columns, "json", str(document.path))
 
 
-def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list[Any]]:
+def _columns_of(
+    document: Document, value: Any, report: Lossy, lost: list[int], strict: bool
+) -> dict[str, list[Any]]:
+    """Return the columns of a JSON value; `lost` gets the places of what is no record among records."""
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         rows, names = value["data"], value.get("columns")
         if isinstance(names, list) and all(
@@ -731,14 +744,27 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list
     ):
         value = _of_inspect(value, value["samples"], report)
     if isinstance(value, dict):
-        value = _records_in(document, value, report) or _columns_by_section(value) or value
+        damaged = list[tuple[Any, Any]]()
+        found_in = _records_in(document, _without_damage(value, damaged), report)
+        if found_in is None:
+            value = _columns_by_section(value) or value
+        else:
+            value = next((given for made, given in damaged if made is found_in), found_in)
     if isinstance(value, list):
+        records = _without_damage(value, [])
         for i, row in enumerate(value, 1):
-            if not isinstance(row, dict):
+            if isinstance(row, dict):
+                continue
+            if strict or records is value:
                 raise RagnbError(
                     f"{document.path}, record {i}: found {type(row).__name__}, expected an object"
                 )
-        return from_records(value, document.path)
+            lost.append(i)
+            if len(lost) <= LISTED_LINES:
+                why = f"found {type(row).__name__}, expected an object"
+                report.add("bad_line", None, f"record {i}: {why}")
+        report.add("bad_line", None, "further bad lines", len(lost[LISTED_LINES:]))
+        return from_records(records, document.path)
     cells = value.values() if isinstance(value, dict) else ()
     shapes = {
         tuple(c) if isinstance(c, dict) else len(c) if isinstance(c, list) else None for c in cells
@@ -760,6 +786,30 @@ def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, list
         f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "
         "object of columns of one length, or an object with 'columns' and 'data'"
     )
+
+
+def _without_damage(value: Any, damaged: list[tuple[Any, Any]]) -> Any:
+    """Return lists of records, also in objects, without what is none among them.
+
+    `damaged` gets each such list, as it is made and as it was given.
+
+    Examples
+    --------
+    >>> _without_damage([{"q": "Who?"}, "cut", {"q": "When?"}], [])
+    [{'q': 'Who?'}, {'q': 'When?'}]
+    >>> _without_damage({"results": [{"q": "Who?"}, "a", "b"]}, [])
+    {'results': [{'q': 'Who?'}, 'a', 'b']}
+    """
+    if isinstance(value, dict):
+        return {key: _without_damage(cell, damaged) for key, cell in value.items()}
+    if not isinstance(value, list):
+        return value
+    records = [row for row in value if isinstance(row, dict)]
+    mostly = len(value) / 2 < len(records) < len(value)
+    if not mostly or not any(map(_is_sample, records)):
+        return value
+    damaged.append((records, value))
+    return records
 
 
 def _columns_by_section(value: Mapping[str, Any]) -> dict[str, list[Any]] | None:
@@ -870,54 +920,109 @@ def _of_systems(
 
 
 def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read a Parquet file."""
+    """Read a Parquet file, unless it is a small one that unpacks to a huge one."""
+    data = document.data()
+    _check_unpacked(document, unpacked_bytes(data) or 0)
     try:
-        frame = pl.read_parquet(io.BytesIO(document.data()), use_pyarrow=False)
+        frame = pl.read_parquet(io.BytesIO(data), use_pyarrow=False)
     except pl.exceptions.PolarsError as error:
         raise RagnbError(
             f"{place(document.path)}is not a Parquet file ({str(error)[:120]})"
         ) from error
+    _check_unpacked(document, text_bytes(frame))
     columns = from_engine(nw.from_native(frame))
     for name in [n for n in columns if re.fullmatch(r"__index_level_\d+__", n)]:
         report.add("left_out", name, "index", len(columns.pop(name)))
     return Raw(columns, "parquet", str(document.path))
 
 
+def _check_unpacked(document: Document, unpacked: int) -> None:
+    """Refuse a Parquet file that unpacks to more bytes than a file of its size may."""
+    most = document.most_unpacked
+    if unpacked > most:
+        raise RagnbError(
+            f"{place(document.path)}unpacks to {unpacked >> 20:,} MB out of "
+            f"{document.path.stat().st_size / 2**20:.1f}, the most is {most >> 20:,}; if you trust it, pass it as "
+            "a frame of Polars"
+        )
+
+
 def _read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read the summaries of a log of inspect, a zip archive: the samples without their transcripts."""
+    """Read the summaries of a log of inspect, a zip archive: the samples without their transcripts.
+
+    A part that is damaged is lost with its samples, and counted; the others are read.
+    """
     path = document.path
+    damage = list[tuple[str, str]]()
     try:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()
-            parts = [name for name in names if name == "summaries.json"] or sorted(
+            journal = sorted(
                 (name for name in names if name.startswith("_journal/summaries/")),
                 key=lambda n: (len(n), n),
             )
-            records = [
-                row
-                for name in parts
-                for row in json.loads(_member(packed, name), parse_constant=float)
-            ]
+            records = list[dict[str, Any]]()
+            if "summaries.json" in names:
+                records = _rows_of_part(packed, "summaries.json", damage)
+            if not records and journal:  # of a run that did not end, or damaged
+                damage.clear()
+                records = [row for name in journal for row in _rows_of_part(packed, name, damage)]
             head = next(
                 (name for name in ("header.json", "_journal/start.json") if name in names), None
             )
             about = json.loads(_member(packed, head), parse_constant=float) if head else {}
+            if not isinstance(about, dict):
+                raise ValueError(f"{head} is a {type(about).__name__}")
     except (*_DAMAGED, ValueError, TypeError) as error:
         raise RagnbError(
             f"{place(path)}is not a readable log of inspect ({error}); take another copy"
         ) from error
-    return Raw(from_records(_of_inspect(about, records, report)), "eval", str(path))
+    if damage and (strict or not records):
+        first = ": ".join(damage[0])
+        raise RagnbError(
+            f"{place(path)}is not a readable log of inspect ({first}); take another copy"
+        )
+    samples = _of_inspect(about, records, report)
+    for part, why in damage[:LISTED_LINES]:
+        report.add("bad_line", None, f"{place(part)}the record is damaged: {why}")
+    report.add("bad_line", None, "further bad lines", len(damage[LISTED_LINES:]))
+    # How many samples a lost part had is known where the log says how many were asked.
+    missing = max(len(damage) - report.damaged, 0)
+    report.lines += missing
+    report.damaged += missing
+    return Raw(from_records(samples), "eval", str(path))
+
+
+def _rows_of_part(
+    packed: zipfile.ZipFile, name: str, damage: list[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the samples of a member of a log; `damage` gets what is wrong with it, or with some of them."""
+    try:
+        rows = json.loads(_member(packed, name), parse_constant=float)
+        if not isinstance(rows, list):
+            raise ValueError(f"found {type(rows).__name__}, expected a list")
+    except MissingExtraError:
+        raise
+    except Exception as error:  # each unpacker raises its own
+        damage.append((name, f"{type(error).__name__}: {str(error)[:200]}"))
+        return []
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            why = f"found {type(row).__name__}, expected an object"
+            damage.append((f"{name}, record {number}", why))
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def _of_inspect(
     about: dict[str, Any], records: list[dict[str, Any]], report: Lossy
 ) -> list[dict[str, Any]]:
     """Return the samples of a log of inspect with their model, and count those that an unfinished run lacks."""
-    run: dict[str, Any] = about.get("eval") or {}
-    ids, config = (run.get("dataset") or {}).get("sample_ids") or (), run.get("config") or {}
+    run = _object_in(about, "eval")
+    ids = _object_in(run, "dataset").get("sample_ids") or ()
+    config = _object_in(run, "config")
     asked = (
         len(ids) * (config.get("epochs") or 1)
-        or (about.get("results") or {}).get("total_samples")
+        or _object_in(about, "results").get("total_samples")
         or 0
     )
     if about.get("status") not in (None, "success") and not asked:
@@ -926,6 +1031,12 @@ def _of_inspect(
     why = f"samples that the run (status {about.get('status')}) lacks"
     report.add("bad_line", None, why, asked - len(records))
     return [{"system": run["model"], **row} if run.get("model") else row for row in records]
+
+
+def _object_in(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the object under a key; an empty one where there is something else."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _member(packed: zipfile.ZipFile, name: str) -> bytes:

@@ -380,24 +380,26 @@ def _text_of_a_side(cell: Any, canonical: str) -> Any:
 
 def _read_deepeval(raw: Raw, report: Lossy) -> None:
     """Take the name of a test case for its id, and spread its metrics."""
-    columns = raw.columns
-    if "name" in columns and len({*map(str, columns["name"])}) == len(raw):
+    if "name" in raw.columns and len({*map(str, raw.columns["name"])}) == len(raw):
         raw.rename({"name": "sample_id"}, report)
-    name = next((name for name in ("metricsData", "metrics_data") if name in columns), "")
-    cells = [parse_list(cell) if isinstance(cell, str) else cell for cell in columns.get(name, ())]
-    lists: list[Any] = [[] if absent(cell) else cell for cell in cells]
-    if not all(isinstance(cell, list) and all(isinstance(m, dict) for m in cell) for cell in lists):
-        report.add("unparsed", name, "no lists of metrics, kept as they are", len(cells))
+    name = next((name for name in ("metricsData", "metrics_data") if name in raw.columns), "")
+    lists = [_metrics_in(cell) for cell in raw.columns.get(name, ())]
+    if lists and all(row is None for row in lists):
+        report.add("unparsed", name, "no lists of metrics, kept as they are", len(lists))
         return
+    damaged = [row for row, found in enumerate(lists) if found is None]
+    raw.lose(damaged, f"{name} is no list of metrics", report)
+    lists = [row for row in lists if row is not None]
+    columns = raw.columns
     columns.pop(name, None)
     report.add(
         "mapped",
         name,
         "a column a metric; thresholds become gates, verdicts are left out",
-        len(cells),
+        len(lists),
     )
     for metric, found in from_records(
-        {str(m.get("name")): m for m in reversed(row)} for row in lists
+        {str(m.get("name")): m for m in reversed(row or [])} for row in lists
     ).items():
         results: list[Any] = [result or {} for result in found]
         scores = [result.get("score") for result in results]
@@ -411,6 +413,15 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         failed = [a or b for a, b in zip(unmeasured, broken, strict=True)]
         note_verdicts(raw, metric, scores, limits, verdicts)
         scored(raw, metric, scores, failed, reasons, _limit(results))
+
+
+def _metrics_in(cell: Any) -> list[dict[str, Any]] | None:
+    """Return the metrics in a cell, none of an empty one; None for what is no list of objects."""
+    if absent(cell) or cell == "":
+        return []
+    found = parse_list(cell) if isinstance(cell, str) else cell
+    listed = isinstance(found, list) and all(isinstance(metric, dict) for metric in found)
+    return found if listed else None
 
 
 def _limit(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

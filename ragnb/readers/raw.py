@@ -20,6 +20,7 @@ from ragnb.readers.facts import Direction, Fact, FactName, fact_row
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
+LISTED_LINES = 100  # by number; the rest are counted
 _WITH_LINES = ("csv", "tsv", "jsonl")
 # The cells of a column: a list, or a series of one simple type, which is worked on as a whole.
 Values = Any
@@ -296,6 +297,25 @@ class Raw:
         if need and not kept:
             raise RagnbError(f"{self.where()}contains no score except {why}")
         self.keep(kept)
+
+    def lose(self, rows: Collection[int], why: str | Mapping[int, str], report: Lossy) -> None:
+        """Leave out damaged records, and count and list them with their places as lost.
+
+        Examples
+        --------
+        >>> raw, report = Raw({"a": [1, "x"]}, "json", "s.json"), Lossy()
+        >>> raw.lose([1], "a is no number", report)
+        >>> raw.columns, report.damaged, report.rows[0]["detail"]
+        ({'a': [1]}, 1, 's.json, row 2: the record is damaged: a is no number')
+        """
+        for row in [*rows][:LISTED_LINES]:
+            reason = why if isinstance(why, str) else why[row]
+            report.add("bad_line", None, f"{self.where(row)}the record is damaged: {reason}")
+        report.add("bad_line", None, "further bad lines", len(rows) - LISTED_LINES)
+        report.damaged += len(rows)
+        if rows:
+            lost = set(rows)
+            self.keep(row for row in range(len(self)) if row not in lost)
 
     def need(self, name: str) -> None:
         """Refuse a table without a column."""

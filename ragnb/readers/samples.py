@@ -20,7 +20,7 @@ from ragnb.readers.evidence import labels_beside, verdicts_beside
 from ragnb.readers.failures import name_log_flag
 from ragnb.readers.formats import NAMELESS, Source, load
 from ragnb.readers.frames import native
-from ragnb.readers.guard import told_in_words
+from ragnb.readers.guard import record_by_record, told_in_words
 from ragnb.readers.layouts import declare_scales, judged, lay_out, spread_results
 from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
 from ragnb.readers.names import WORDS, meanings, name_columns, plain
@@ -198,17 +198,23 @@ def _read(
     loose: bool = False,
     **how: Any,
 ) -> pd.DataFrame:
+    with told_in_words(source if isinstance(source, str | Path) else None):
+        return _read_guarded(source, columns, metrics, cases, loose, **how)
+
+
+def _read_guarded(
+    source: Source,
+    columns: Mapping[str, str] | None,
+    metrics: MetricLike | Iterable[MetricLike] | None,
+    cases: bool,
+    loose: bool,
+    **how: Any,
+) -> pd.DataFrame:
+    """Read a source as `_read` does; damage may raise anything."""
     report = Lossy()
     chosen = metric_list(metrics)
-    named = source if isinstance(source, str | Path) else None
-    with told_in_words(named):
-        raw, origin = load(source, report, **how)
-        origin["layout"] = lay_out(raw, report)
-        if origin["layout"] in ("langfuse", "phoenix"):
-            judged(raw, report)
-        spread_results(raw, report)
-        stack_pairs(raw, report)
-        declare_scales(raw, str(origin["layout"]))
+    loaded, origin = load(source, report, **how)
+    raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     verdicts_beside(raw)
@@ -284,6 +290,17 @@ def _read(
         )  # a scale is proposed that a refusal would propose too
     frame.attrs["facts"] = raw.facts
     return frame
+
+
+def _laid_out(raw: Raw, report: Lossy) -> str:
+    """Convert a tool's layout to one row per sample, declare its scales, and return its name."""
+    layout = lay_out(raw, report)
+    if layout in ("langfuse", "phoenix"):
+        judged(raw, report)
+    spread_results(raw, report)
+    stack_pairs(raw, report)
+    declare_scales(raw, layout)
+    return layout
 
 
 def _refuse_title(raw: Raw) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from ragnb.readers.cells import (
 )
 from ragnb.readers.failures import error_words, failure_columns, outcomes
 from ragnb.readers.formats import Source, load
+from ragnb.readers.guard import record_by_record, told_in_words
 from ragnb.readers.names import WORDS, name_columns
 from ragnb.readers.nested import from_contexts, read_nested
 from ragnb.readers.owner import name_by_name, name_owner
@@ -78,9 +81,15 @@ def read_traces(
     >>> frame["chunks"].tolist(), "citations" in frame
     ([[{'id': '7'}]], False)
     """
-    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    fold(raw, _source_names(raw, report), report, scores=False)
-    as_trace(raw, report)
+    with told_in_words(source if isinstance(source, str | Path) else None):
+        return _read_traces(source, columns, format=format, strict=strict, encoding=encoding)
+
+
+def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) -> pd.DataFrame:
+    """Read a source as `read_traces` does; damage may raise anything."""
+    opened, report, origin = _open(source, columns, **how)
+    names = _source_names(opened, report)
+    raw, _ = record_by_record(opened, report, origin, partial(_as_traces, names=names))
     name_owner(raw, report)
     raw.need("answer")
     if "sample_id" not in raw.columns:
@@ -100,6 +109,12 @@ def read_traces(
     frame = to_frame(raw, report, origin)
     frame.attrs["role"] = "traces"
     return frame
+
+
+def _as_traces(raw: Raw, report: Lossy, names: set[str]) -> None:
+    """Fold passages as rows, and read what nested records say."""
+    fold(raw, names, report, scores=False)
+    as_trace(raw, report)
 
 
 def as_trace(raw: Raw, report: Lossy) -> None:
@@ -174,7 +189,13 @@ def read_gold(
     >>> gold.to_dict("records")
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
-    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    with told_in_words(source if isinstance(source, str | Path) else None):
+        return _read_gold(source, columns, format=format, strict=strict, encoding=encoding)
+
+
+def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) -> pd.DataFrame:
+    """Read a source as `read_gold` does; damage may raise anything."""
+    raw, report, origin = _open(source, columns, **how)
     name_by_name(raw, report)
     if names := qrels_columns(raw.columns):
         _of_qrels(raw, names, report)
