@@ -166,7 +166,7 @@ def test_no_reply_of_the_corpus_gets_scores_that_it_does_not_give_and_almost_non
     assert all(verdict.raw == case.reply for case, verdict in zip(cases, read, strict=True))
 
 
-SETS = ["first", "second", "third", "fourth", "fifth"]
+SETS = ["first", "second", "third", "fourth", "fifth", "sixth"]
 
 
 @pytest.mark.parametrize("which", SETS)
