@@ -25,7 +25,7 @@ from scipy.special import stdtr, stdtrit
 from tqdm import tqdm
 
 import ragnb as rn
-from ragnb.comparison.differences import difference, outcome_of, p_value
+from ragnb.comparison.estimates import difference, outcome_of, p_value
 
 RUNS = {10: 12_000, 20: 8_000, 50: 5_000}
 ICC = (0.0, 0.1, 0.3, 0.5)

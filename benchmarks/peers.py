@@ -23,7 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ragnb import stats
-from ragnb.comparison.differences import difference
+from ragnb.comparison.estimates import difference
 
 DOCUMENTS, QUESTIONS, LEVEL = 20, 10, 0.95
 NAMES = np.repeat(np.arange(DOCUMENTS), QUESTIONS)

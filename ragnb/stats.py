@@ -1503,6 +1503,7 @@ def ppi_jackknife(
     judged_clusters: Labels = None,
     *,
     weights: Labels = None,
+    shares: tuple[Values, Values] | None = None,
     weight: float | None = None,
     ends: tuple[float, float] = (-np.inf, np.inf),
     level: float = 0.95,
@@ -1522,6 +1523,8 @@ def ppi_jackknife(
     weights : array, shape (n,), optional
         1 / inclusion probability of labelled rows that were drawn with unequal chances. All rows together are then
         what they were drawn from.
+    shares : (array of (n,), array of (N,)), optional
+        How much each row counts in the population, as by the weight of its document; by default all alike.
     ends : (float, float)
         The ends of the scale. Finite: the mean stays on the scale, with Wilson's interval and its fewer degrees of
         freedom near an end (`mean_interval`). Else: value ± t·se.
@@ -1543,8 +1546,9 @@ def ppi_jackknife(
     the error. Coverage beside the sandwich's: benchmarks/calibration.py.
 
     The value is ȳ + λ (1 + n/N) (mean of F on all rows − f̄), which without weights is ȳ + λ (mean of F on the N −
-    f̄). With weights ȳ, f̄ and the covariance in λ are Hájek's, Σwx/Σw (Särndal, Swensson and Wretman 1992, Model
-    Assisted Survey Sampling, chapter 6), and n_g/n is w_g/Σw.
+    f̄). With weights it is the regression estimator, ȳ + β (mean of F on all rows − f̄), with ȳ, f̄ and β = cov(Y,
+    F)/var F Hájek's, Σwx/Σw, on the labelled rows (Särndal, Swensson and Wretman 1992, Model Assisted Survey
+    Sampling, chapter 6), and n_g/n is w_g/Σw: the variance of F over all rows would be that of another range.
 
     Examples
     --------
@@ -1569,21 +1573,25 @@ def ppi_jackknife(
     centre, every = float(y.mean()), np.concatenate([f, more])
     y, every = y - centre, every - every.mean()
     f = every[:n]
-    table = np.zeros((len(code), 8))
-    table[:n, :5] = np.stack([np.ones(n), w, w * f, w * y, w * y * f], axis=1)
-    table[:, 5:] = np.stack([np.ones(len(code)), every, every**2], axis=1)
-    sums = sums_by(code, table)
+    v = _row_shares(shares, seen, extra)
+    table = np.zeros((len(code), 9))
+    table[:n, :6] = np.stack([np.ones(n), w, w * f, w * y, w * y * f, w * f**2], axis=1)
+    table[:, 6:] = np.stack([np.ones(len(code)), every, every**2], axis=1)
+    sums = sums_by(code, table * v[:, None])
     whole, noise = sums.sum(axis=0), 1e-12 * float(every.var())
-    centred, lam = (float(x) for x in _point(whole, weight, noise))
+    is_drawn = weight is None and bool(np.ptp(w) > 0)
+    how_point = {"weight": weight, "noise": noise, "is_drawn": is_drawn}
+    centred, lam = (float(x) for x in _point(whole, **how_point))
+    w = w * v[:n]
     used = sums[(sums[:, 0] > 0) | (lam != 0)]
     g, value = len(used), centred + centre
-    se = jackknife(lambda s: _point(s, weight, noise)[0], used, used[:, 5], whole=whole).se
+    se = jackknife(lambda s: _point(s, **how_point)[0], used, used[:, 6], whole=whole).se
     error = y - lam * f
     error = error - np.average(error, weights=w)
     scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
     scale = scale if sum(scale) > 0 else (1.0, 0.0)
     h = scale[0] * used[:, 1] / whole[1] + (
-        scale[1] * (used[:, 5] - used[:, 0]) / len(more) if lam else 0.0
+        scale[1] * (used[:, 6] - used[:, 0]) / (whole[6] - whole[0]) if lam else 0.0
     )
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
@@ -1597,19 +1605,38 @@ def ppi_jackknife(
         low, high = map(float, ends_of)
     else:
         low, high = t_interval(value, se, g_eff - 1, level)
-    return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
+    df = max(g_eff - 1, 1.0)
+    return Corrected(value, low, high, se, n, g, df=df, weight=lam, n_judged=len(more))
 
 
-def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Array]:
-    """Return the estimate and λ from sums (…, 8) of 1, w, wF, wY, wYF on labelled rows and of 1, F, F² on all."""
-    n, w, f, y, yf, rows, g, gg = np.moveaxis(sums, -1, 0)
+def _row_shares(shares: tuple[Values, Values] | None, seen: Flags, extra: Flags) -> Array:
+    """Return how much each row of the population counts, 1 on average: the labelled ones, then the others."""
+    if shares is None:
+        return np.ones(int(seen.sum() + extra.sum()))
+    labelled, others = (np.asarray(side, dtype=float) for side in shares)
+    v = np.concatenate([labelled[seen], others[extra]])
+    return np.asarray(v / v.mean())
+
+
+def _point(
+    sums: Array, *, weight: float | None, noise: float, is_drawn: bool
+) -> tuple[Array, Array]:
+    """Return the estimate and λ from sums (…, 9) of 1, w, wF, wY, wYF, wF² (labelled) and 1, F, F² (all)."""
+    n, w, f, y, yf, ff, rows, g, gg = np.moveaxis(sums, -1, 0)
     more = rows - n
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (gg - g**2 / rows) / (rows - 1)
-        best = np.clip((yf / w - y * f / w**2) / (rows / more * variance), 0.0, 1.0)
+        covariance = yf / w - y * f / w**2
+        if is_drawn:
+            # The labelled rows have a range of their own where large scores were drawn more often.
+            variance = ff / w - (f / w) ** 2
+            best, moved = covariance / variance, g / rows - f / w
+        else:
+            variance = (gg - g**2 / rows) / (rows - 1)
+            best = np.clip(covariance / (rows / more * variance), 0.0, 1.0)
+            moved = rows / more * (g / rows - f / w)
         lam = np.where(variance > noise, best, 0.0) if weight is None else np.full_like(n, weight)
         lam = np.where(more > 0, lam, 0.0)
-        value = y / w + np.where(lam != 0, lam * rows / more * (g / rows - f / w), 0.0)
+        value = y / w + np.where(lam != 0, lam * moved, 0.0)
     return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
 
 

@@ -96,7 +96,7 @@ def test_of_several_candidates_the_worst_decides(run, folder):
 def test_a_margin_for_all_metrics_or_for_one(run, folder):
     assert run("compare", "up.csv", "base.csv")[1].startswith("better")
     wide = run("compare", "up.csv", "base.csv", "--margin", "0.4")[1]
-    assert wide.startswith("same")
+    assert wide.startswith("better, within the margin: weighted_score +0.2")
     assert "±0.4" in wide
     one = [
         "--primary",
@@ -107,7 +107,7 @@ def test_a_margin_for_all_metrics_or_for_one(run, folder):
         "weighted_score=0.01",
     ]
     out = run("compare", "up.csv", "base.csv", *one)[1]
-    assert out.startswith("same: faithfulness")
+    assert out.startswith("better, within the margin: faithfulness")
     assert any(
         line.startswith("weighted_score ") and "● better" in line for line in out.splitlines()
     )
@@ -153,16 +153,57 @@ def test_a_difference_within_the_noise_of_repeats_is_called_that(run, folder):
     assert said in run("compare", "new.csv", "base.csv")[1]
 
 
-def test_a_difference_that_people_do_not_see_is_not_supported(run, folder):
+def test_a_difference_that_people_do_not_see_is_not_shown(run, folder):
     rows = [
         f"q{n},faithfulness,0.5,0.5,{name}" for n in range(QUESTIONS) for name in ("up", "base")
     ]
     Path("ratings.csv").write_text(
         "item_id,dimension,judge,human,system\n" + "\n".join(rows) + "\n"
     )
-    out = run("compare", "up.csv", "base.csv", "-p", "ratings=ratings.csv")[1]
-    assert "faithfulness: not supported by human ratings" in out
-    assert "48 questions" in out
+    code, out, _ = run("compare", "up.csv", "base.csv", "--ratings", "ratings.csv", "--gate")
+    first = out.splitlines()[0]
+    assert first.startswith("inconclusive: weighted_score")
+    assert "judge +0.205, people 0.000" in first
+    assert "on 48 pairs, the judge favours up by 0.205" in first
+    assert code == 3
+    assert run("compare", "up.csv", "base.csv", "-p", "ratings=ratings.csv")[1] == out
+    half = "\n".join(row for row in rows if row.endswith("up"))
+    Path("ratings.csv").write_text(f"item_id,dimension,judge,human,system\n{half}\n")
+    code, out, _ = run("compare", "up.csv", "base.csv", "--ratings", "ratings.csv", "--gate")
+    assert out.startswith("inconclusive: weighted_score")
+    assert "the judge was not validated on these systems. People rated 0 questions" in out
+    assert code == 3
+
+
+def test_a_loss_within_the_margin_passes_but_when_strict_and_is_said(run, folder):
+    table(-0.1, noise=0.001, seed=1).to_csv("less.csv", index=False)
+    wide = ["--margin", "0.2"]
+    code, out, _ = run("compare", "less.csv", "base.csv", *wide, "--gate", "--junit", "a.xml")
+    assert out.startswith("worse, within the margin: weighted_score −0.")
+    assert code == 0
+    assert ET.parse("a.xml").getroot().get("failures") == "0"
+    strict = ["--gate", "strict", "--junit", "b.xml"]
+    assert run("compare", "less.csv", "base.csv", *wide, *strict)[0] == 1
+    assert ET.parse("b.xml").getroot().get("failures") == "1"
+    code, _, err = run("compare", "--gate", "less.csv", "base.csv")
+    assert code == 2
+    assert "'less.csv' is not one of 'margin', 'strict', 'all'" in err
+
+
+def test_another_metric_that_is_worse_is_in_the_first_line_and_blocks_when_all_count(run, folder):
+    base = table(seed=1).assign(answer_relevancy=0.5)
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0, 0.02, QUESTIONS)
+    new = base.assign(
+        faithfulness=base["faithfulness"] + 0.1 + noise,
+        answer_relevancy=base["answer_relevancy"] - 0.1 + noise,
+    )
+    base.to_csv("b.csv", index=False)
+    new.to_csv("n.csv", index=False)
+    code, out, _ = run("compare", "n.csv", "b.csv", "--gate")
+    assert code == 0
+    assert "; but answer_relevancy −0." in out.splitlines()[0]
+    assert run("compare", "n.csv", "b.csv", "--gate", "all")[0] == 1
 
 
 def test_an_inconclusive_comparison_says_how_many_questions_are_needed(run, folder):

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 import ragnb as rn
-from ragnb.comparison.differences import difference, outcome_of, p_value
+from ragnb.comparison.estimates import (
+    Verdict,
+    difference,
+    gate_verdict,
+    outcome_of,
+    p_value,
+    pass_chance,
+)
+from ragnb.comparison.people import decided_by_people
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
 
@@ -248,7 +256,10 @@ def test_a_metric_that_one_side_never_scored_has_no_difference():
     ("low", "high", "word"),
     [
         (-0.05, 0.05, "same"),
-        (0.01, 0.05, "same"),
+        (0.0, 0.05, "same"),
+        (1e-12, 0.05, "better_within"),
+        (-0.05, -1e-12, "worse_within"),
+        (-0.05, 0.0, "same"),
         (-0.05 - 1e-12, 0.05, "undecided"),
         (-0.05, 0.05 + 1e-12, "undecided"),
         (1e-12, 0.05 + 1e-12, "better"),
@@ -261,7 +272,9 @@ def test_a_metric_that_one_side_never_scored_has_no_difference():
 )
 def test_word_turns_at_the_margin_and_at_0(low, high, word):
     assert outcome_of(low, high, margin=0.05, better="higher") == word
-    mirrored = {"better": "worse", "worse": "better"}.get(word, word)
+    mirrored = {"better": "worse", "worse": "better"}
+    mirrored |= {f"{a}_within": f"{b}_within" for a, b in mirrored.items()}
+    mirrored = mirrored.get(word, word)
     assert outcome_of(low, high, margin=0.05, better="lower") == mirrored
 
 
@@ -809,14 +822,165 @@ def test_ratings_of_people_stand_beside_and_bear_out_or_not():
     assert [ours.human_value, ours.human_low, ours.human_high] == pytest.approx(
         [d, theirs.low, theirs.high]
     )
-    assert ours.supported is True
-    assert ours.n_human == 30
+    # Every pair is rated: the people's difference is what decides, and the judge's is kept beside it.
+    assert [ours.value, ours.low, ours.high] == pytest.approx(
+        [ours.human_value, ours.human_low, ours.human_high]
+    )
+    alone = compared(frame)
+    assert [ours.judge_value, ours.judge_low] == pytest.approx([alone.value, alone.low])
+    bias = alone.value - d
+    assert ours.judge_bias == pytest.approx(bias)
+    assert (ours.outcome, ours.people, ours.n_human) == ("better", "decided", 30)
     flat = rated.assign(human=rng.uniform(0.2, 0.3, 60))
-    assert compared(frame, ratings=flat).supported is False
+    assert compared(frame, ratings=flat).outcome == "same"
     other_way = rated.assign(human=1 - up)
-    assert compared(frame, ratings=other_way).supported is False
-    assert compared(frame, ratings=rated.assign(dimension="fluency")).supported is None
-    assert compared(frame, "weighted_score", ratings=rated).supported is None
+    assert compared(frame, ratings=other_way).outcome == "worse"
+    elsewhere = compared(frame, ratings=rated.assign(dimension="fluency"))
+    assert (elsewhere.people, elsewhere.outcome) == ("unrated", "better")
+    total = compared(frame, "weighted_score", ratings=other_way)
+    assert (total.people, total.outcome) == ("decided", "worse")
+
+
+@pytest.mark.parametrize(("pairs", "word"), [(19, "unchecked"), (20, "decided")])
+def test_people_decide_from_20_pairs_on(pairs, word):
+    rng = np.random.default_rng(2)
+    frame = pair(rng.uniform(0.6, 0.9, 60), rng.uniform(0.2, 0.5, 60))
+    rated = frame.rename(columns={"sample_id": "item_id", FAITH: "human"}).assign(dimension=FAITH)
+    rated = rated[rated["item_id"].isin([f"q{n}" for n in range(pairs)])]
+    for metric in (FAITH, "weighted_score"):
+        ours = compared(frame, metric, ratings=rated)
+        assert (ours.people, ours.n_human) == (word, pairs)
+        assert ours.outcome == ("better" if word == "decided" else "undecided")
+    one_system = compared(frame, ratings=rated[rated["system"] == "new"])
+    assert (one_system.people, one_system.outcome) == ("unchecked", "undecided")
+    total = compared(frame, "weighted_score", ratings=rated[rated["system"] == "new"])
+    assert (total.people, total.outcome) == ("unchecked", "undecided")
+
+
+@pytest.mark.parametrize(("documents", "word"), [(4, "unchecked"), (5, "decided")])
+def test_people_decide_from_5_documents_on(documents, word):
+    rng = np.random.default_rng(2)
+    doc = [f"d{n % documents}.pdf" for n in range(60)]
+    frame = pair(rng.uniform(0.6, 0.9, 60), rng.uniform(0.2, 0.5, 60), doc_name=doc)
+    rated = frame.rename(columns={"sample_id": "item_id", FAITH: "human"}).assign(dimension=FAITH)
+    assert compared(frame, ratings=rated).people == word
+
+
+def test_a_judge_biased_for_one_system_does_not_make_it_better():
+    """People see no difference: the judge alone errs always, people and judge together in 2.5 % of runs."""
+    rng, runs = np.random.default_rng(5), 300
+    clusters, weights = np.repeat(np.arange(40), 10), np.ones(400)
+    how = {"width": 1.0, "level": 0.95, "complete": False, "is_rated": True}
+    better, covered = np.zeros(2), 0
+    for _ in range(runs):
+        truth = rng.normal(0, 0.05, 40)[clusters] + rng.normal(0, 0.12, 400)
+        judged = truth + 0.1 + rng.normal(0, 0.08, 400)
+        human = np.where(rng.permutation(400) < 80, truth, NAN)
+        found = decided_by_people(human, judged, clusters, weights, **how)
+        alone = difference(judged, clusters, weights, width=1.0)
+        better += np.array([found.corrected.low, alone.low]) > 0
+        covered += found.corrected.low <= 0 <= found.corrected.high
+    slack = 2 * (0.05 * 0.95 / runs) ** 0.5
+    assert better[0] / runs <= 0.025 + slack
+    assert better[1] / runs > 0.9
+    assert covered / runs >= 0.95 - slack
+
+
+def test_documents_weigh_in_the_difference_that_people_correct():
+    """Weights of 1 and 3 are those of rows that are there once and three times; λ is given alike by both."""
+    rng = np.random.default_rng(8)
+    clusters, weights = np.repeat(np.arange(12), 10), np.repeat([1.0, 3.0] * 6, 10)
+    truth = rng.normal(0.05, 0.1, 120)
+    judged = truth + rng.normal(0.05, 0.05, 120)
+    human = np.where(rng.permutation(120) < 60, truth, NAN)
+    how = {"width": np.inf, "level": 0.95, "complete": False, "is_rated": True}
+    found = decided_by_people(human, judged, clusters, weights, **how).corrected
+    rated, mean = ~np.isnan(human), lambda x, rows: np.average(x[rows], weights=weights[rows])
+
+    def point(rows):
+        mine, rest = rows & rated, rows & ~rated
+        y, f = mean(human, mine), mean(judged, mine)
+        cov = mean((human - y) * (judged - f), mine)
+        v = weights / weights.mean()
+        n, m = v[mine].sum(), v[rest].sum()
+        spread = v[rows] @ (judged[rows] - mean(judged, rows)) ** 2 / (n + m - 1)
+        lam = min(max(cov / ((1 + n / m) * spread), 0), 1)
+        return y + lam * (mean(judged, rest) - f)
+
+    everyone = np.ones(120, dtype=bool)
+    left = np.array([point(clusters != g) for g in range(12)])
+    value = point(everyone)
+    assert found.value == pytest.approx(value)
+    assert found.se == pytest.approx(np.sqrt(11 / 12 * np.sum((left - value) ** 2)), rel=0.02)
+
+
+@pytest.mark.parametrize("word", ["worse_within", "worse"])
+def test_red_is_what_a_tenth_of_the_error_shows(word):
+    """A loss that 95 % shows and 99.5 % does not is no red; nor is one within the margin, but when strict."""
+    base = {"outcome": word, "margin": 0.05, "level": 0.95, "better": "higher", "high": -0.001}
+    policies = {"margin": word == "worse", "strict": True}
+    for policy, blocks in policies.items():
+        sure = gate_verdict(base | {"p": 0.005 - 1e-12}, policy)
+        unsure = gate_verdict(base | {"p": 0.005 + 1e-12}, policy)
+        assert sure == (Verdict.BLOCKED if blocks else Verdict.PASSED)
+        assert unsure == (Verdict.NOT_PROVEN if word == "worse" else Verdict.PASSED)
+    beyond = base | {"outcome": "worse", "p": 0.04, "high": -0.05 - 1e-12}
+    assert gate_verdict(beyond) == Verdict.BLOCKED
+    assert gate_verdict(beyond | {"high": -0.05}) == Verdict.NOT_PROVEN
+    mirrored = {"better": "lower", "low": 0.05 + 1e-12, "high": 0.2}
+    assert gate_verdict(beyond | mirrored) == Verdict.BLOCKED
+    for good in ("better", "better_within", "same"):
+        assert gate_verdict(base | {"outcome": good, "p": 0.001}, "strict") == Verdict.PASSED
+    assert gate_verdict(base | {"outcome": "undecided", "p": 0.001}) == Verdict.NOT_PROVEN
+
+
+def test_192_of_192_questions_a_little_worse_are_not_the_same():
+    rng = np.random.default_rng(0)
+    old = rng.uniform(0.5, 0.9, 192)
+    found = compared(pair(old - 0.039 + rng.normal(0, 0.003, 192), old))
+    assert found.outcome == "worse_within"
+    assert found.losses == 192
+
+
+@pytest.mark.parametrize(("se", "predicted"), [(0.0126, 0.975), (0.0224, 0.586), (0.0347, 0.283)])
+def test_an_unchanged_system_passes_as_often_as_is_said(se, predicted):
+    """The design's three sets, by scipy's t; simulated: the share of intervals that stay above −margin."""
+    chance, needed = pass_chance(
+        {"margin": 0.05, "se": se, "df": 39.0, "level": 0.95, "n_common": 200}
+    )
+    t = scipy_stats.t(39)
+    assert chance == pytest.approx(t.cdf(0.05 / se - t.ppf(0.975)))
+    assert chance == pytest.approx(predicted, abs=0.04)
+    drawn = t.rvs(20_000, random_state=1) * se
+    assert (drawn - t.ppf(0.975) * se > -0.05).mean() == pytest.approx(chance, abs=0.01)
+    assert needed == np.ceil(200 * ((t.ppf(0.975) + scipy_stats.norm.ppf(0.9)) * se / 0.05) ** 2)
+
+
+@pytest.mark.parametrize(("lost", "is_open"), [(1, False), (2, True)])
+def test_questions_lost_by_more_than_the_margin_leave_it_open(lost, is_open):
+    """2 of 60 at worst move the mean by .033 of the range: more than a margin of .02, less than one of .05."""
+    rng = np.random.default_rng(0)
+    old = rng.uniform(0.85, 0.9, 60)
+    new = old + rng.normal(0, 0.001, 60)
+    new[:lost] = NAN
+    frame = pair(new, old)
+    found = compared(frame, margin=0.02)
+    assert (found.n_lost, bool(found.incomplete)) == (lost, is_open)
+    assert found.outcome == ("undecided" if is_open else "same")
+    assert compared(frame, margin=0.05).outcome == "same"
+    accepted = compared(frame, margin=0.02, allow={"questions": 0.2})
+    assert (bool(accepted.incomplete), accepted.outcome) == (False, "same")
+
+
+def test_questions_lost_are_no_matter_where_even_the_worst_is_inside_the_margin():
+    rng = np.random.default_rng(0)
+    old = rng.uniform(0.0, 0.02, 60)
+    new = old + 0.05 + rng.normal(0, 0.001, 60)
+    new[:12] = NAN
+    found = compared(pair(new, old))
+    half = (found.high - found.low) / 2
+    assert found.worst_case - half > -0.05
+    assert (bool(found.incomplete), found.outcome) == (False, "better")
 
 
 def test_ratings_are_found_by_id_or_text_of_any_type_and_read_from_files(tmp_path):

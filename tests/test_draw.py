@@ -317,11 +317,11 @@ def test_the_weighted_corrected_mean_is_that_of_rows_taken_out_cluster_by_cluste
 
     def point(rows):
         mine = rows.dropna(subset="human")
-        n, m, w = len(mine), len(rows) - len(mine), mine["w"]
+        w = mine["w"]
         y, f = (np.average(mine[name], weights=w) for name in ("human", "judge"))
         cov = np.average((mine["human"] - y) * (mine["judge"] - f), weights=w)
-        lam = min(max(cov / ((1 + n / m) * rows["judge"].var()), 0), 1)
-        return y + lam * (1 + n / m) * (rows["judge"].mean() - f)
+        slope = cov / np.average((mine["judge"] - f) ** 2, weights=w)
+        return y + slope * (rows["judge"].mean() - f)
 
     value = point(table)
     left = np.array([point(table[table["cluster"] != g]) for g in table["cluster"].unique()])

@@ -1018,10 +1018,6 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]
 
 
-_OUTCOMES = {"better": PASSED, "same": PASSED, "undecided": NOT_PROVEN, "worse": BLOCKED}
-"""Exit code of each outcome, from best to worst."""
-
-
 @command("compare")
 def compare_command(new: str, base: str | None, **asked: Any) -> int:
     """Compare a NEW run with a BASE run.
@@ -1032,8 +1028,9 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     the newest run), or runs of a store (runs.sqlite#3fa1c2d4). BASE may also be a system of NEW, and can be left
     out if the scenario sets baseline:.
 
-    The first line gives the outcome for the metric that decides: better, worse, same or inconclusive. Same means
-    that the whole confidence interval is within the margin, by default 1/20 of the metric's range.
+    The first line gives the outcome for the metric that decides: better, worse (each also "within the margin"),
+    same or inconclusive. The margin is by default 1/20 of the metric's range; within it is what keeps its whole
+    confidence interval inside; same also holds 0.
 
     \b
     Examples
@@ -1043,32 +1040,49 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
       ragnb compare runs.sqlite#9b07aa10 runs.sqlite#3fa1c2d4
       ragnb compare mine.yaml baseline.csv --gate --margin 0.02 --junit compare.xml
 
-    Exit code: 0; 2 on bad input. With --gate: 0 better or same, 1 worse, 3 inconclusive; with several candidates,
-    the worst of them.
+    Exit code: 0; 2 on bad input. With --gate: 0 better, same or worse within the margin; 1 worse, at 99.5 %; 3
+    worse at 95 % only, or inconclusive; with several candidates, the worst of them. --gate strict is 1 for any
+    loss that 99.5 % shows, --gate all also for another metric that is worse. Write --gate after NEW and BASE.
     """
     from ragnb.comparison.view import compare_view
     from ragnb.diagnostics.gates import plain_records
 
     how = {name: asked[name] for name in ("candidate", "system", "on", "by", "metrics", "primary")}
     settings = terminal.overrides(asked["parameters"], asked["lang"])
+    if asked["ratings"] is not None:
+        settings["ratings"] = asked["ratings"]
     view, table, slices = compare_view(
         new, base, settings=settings, margin=_margin(asked["margin"]), **how
     )
-    decides = table.loc[table["primary"], "outcome"]
+    decides = table[table["primary"]]
     if asked["gate"] and decides.empty:
         raise RagnbError("--gate needs a metric that decides; name it with --primary")
-    outcome = next((word for word in reversed(_OUTCOMES) if word in set(decides)), None)
+    outcome = next((word for word in _FROM_WORST if word in set(decides["outcome"])), None)
     head = view.head or [texts.load(view.lang)("compare.no_word")]
     tables = [(name, terminal.block_rows(table)) for name, table in view.tables]
     click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
     parts = {"outcome": outcome, "notes": view.notes, "metrics": plain_records(table)}
     parts |= {} if slices is None else {"slices": plain_records(slices)}
     kinds = {
-        "junit": partial(_junit, view.title, table, view.lang),
+        "junit": partial(_junit, view.title, table, view.lang, asked["gate"] or "margin"),
         "json_file": partial(json_text, parts),
     }
     terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
-    return _OUTCOMES[outcome] if asked["gate"] and outcome else PASSED
+    return _gate_code(table, asked["gate"]) if asked["gate"] else PASSED
+
+
+_FROM_WORST = ("worse", "undecided", "worse_within", "same", "better_within", "better")
+
+
+def _gate_code(table: pd.DataFrame, policy: Any) -> int:
+    """Return the exit code of a comparison under a policy of --gate."""
+    from ragnb.comparison.estimates import Verdict, gate_verdict
+
+    said = {gate_verdict(row, policy) for row in table[table["primary"]].to_dict("records")}
+    if policy == "all":
+        others = table[~table["primary"] & (table["outcome"] == "worse")]
+        said |= {gate_verdict(row, policy) for row in others.to_dict("records")}
+    return int(next(code for code in reversed(Verdict) if code in said))
 
 
 def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
@@ -1087,14 +1101,17 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     return margins[""] if plain else margins or None
 
 
-def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
-    """Return a test suite with one case per metric; the one that decides fails if it is worse."""
+def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
+    """Return a test suite with one case per metric; those that the policy of --gate asks may fail."""
+    from ragnb.comparison.estimates import Verdict, gate_verdict
     from ragnb.comparison.view import headline
     from ragnb.diagnostics import junit
 
-    kinds, cases, say = {"worse": "failure", "undecided": "skipped"}, [], texts.load(lang)
+    kinds, cases = {Verdict.BLOCKED: "failure", Verdict.NOT_PROVEN: "skipped"}, []
+    say = texts.load(lang)
     for row in table.to_dict("records"):
-        kind = kinds.get(row["outcome"], "system-out") if row["primary"] else "system-out"
+        is_asked = row["primary"] or (policy == "all" and row["outcome"] == "worse")
+        kind = kinds.get(gate_verdict(row, policy), "system-out") if is_asked else "system-out"
         cases.append(
             (f"{row['candidate']}: {row['metric']}", kind, row["outcome"], headline(row, say))
         )

@@ -211,6 +211,7 @@ _TYPES = {
     "output": Output(path_type=Path),
     "folder": click.Path(path_type=Path, file_okay=False),
     "language": click.Choice(LANGUAGES),
+    "policy": click.Choice(["margin", "strict", "all"]),
     "stage": click.Choice(["generate", "answer", "evaluate", "judge", "report"]),
     "count": click.IntRange(min=1),
     "whole": int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,16 @@ import pandas as pd
 from ragnb import stats, texts
 from ragnb.calibration import read_ratings
 from ragnb.calibration.card import with_ends
+from ragnb.comparison.estimates import (
+    FLATTERED,
+    TIE,
+    detectable,
+    difference,
+    mean_of,
+    outcome_of,
+    p_value,
+)
+from ragnb.comparison.people import UNCHECKED, decided_by_people
 from ragnb.comparison.source import (
     STATES,
     Pairs,
@@ -37,10 +47,6 @@ from ragnb.weights import column_names
 from ragnb.weights.total import Array, Flags, Total, total_of
 
 TOTAL = "weighted_score"
-POWER = 0.8
-# A smaller difference is none: what rounding leaves.
-TIE = 1e-9
-_FEW_CHANGED = 20
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
 _ABOUT = ("range_low", "range_high", "better", "kind", "role", "weight", "reason")
@@ -86,8 +92,8 @@ def compare(
     primary : str, optional
         The metric that decides; by default the weighted score, else ``correct_outcome``, else the only metric.
     ratings : DataFrame, optional
-        Human ratings (``item_id, dimension, judge, human, system``): adds their difference on the rated questions
-        to each metric, and whether it supports the judge's.
+        Human ratings (``item_id, dimension, judge, human, system``): for each metric that people rated, ``value``
+        and its interval are the judge's difference corrected by theirs, and decide; see Notes.
     **settings
         Fields of `Scenario`, such as ``metrics=``, ``metric_weights=``, ``doc_weights=``, ``level=``, ``corpus=``.
 
@@ -102,10 +108,11 @@ def compare(
         ``correlation``, the interval without pairing (``unpaired_low, unpaired_high``), ``detectable`` (the
         difference that such a set shows at 80 % power), ``questions_needed`` (to show the difference seen),
         ``worst_case`` (the difference if every score that one side lacks were the worst), ``noise`` (what repeats
-        alone differ by, 95 %) and ``below_noise``. ``outcome``: ``same`` where the interval is within ± margin;
-        else ``better`` or ``worse`` where it excludes 0 and, but for the primary, ``p_holm`` < 1 − level; else
-        ``undecided``. ``incomplete``: more of the questions that the baseline scored are lost than ``allow:``
-        accepts (5 %), so that the metric cannot be better or the same.
+        alone differ by, 95 %) and ``below_noise``. ``outcome``: ``better`` or ``worse`` where the interval
+        excludes 0 and, but for the primary, ``p_holm`` < 1 − level, then ``better_within`` or ``worse_within``
+        where all of it is within ± margin; else ``same`` where it is within ± margin; else ``undecided``.
+        ``incomplete``: more of the questions that the baseline scored are lost than ``allow:`` accepts (5 %, or
+        the margin's share of the range if that is less), so that only ``worse`` is concluded.
 
     Raises
     ------
@@ -118,6 +125,12 @@ def compare(
     A question counts if both systems have a score, so a failure of one never helps it. Documents are the
     clusters, as in `weighted_means`; repeats of a question enter as their mean. The interval is value ± t·se with
     the delete-one-document jackknife.
+
+    With `ratings`, H is the people's difference on a question rated for both systems, D the judge's: value = mean
+    H + λ·(mean D over all − mean D over the rated), by `stats.ppi_jackknife`. The table then has ``judge_value``
+    and ``human_value`` with their intervals, ``n_human``, ``judge_bias`` (mean D − H on the rated) with its
+    interval, and ``people``: ``decided``, ``unchecked`` (fewer than 20 pairs or 5 clusters: the metric is
+    undecided) or ``unrated`` (nobody rated the metric: the judge's difference stands).
 
     Examples
     --------
@@ -173,6 +186,14 @@ class Column:
         )
 
 
+def with_ratings(every: Sequence[Pairs], scenario: Scenario) -> list[Pairs]:
+    """Return pairs with the ratings of a scenario, where these tell systems apart."""
+    if scenario.ratings is None:
+        return [*every]
+    ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
+    return [rated_pairs(one, ratings) for one in every] if "system" in ratings else [*every]
+
+
 def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
     """Return how the metrics of pairs add up under the settings of a scenario."""
     how: dict[str, Any] = {"orient": scenario.orient, "rescale": scenario.rescale, "strict": False}
@@ -222,7 +243,13 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         "states": (pairs.states, np.zeros(noise.shape, dtype=int)),
     }
     if pairs.human is not None:
-        parts["human"] = pairs.human, np.full(noise.shape, np.nan)
+        # A metric that nobody rated enters the people's total as it was scored.
+        rated = ~np.isnan(pairs.human).all(axis=(0, 1))
+        filled_in = np.where(rated, pairs.human, pairs.scores)
+        everyone = np.all(~np.isnan(filled_in) | ~both, axis=2)
+        people = np.where(everyone, added(filled_in, both), np.nan)
+        counts = bool((rated & (total.weights > 0)).any())
+        parts["human"] = pairs.human, people if counts else np.full(noise.shape, np.nan)
     whole = {
         name: np.concatenate([part, last[..., None]], axis=-1)
         for name, (part, last) in parts.items()
@@ -267,15 +294,32 @@ def compared(
             outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level)
             for *two, m, better, p in ends
         ]
-        table["incomplete"] = False
-        if by is None:
-            scored = table["n_common"] + table["n_lost"]
-            table["incomplete"] = table["n_lost"] > scenario.allow.questions * scored + TIE
+        if "people" in table:
+            # What a judge says of a system on which people never checked it decides nothing.
+            words = np.where(table["people"] == UNCHECKED, "undecided", words).tolist()
+        table["incomplete"] = _lost_too_much(table, scenario) if by is None else False
         # Questions are rarely lost at random: what is left must not pass for the whole.
-        flattered = table["incomplete"] & np.isin(words, ("better", "same"))
+        flattered = table["incomplete"] & np.isin(words, FLATTERED)
         table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
+
+
+def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
+    """Return of which metrics so many of the baseline's questions are lost that what is left cannot decide.
+
+    A share of lost questions that all were at their worst moves the mean by that share of the range: by more than
+    the margin is too much, unless even then the interval is inside it. A share that ``allow:`` names is accepted.
+    """
+    scored = table["n_common"] + table["n_lost"]
+    limit = pd.Series(scenario.allow.questions, table.index)
+    if "questions" not in scenario.allow.model_fields_set:
+        width = table["range_high"] - table["range_low"]
+        limit = np.minimum(limit, (table["margin"] / width).fillna(np.inf))
+    sign = table["better"].map({"higher": 1.0, "lower": -1.0})
+    half = (table["high"] - table["low"]) / 2
+    is_harmless = sign * table["worst_case"] - half > -table["margin"]
+    return (table["n_lost"] > limit * scored + TIE) & ~is_harmless
 
 
 def _rows(
@@ -361,10 +405,22 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     }
     if column.human is None:
         return row
-    human = _difference(pairs, column, column.human, kept, level)
-    agree = (human.low > 0 or human.high < 0) and np.sign(human.value) == np.sign(found.value)
-    row |= with_ends(human, "human_value", "human_") | {"n_human": human.n}
-    return row | {"supported": bool(agree) if human.n else None}
+    people = decided_by_people(
+        column.human[0, kept] - column.human[1, kept],
+        new - old,
+        clusters,
+        v,
+        width=column.width,
+        level=level,
+        complete=pairs.complete,
+        is_rated=not np.isnan(column.human[:, kept]).all(),
+    )
+    row |= people.as_columns(found)
+    if people.is_covered:
+        corrected = people.corrected
+        row |= {**with_ends(corrected), "se": corrected.se, "df": corrected.df}
+        row["p"] = p_value(corrected)
+    return row
 
 
 def _lost(states: Array) -> int:
@@ -466,187 +522,6 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
         means = given.groupby(["item_id", "system"])["human"].mean().unstack()
         human[:, :, k] = means.reindex(ids).reindex(columns=systems).to_numpy(float).T
     return replace(pairs, human=human)
-
-
-# The estimate of one difference, and what it says
-
-
-def difference(
-    values: Array,
-    clusters: npt.NDArray[np.intp],
-    weights: Array,
-    *,
-    width: float = np.inf,
-    level: float = 0.95,
-    complete: bool = False,
-) -> Estimate:
-    """Return the mean of paired differences with its clustered interval, value ± t·se.
-
-    Parameters
-    ----------
-    values : (Q,) float
-        Candidate − baseline, nan where a side has no score.
-    width : float
-        Of the metric's range.
-    complete : bool
-        The clusters are documents, and the entire corpus: see `ragnb.weighted_means`.
-
-    Notes
-    -----
-    se is the delete-one-cluster jackknife's, t has max(G_eff − 1, 1) degrees of freedom. Where few questions
-    differ, and where all differences are equal, se is at least `least_error`. One cluster has no interval, and
-    none lies beyond the range.
-
-    Examples
-    --------
-    >>> found = difference(np.array([0.1, 0.3, 0.2, 0.2]), np.arange(4), np.ones(4))
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.2, 0.07, 0.33)
-    """
-    if (found := mean_of(values, clusters, weights, level, complete)).n_clusters < 2:
-        return replace(found, low=np.nan, high=np.nan)
-    se = found.se
-    if np.isfinite(width):
-        changes = Changes.of(values[~np.isnan(values) & (weights > 0)] / width)
-        g_eff = found.n_eff if complete else found.df + 1
-        is_identical = not se > 1e-12 * max(1.0, abs(found.value))
-        if is_identical or changes.are_few:
-            least = least_error(changes, found.n_eff, g_eff, identical=is_identical)
-            se = max(se, float(least) * width)
-    half = float(stats.t_quantile(level, found.df)) * se if se > 0 else np.nan
-    low = max(found.value - half, -width)
-    high = min(found.value + half, width)
-    return replace(found, se=se, low=low, high=high)
-
-
-class Changes(NamedTuple):
-    """What differences say of how many questions change; each is a number, or an array of one for each weighting.
-
-    Attributes
-    ----------
-    n : int
-        The questions.
-    changed : int
-        Those with a difference.
-    whole : bool
-        Whether each difference is 0 or the whole range.
-    total, squares : float
-        Σd and Σd², d as a share of the range.
-    """
-
-    n: int
-    changed: int
-    whole: bool
-    total: Any
-    squares: Any
-
-    @classmethod
-    def of(cls, shares: Array) -> Changes:
-        """Count the changes among differences that are shares of the range."""
-        differs = np.abs(shares) > TIE
-        whole = bool((np.abs(np.abs(shares[differs]) - 1) <= TIE).all())
-        return cls(len(shares), int(differs.sum()), whole, shares.sum(), float(shares @ shares))
-
-    @property
-    def are_few(self) -> bool:
-        """Whether so few questions change that those seen tell little of how the others would."""
-        return self.changed < _FEW_CHANGED and (2 * self.changed <= self.n or self.whole)
-
-
-def least_error(changes: Changes, n_kish: float, g_eff: float, *, identical: Any = False) -> Array:
-    """Return the least standard error of a mean difference of which few questions are the source, as a share.
-
-    Two changes are added to those seen, of the mean square of those and one over the whole range: for one
-    pass/fail metric without documents that is Bonett and Price's (2012, J. Educ. Behav. Stat. 37, 479–488),
-    √(c + 2 − (Σd)²/(n + 2))/(n + 2). In documents each counts as `stats.harmonic` of the questions in one.
-
-    Parameters
-    ----------
-    n_kish, g_eff : float
-        Kish's effective number of questions, and the effective number of clusters.
-    identical : bool or array of bool
-        Whether all differences are equal: then nothing but the two is known.
-
-    Examples
-    --------
-    >>> changes = Changes.of(np.array([1.0, -1.0] + [0.0] * 48))
-    >>> round(float(least_error(changes, 50.0, 50.0)), 5), round(float(np.sqrt(4) / 52), 5)
-    (0.03846, 0.03846)
-    """
-    inside = float(stats.size_if_alike(g_eff, n_kish)) / g_eff
-    squares = np.where(identical, 0.0, changes.squares)
-    total = np.where(identical, 0.0, changes.total)
-    changed = np.where(identical, 0, changes.changed)
-    added = 2 * inside * (squares + 1) / (changed + 1)
-    variance = (squares + added - total**2 / (changes.n + 2)) / (changes.n + 2) ** 2
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0) * changes.n / n_kish))
-
-
-def mean_of(
-    values: Array, clusters: npt.NDArray[np.intp], weights: Array, level: float, complete: bool
-) -> Estimate:
-    """Return the mean of one side, or of differences, over clusters or over documents that are all there are."""
-    mean = stats.stratified_mean if complete else stats.clustered_mean
-    return mean(values, clusters, weights=weights, level=level)
-
-
-def p_value(found: Estimate) -> float:
-    """Return the two-sided p-value of no difference: p ≤ α exactly where the interval at 1 − α excludes 0.
-
-    Examples
-    --------
-    >>> round(p_value(Estimate(0.2, 0.07, 0.33, 0.041, 4, 4, df=3.0)), 3)
-    0.016
-    """
-    from scipy.special import stdtr
-
-    if not np.isfinite(found.low):
-        return np.nan
-    return float(2 * stdtr(found.df, -abs(found.value) / found.se))
-
-
-def detectable(found: Estimate, level: float) -> float:
-    """Return the difference that a set like this one would show at 80 % power.
-
-    Examples
-    --------
-    >>> round(detectable(Estimate(0.0, -0.1, 0.1, 0.05, 50, 50, df=49.0), 0.95), 3)
-    0.143
-    """
-    if not np.isfinite(found.low):
-        return np.nan
-    return (
-        float(stats.t_quantile(level, found.df) + stats.t_quantile(2 * POWER - 1, found.df))
-        * found.se
-    )
-
-
-def outcome_of(
-    low: float, high: float, *, margin: float, better: str, p: float = 0.0, alpha: float = 0.05
-) -> str:
-    """Return the word for an interval of candidate − baseline.
-
-    Parameters
-    ----------
-    margin : float
-        *same* is inside ± margin; nan has no *same*.
-    better : {"higher", "lower"}
-        Which sign of the difference is good.
-    p : float
-        The adjusted p-value that must be below `alpha` for better or worse.
-
-    Examples
-    --------
-    >>> outcome_of(0.01, 0.09, margin=0.05, better="higher"), outcome_of(-0.01, 0.04, margin=0.05, better="higher")
-    ('better', 'same')
-    """
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return "undecided"
-    if -margin <= low and high <= margin:
-        return "same"
-    if (low > 0 or high < 0) and p < alpha:
-        return "better" if (low > 0) == (better == "higher") else "worse"
-    return "undecided"
 
 
 RIGHT = ("OK", "REFUSAL_OK")
@@ -837,7 +712,8 @@ def beside_baseline(
         text = texts.load(scenario.lang)("note.not_compared", reason=reason)
         return None, note_frame([note_row("not_compared", "", text)]), None
     turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
-    return compared(pairs, scenario), note_frame(changes(run, other, pairs)), turned
+    table = compared(with_ratings(pairs, scenario), scenario)
+    return table, note_frame(changes(run, other, pairs)), turned
 
 
 def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, str]]:
@@ -953,9 +829,11 @@ def standings(
     tested = dict(zip(sides, pairs["p"], strict=True))  # both directions are one test
     adjusted = dict(zip(tested, stats.holm(list(tested.values())), strict=True))
     pairs["p_holm"] = [adjusted[pair] for pair in sides]
-    pairs.loc[
-        pairs["outcome"].isin(["better", "worse"]) & ~(pairs["p_holm"] < alpha), "outcome"
-    ] = "undecided"
+    # What all pairs together do not show is what an interval that holds 0 would say.
+    is_open = ~(pairs["p_holm"] < alpha)
+    undone = {"better": "undecided", "worse": "undecided"}
+    undone |= {"better_within": "same", "worse_within": "same"}
+    pairs["outcome"] = pairs["outcome"].where(~is_open, pairs["outcome"].replace(undone))
     pairs["win_rate"] = (pairs["wins"] + pairs["ties"] / 2) / pairs["n_common"]
     value = pairs["value"] * pairs["better"].map({"higher": 1.0, "lower": -1.0})
     won = {f"n_{word}": pairs["outcome"] == word for word in ("better", "worse")}

@@ -12,7 +12,8 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration import calibrate, read_ratings
-from ragnb.comparison.differences import POWER, compare
+from ragnb.comparison.differences import compare
+from ragnb.comparison.estimates import POWER
 from ragnb.comparison.source import run_of
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError, listing, need_known

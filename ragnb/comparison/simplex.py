@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import TIE, Changes, least_error, total_of_pairs
+from ragnb.comparison.differences import total_of_pairs
+from ragnb.comparison.estimates import TIE, Changes, least_error
 from ragnb.comparison.source import Pairs, paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.stats import packed

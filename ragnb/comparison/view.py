@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration import read_ratings
-from ragnb.comparison.differences import Margin, changes, compared, rated_pairs
+from ragnb.comparison.differences import TOTAL, Margin, changes, compared, with_ratings
+from ragnb.comparison.estimates import OFTEN, pass_chance
+from ragnb.comparison.people import DECIDED, UNCHECKED
 from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
@@ -21,7 +22,14 @@ from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.schema import records
 from ragnb.texts import counted
 
-_TONES = {"better": "good", "same": "good", "undecided": "none", "worse": "bad"}
+_TONES = {
+    "better": "good",
+    "better_within": "good",
+    "same": "good",
+    "undecided": "none",
+    "worse_within": "watch",
+    "worse": "bad",
+}
 
 
 def compare_view(
@@ -59,9 +67,7 @@ def compare_view(
         )
     other, pairs = paired_runs(run, baseline, settings=settings, by=by, **how)
     scenario, notes = run.scenario, changes(run, other, pairs)
-    if scenario.ratings is not None:
-        ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
-        pairs = [rated_pairs(one, ratings) for one in pairs]
+    pairs = with_ratings(pairs, scenario)
     by = by or (
         scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None
     )
@@ -71,7 +77,10 @@ def compare_view(
     )
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
-    head = {headline(row, say): row["outcome"] for row in records(table[table["primary"]])}
+    head = {
+        headline(row, say) + _other_losses(table, row, say): row["outcome"]
+        for row in records(table[table["primary"]])
+    }
     shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
     if slices is not None:
         for metric, rows in (slices[slices["primary"]] if head else slices).groupby(
@@ -125,8 +134,10 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
-    if row["incomplete"]:
+    if row["n_lost"]:
         common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
+    if row.get("people") == DECIDED:
+        common += f"; {_judge_and_people(row, say)}"
     words = {
         "new": row["candidate"],
         "base": row["baseline"],
@@ -141,6 +152,21 @@ def headline(row: dict[Any, Any], say: Any) -> str:
             **words,
         )
     )
+
+
+def _other_losses(table: pd.DataFrame, decisive: Mapping[Any, Any], say: Any) -> str:
+    """Return which other metrics of the candidate are conclusively worse, for the end of its first line."""
+    if decisive["outcome"] in ("worse", "worse_within"):
+        return ""
+    own = table[(table["candidate"] == decisive["candidate"]) & ~table["primary"]]
+    lost = [row for row in records(own) if row["outcome"] in ("worse", "worse_within")]
+    listed = (
+        f"{row['metric']} {difference(row, say)} ({say('compared.' + row['outcome'])})"
+        for row in lost
+        if row["metric"] != TOTAL
+    )
+    metrics = ", ".join(listed)
+    return str(say("compare.but_worse", metrics=metrics)) if metrics else ""
 
 
 def _scored(row: Mapping[Any, Any]) -> int:
@@ -257,21 +283,23 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     ]
     if noisy:
         yield say("compare.noise", metrics=", ".join(noisy))
-    for row in (
+    yield from _people_notes(rows, say)
+    open_rows = [
         row
         for row in rows
-        if row.get("supported") is False and row["outcome"] in ("better", "worse")
-    ):
-        human, n = difference(row, say, "human_{}"), count(row["n_human"])
-        yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
-    open_rows = [row for row in rows if row["outcome"] == "undecided" and not row["incomplete"]]
+        if row["outcome"] == "undecided"
+        and not row["incomplete"]
+        and row.get("people") != UNCHECKED
+    ]
     late = (row for row in open_rows if row["low"] * row["high"] > 0)
     if metrics := ", ".join(row["metric"] for row in late):
         yield say("compare.holm", metrics=metrics)
     for row in (row for row in decisive if row["incomplete"]):
         words = {"lost": count(row["n_lost"]), "n": count(_scored(row))}
         yield say("compare.incomplete", metric=row["metric"], new=row["candidate"], **words)
-    for row in (row for row in decisive if not row["incomplete"]):
+    for row in decisive:
+        if row["incomplete"] or row.get("people") == UNCHECKED:
+            continue
         more = row["questions_needed"] - row["n_common"]
         key = (
             "no_interval"
@@ -291,6 +319,35 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
                 more=count(more),
                 **words,
             )
+        elif row["outcome"].endswith("_within"):
+            yield say(f"compare.{row['outcome']}", **words)
+    for row in decisive:
+        chance, needed = pass_chance(row)
+        if chance < OFTEN:
+            told = {"n": count(row["n_common"]), "needed": count(needed)}
+            yield say("compare.pass_chance", chance=percent(chance), **told)
+
+
+def _people_notes(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
+    """Yield what people's ratings made of each metric that they rated."""
+    for row in rows:
+        told = {"metric": row["metric"], "n": count(row.get("n_human", 0))}
+        if row.get("people") == UNCHECKED:
+            yield say("compare.unchecked", new=row["candidate"], base=row["baseline"], **told)
+        elif row.get("people") == DECIDED:
+            yield say("compare.people_decide", words=_judge_and_people(row, say), **told)
+
+
+def _judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
+    """Write what the judge and what people found, and whom the judge favours."""
+    told = {"judge": change(row, say, "judge_value"), "n": count(row["n_human"])}
+    text = str(say("compare.judge_and_people", people=difference(row, say, "human_{}"), **told))
+    if row["judge_bias_low"] * row["judge_bias_high"] > 0:
+        favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")
+        who = row["candidate"] if favours_new else row["baseline"]
+        bias = change(row, say, "judge_bias").lstrip("+−-")
+        text += str(say("compare.judge_favours", system=who, bias=bias))
+    return text
 
 
 @dataclass(frozen=True)

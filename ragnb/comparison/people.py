@@ -1,0 +1,125 @@
+"""What people's ratings make of a difference that a judge found: corrected where they rated enough pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragnb import stats
+from ragnb.calibration.card import with_ends
+from ragnb.comparison.estimates import Changes, difference, least_error
+from ragnb.stats import NONE, Estimate
+from ragnb.weights.total import Array
+
+DECIDED, UNCHECKED, UNRATED = "decided", "unchecked", "unrated"
+# From these on, intervals held their level under judges biased by ±0.1 on one system (benchmarks/comparison.py).
+LEAST_PAIRS = 20
+LEAST_CLUSTERS = 5
+
+
+@dataclass(frozen=True)
+class People:
+    """The differences of people, of the judge on the same pairs, and of both together.
+
+    Attributes
+    ----------
+    corrected : Estimate
+        The people's difference, made narrower by what the judge says of the pairs that they did not rate.
+    human : Estimate
+        The people's alone.
+    bias : Estimate
+        The judge's difference − the people's: above 0 the judge favours the candidate.
+    is_rated : bool
+        Whether people rated either side at all.
+    """
+
+    corrected: Estimate
+    human: Estimate
+    bias: Estimate
+    is_rated: bool
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether enough pairs are rated for their interval to hold its level."""
+        enough = self.human.n >= LEAST_PAIRS and self.human.n_clusters >= LEAST_CLUSTERS
+        return enough and bool(np.isfinite(self.corrected.low))
+
+    def as_columns(self, judged: Estimate) -> dict[str, Any]:
+        """Return the columns that stand beside the one that decides."""
+        covered = DECIDED if self.is_covered else UNCHECKED
+        return {
+            **with_ends(judged, "judge_value", "judge_"),
+            **with_ends(self.human, "human_value", "human_"),
+            "n_human": self.human.n,
+            **with_ends(self.bias, "judge_bias", "judge_bias_"),
+            "people": covered if self.is_rated else UNRATED,
+        }
+
+
+def decided_by_people(
+    human: Array,
+    judged: Array,
+    clusters: npt.NDArray[np.intp],
+    weights: Array,
+    *,
+    width: float,
+    level: float,
+    complete: bool,
+    is_rated: bool,
+) -> People:
+    """Return what people's differences, known of some questions, make of the judge's differences of all.
+
+    Parameters
+    ----------
+    human, judged : (Q,) float
+        Candidate − baseline; nan where people, or the judge, did not score both.
+    width : float
+        Of the metric's range.
+
+    Notes
+    -----
+    The floor of `least_error` holds for the people's differences, too: of 20 pairs that people rate alike, the
+    jackknife would say that no pair ever differs.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.normal(0, 0.1, 200)
+    >>> human = np.where(np.arange(200) < 80, truth, np.nan)
+    >>> how = {"width": 1.0, "level": 0.95, "complete": False, "is_rated": True}
+    >>> found = decided_by_people(human, truth + 0.1, np.arange(200), np.ones(200), **how)
+    >>> round(found.bias.value, 2), bool(found.corrected.low < 0 < found.corrected.high)
+    (0.1, True)
+    """
+    how: dict[str, Any] = {"width": width, "level": level, "complete": complete}
+    alone = difference(human, clusters, weights, **how)
+    bias = difference(judged - human, clusters, weights, **how)
+    there = ~np.isnan(judged) & (weights > 0)
+    rated = there & ~np.isnan(human)
+    rest = there & ~rated
+    if rated.sum() < 2:
+        return People(NONE, alone, bias, is_rated)
+    corrected: Estimate = stats.ppi_jackknife(
+        human[rated],
+        judged[rated],
+        judged[rest],
+        clusters[rated],
+        clusters[rest],
+        shares=(weights[rated], weights[rest]),
+        level=level,
+    )
+    if np.isfinite(width) and np.isfinite(corrected.df):
+        changes = Changes.of(human[rated] / width)
+        is_identical = not corrected.se > 1e-12 * max(1.0, abs(corrected.value))
+        if is_identical or changes.are_few:
+            least = least_error(changes, alone.n_eff, alone.df + 1, identical=is_identical)
+            se = max(corrected.se, float(least) * width)
+            half = float(stats.t_quantile(level, corrected.df)) * se
+            ends = {"low": corrected.value - half, "high": corrected.value + half}
+            corrected = replace(corrected, se=se, **ends)
+        low, high = max(corrected.low, -width), min(corrected.high, width)
+        corrected = replace(corrected, low=low, high=high)
+    return People(corrected, alone, bias, is_rated)
