@@ -1580,7 +1580,7 @@ def ppi_jackknife(
     sums = sums_by(code, table * v[:, None])
     whole, noise = sums.sum(axis=0), 1e-12 * float(every.var())
     is_drawn = weight is None and bool(np.ptp(w) > 0)
-    how_point = {"weight": weight, "noise": noise, "is_drawn": is_drawn}
+    how_point: dict[str, Any] = {"weight": weight, "noise": noise, "is_drawn": is_drawn}
     centred, lam = (float(x) for x in _point(whole, **how_point))
     w = w * v[:n]
     used = sums[(sums[:, 0] > 0) | (lam != 0)]

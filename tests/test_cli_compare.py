@@ -162,7 +162,7 @@ def test_a_difference_that_people_do_not_see_is_not_shown(run, folder):
     )
     code, out, _ = run("compare", "up.csv", "base.csv", "--ratings", "ratings.csv", "--gate")
     first = out.splitlines()[0]
-    assert first.startswith("inconclusive: weighted_score")
+    assert first.startswith("not shown better: weighted_score")
     assert "judge +0.205, people 0.000" in first
     assert "on 48 pairs, the judge favours up by 0.205" in first
     assert code == 3
@@ -385,3 +385,33 @@ def test_bad_input_is_one_line_and_exit_code_2(run, folder, words, said):
     assert not out
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_small_losses_in_a_row_are_one_large_one_beside_the_accepted_run(run, folder):
+    """Each release loses .02 within the margin of .05; beside the accepted one the third is worse."""
+    Path("mine.yaml").write_text("scores: r0.csv  # ours\n")
+    for n in range(4):
+        table(-0.02 * n, noise=0.001, seed=n).to_csv(f"r{n}.csv", index=False)
+    code, out, _ = run("accept", "r0.csv", "mine.yaml")
+    assert (code, out) == (0, "mine.yaml: anchor: names mine.anchor.csv now; keep both in git.\n")
+    assert Path("mine.yaml").read_text() == "scores: r0.csv  # ours\nanchor: mine.anchor.csv\n"
+    codes = []
+    for n in (1, 2, 3):
+        Path("mine.yaml").write_text(f"scores: r{n}.csv\nanchor: mine.anchor.csv\n")
+        code, out, _ = run("compare", "mine.yaml", f"r{n - 1}.csv", "--gate", "--junit", "c.xml")
+        assert out.startswith("worse, within the margin: weighted_score −0.02")
+        codes.append(code)
+    assert codes == [0, 0, 1]
+    assert out.splitlines()[1].startswith("Accepted run: worse: weighted_score −0.06")
+    cases = [case.get("name") for case in ET.parse("c.xml").getroot().iter("testcase")]
+    assert len(cases) == len(set(cases)) == 4
+    alone = run("compare", "mine.yaml", "--gate")
+    assert alone[0] == 1
+    assert alone[1].startswith("worse: weighted_score −0.06")
+    same = run("compare", "mine.yaml", "mine.anchor.csv")[1]
+    assert "Accepted run" not in same
+    assert run("accept", "r3.csv", "mine.yaml")[0] == 0
+    assert Path("mine.anchor.csv").read_text() == Path("r3.csv").read_text()
+    code, _, err = run("accept", "nothing", "mine.yaml")
+    assert code == 2
+    assert "nothing: there is no such table of scores or folder of a run to accept" in err

@@ -104,6 +104,7 @@ def test_every_default_is_the_documented_one(folder):
         "level": 0.95,
         "candidate": None,
         "baseline": None,
+        "anchor": None,
         "expect": None,
         "allow": {"lines": 0.0, "questions": 0.05, "cells": 0.1},
         "blank": "lost",
@@ -171,6 +172,7 @@ rescale: true
 level: 0.9
 candidate: strong
 baseline: scores.csv
+anchor: scores.csv
 expect: 300
 allow: {lines: 0.01, questions: 0.1, cells: 0.2}
 blank: not_applicable

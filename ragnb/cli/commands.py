@@ -1040,6 +1040,8 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
       ragnb compare runs.sqlite#9b07aa10 runs.sqlite#3fa1c2d4
       ragnb compare mine.yaml baseline.csv --gate --margin 0.02 --junit compare.xml
 
+    With an anchor: in the scenario (ragnb accept), the accepted run is compared with too.
+
     Exit code: 0; 2 on bad input. With --gate: 0 better, same or worse within the margin; 1 worse, at 99.5 %; 3
     worse at 95 % only, or inconclusive; with several candidates, the worst of them. --gate strict is 1 for any
     loss that 99.5 % shows, --gate all also for another metric that is worse. Write --gate after NEW and BASE.
@@ -1069,6 +1071,29 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     }
     terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
     return _gate_code(table, asked["gate"]) if asked["gate"] else PASSED
+
+
+@command("accept")
+def accept_command(run: str, scenario: Path, lang: str | None) -> int:
+    """Accept a RUN as the anchor of SCENARIO.
+
+    Later runs are compared with the anchor beside the previous run, so that many small losses do not add up to a
+    large one. Its scores are copied to a file beside SCENARIO, and the line anchor: of SCENARIO names it; keep
+    both in git. Only this command moves the anchor.
+
+    \b
+    Examples
+      ragnb accept reports/mine/latest scenarios/mine.yaml
+      ragnb accept scores.csv mine.yaml
+      ragnb compare mine.yaml previous.csv --gate
+
+    Exit code: 0 accepted, 2 on bad input.
+    """
+    from ragnb.comparison.anchor import accept
+
+    say = texts.load(lang or terminal.speaking())
+    click.echo(say("compare.accepted", scenario=scenario, file=accept(run, scenario)))
+    return PASSED
 
 
 _FROM_WORST = ("worse", "undecided", "worse_within", "same", "better_within", "better")
@@ -1108,13 +1133,12 @@ def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
     from ragnb.diagnostics import junit
 
     kinds, cases = {Verdict.BLOCKED: "failure", Verdict.NOT_PROVEN: "skipped"}, []
-    say = texts.load(lang)
+    say, several = texts.load(lang), table["baseline"].nunique() > 1
     for row in table.to_dict("records"):
+        name = f"{row['candidate']}: {row['metric']}" + f" ({row['baseline']})" * several
         is_asked = row["primary"] or (policy == "all" and row["outcome"] == "worse")
         kind = kinds.get(gate_verdict(row, policy), "system-out") if is_asked else "system-out"
-        cases.append(
-            (f"{row['candidate']}: {row['metric']}", kind, row["outcome"], headline(row, say))
-        )
+        cases.append((name, kind, row["outcome"], headline(row, say)))
     return junit(title, cases)
 
 
@@ -1305,6 +1329,7 @@ COMMANDS = (
     report_command,
     check_command,
     compare_command,
+    accept_command,
     calibrate_command,
     plan_command,
     runs_command,

@@ -93,8 +93,9 @@ def scenario_files(scenario: Scenario, *, stage: str = "", baseline: bool = True
     from ragnb.inputs.stages import input_files
 
     yield from input_files(scenario, stage=stage)
-    if baseline and scenario.baseline is not None:
-        yield from _files_of(str(scenario.baseline), {}, baseline=False)
+    for other in (scenario.baseline, scenario.anchor) if baseline else ():
+        if other is not None:
+            yield from _files_of(str(other), {}, baseline=False)
 
 
 def store_files(store: Path) -> Iterator[Path]:

@@ -126,10 +126,10 @@ def compare(
     clusters, as in `weighted_means`; repeats of a question enter as their mean. The interval is value ± t·se with
     the delete-one-document jackknife.
 
-    With `ratings`, H is the people's difference on a question rated for both systems, D the judge's: value = mean
-    H + λ·(mean D over all − mean D over the rated), by `stats.ppi_jackknife`. The table then has ``judge_value``
-    and ``human_value`` with their intervals, ``n_human``, ``judge_bias`` (mean D − H on the rated) with its
-    interval, and ``people``: ``decided``, ``unchecked`` (fewer than 20 pairs or 5 clusters: the metric is
+    With `ratings`, H is the difference of human ratings on a question rated for both systems, D the judge's: value
+    = mean H + λ·(mean D over all − mean D over the rated), by `stats.ppi_jackknife`. The table then has
+    ``judge_value`` and ``human_value`` with their intervals, ``n_human``, ``judge_bias`` (mean D − H on the rated)
+    with its interval, and ``people``: ``decided``, ``unchecked`` (fewer than 20 pairs or 5 clusters: the metric is
     undecided) or ``unrated`` (nobody rated the metric: the judge's difference stands).
 
     Examples
@@ -315,7 +315,7 @@ def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
     limit = pd.Series(scenario.allow.questions, table.index)
     if "questions" not in scenario.allow.model_fields_set:
         width = table["range_high"] - table["range_low"]
-        limit = np.minimum(limit, (table["margin"] / width).fillna(np.inf))
+        limit = limit.clip(upper=(table["margin"] / width).fillna(np.inf))
     sign = table["better"].map({"higher": 1.0, "lower": -1.0})
     half = (table["high"] - table["low"]) / 2
     is_harmless = sign * table["worst_case"] - half > -table["margin"]

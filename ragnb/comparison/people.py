@@ -118,8 +118,8 @@ def decided_by_people(
             least = least_error(changes, alone.n_eff, alone.df + 1, identical=is_identical)
             se = max(corrected.se, float(least) * width)
             half = float(stats.t_quantile(level, corrected.df)) * se
-            ends = {"low": corrected.value - half, "high": corrected.value + half}
-            corrected = replace(corrected, se=se, **ends)
+            low, high = corrected.value - half, corrected.value + half
+            corrected = replace(corrected, se=se, low=low, high=high)
         low, high = max(corrected.low, -width), min(corrected.high, width)
         corrected = replace(corrected, low=low, high=high)
     return People(corrected, alone, bias, is_rated)

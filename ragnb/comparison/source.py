@@ -38,6 +38,7 @@ _SHARED = (
     "level",
     "candidate",
     "baseline",
+    "anchor",
     "gates",
     "corpus",
     "no_data",
@@ -295,6 +296,7 @@ def paired_runs(
     """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
     scenario, system = run.scenario, run.system
     baseline = scenario.baseline if baseline is None else baseline
+    baseline = scenario.anchor if baseline is None else baseline
     if baseline is None:
         have = (
             f"one of the systems {listing(run.systems)}, or another run"

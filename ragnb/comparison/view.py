@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.comparison.differences import TOTAL, Margin, changes, compared, with_ratings
-from ragnb.comparison.estimates import OFTEN, pass_chance
+from ragnb.comparison.estimates import OFTEN, outcome_of, pass_chance
 from ragnb.comparison.people import DECIDED, UNCHECKED
-from ragnb.comparison.source import paired_runs, run_of
+from ragnb.comparison.source import Pairs, Run, paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
@@ -57,6 +58,11 @@ def compare_view(
         Without `by`, give slices by document where the scores name documents.
     margin, primary, by, system, **how
         As for `compare`; of `how`, ``candidate`` and ``on``.
+
+    Returns
+    -------
+    View, DataFrame, DataFrame or None
+        Where the scenario names an ``anchor:``, the table has the rows against it too, with its own ``baseline``.
     """
     run = run_of(new, system=system, settings=settings)
     for name in metrics:
@@ -92,14 +98,39 @@ def compare_view(
                     difference_table(rows, scenario.lang, by=by),
                 )
             )
+    notes_of_table = [*_notes(table, say)]
+    anchored = _beside_anchor(run, baseline, settings, how)
+    if anchored is not None:
+        accepted = compared(
+            with_ratings(anchored, scenario), scenario, margin=margin, primary=primary
+        )
+        for row in records(accepted[accepted["primary"]]):
+            line = headline(row, say) + _other_losses(accepted, row, say)
+            head[say("compare.anchor", head=line)] = row["outcome"]
+        base = anchored[0].baseline
+        shown.append(
+            (say("compare.beside_anchor", base=base), difference_table(accepted, scenario.lang))
+        )
+        notes_of_table += (say("compare.anchor", head=text) for text in _notes(accepted, say))
+        table = pd.concat([table, accepted], ignore_index=True)
     said = [
         f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"]
         for row in notes
     ]
-    view = View(
-        scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, say)]
-    )
+    view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *notes_of_table])
     return view, table, slices
+
+
+def _beside_anchor(
+    run: Run, baseline: Any, settings: Mapping[str, Any] | None, how: Mapping[str, Any]
+) -> list[Pairs] | None:
+    """Pair a run with the accepted one, None where there is none or it is what the run is compared with anyway."""
+    anchor, other = run.scenario.anchor, run.scenario.baseline if baseline is None else baseline
+    if anchor is None or other is None:
+        return None
+    if isinstance(other, str | Path) and Path(other).resolve() == Path(anchor).resolve():
+        return None
+    return paired_runs(run, anchor, settings=settings, **how)[1]
 
 
 def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
@@ -130,6 +161,19 @@ def outcome_mark(row: Mapping[Any, Any], say: Any) -> Mark:
     return Mark(_TONES[row["outcome"]], say(f"compared.{row['outcome']}"))
 
 
+def _word(row: Mapping[Any, Any], say: Any) -> str:
+    """Return the outcome in words; what the judge alone sees and people do not is not shown."""
+    if row.get("people") == DECIDED:
+        judged = outcome_of(
+            row["judge_low"], row["judge_high"], margin=row["margin"], better=row["better"]
+        )
+        side = judged.removesuffix("_within")
+        is_open = row["outcome"] in ("same", "undecided")
+        if is_open and side in ("better", "worse"):
+            return str(say(f"compared.not_shown_{side}"))
+    return str(say(f"compared.{row['outcome']}"))
+
+
 def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
@@ -147,7 +191,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     return str(
         say(
             "compare.head",
-            outcome=say(f"compared.{row['outcome']}"),
+            outcome=_word(row, say),
             value=difference(row, say),
             **words,
         )

@@ -677,6 +677,8 @@ class Scenario(Frozen):
         The system whose gates decide, where there are several; without it each system must pass.
     baseline : str or path, optional
         What the run is compared with: a system, or an earlier table of scores or folder of a run.
+    anchor : str or path, optional
+        The accepted run that later ones are compared with beside their `baseline`; ``ragnb accept`` sets it.
     expect : int, optional
         How many answers of each system the run should have.
     allow : Allow
@@ -750,6 +752,7 @@ class Scenario(Frozen):
     level: Number = Field(default=0.95, gt=0, lt=1)
     candidate: Text | None = None
     baseline: Baseline | None = None
+    anchor: Baseline | None = None
     expect: Annotated[int, Field(strict=True, ge=1)] | None = None
     allow: Allow = Allow()
     blank: Literal["lost", "not_applicable"] = "lost"
@@ -1258,6 +1261,9 @@ def _merged(
         key: metric.weight if metric.role == "quality" else None for key, metric in known.items()
     }
     for name, values in given.items():
+        if name == "anchor":
+            new[name] = values
+            continue
         if not isinstance(values, Mapping | None):
             raise RagnbError(f"{name}={values!r} is not a mapping; write {{name: value}}")
         made = dict(old.get(name) or {})

@@ -37,6 +37,7 @@ class Settings(TypedDict, total=False):
     level: float | None
     candidate: str | None
     baseline: _Path
+    anchor: _Path
     expect: int | None
     allow: Allow | Mapping[str, float] | None
     blank: str | None
