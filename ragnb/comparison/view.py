@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.comparison.differences import TOTAL, Margin, changes, compared, with_ratings
-from ragnb.comparison.estimates import OFTEN, outcome_of, pass_chance
+from ragnb.comparison.estimates import OFTEN, Verdict, gate_verdict, outcome_of, pass_chance
 from ragnb.comparison.people import DECIDED, UNCHECKED
 from ragnb.comparison.source import Pairs, Run, paired_runs, run_of
 from ragnb.errors import need_known
@@ -365,6 +365,8 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
             )
         elif row["outcome"].endswith("_within"):
             yield say(f"compare.{row['outcome']}", **words)
+        elif gate_verdict(row) == Verdict.NOT_PROVEN:
+            yield say("compare.worse_unsure", metric=row["metric"])
     for row in decisive:
         chance, needed = pass_chance(row)
         if chance < OFTEN:
