@@ -60,6 +60,7 @@ __all__ = [
     "sample_size_normal",
     "side_is_settled",
     "size_if_alike",
+    "skewed_df",
     "slope_on_mean",
     "stratified_mean",
     "stratified_se",
@@ -288,7 +289,7 @@ def mean_interval(
         quantile = t
         if df is None:
             n = np.where(binary, np.minimum(n, n_kish), _towards_kish(n, n_kish, elsewhere, binary))
-            quantile = t_quantile(level, _freedom(p, n, t, g_eff, df0, sum_h4))
+            quantile = t_quantile(level, skewed_df(p, n, t, g_eff, df0, sum_h4))
             # All alike: Wilson's bound at this quantile is that of Clopper and Pearson.
             alike = kept * size_if_alike(g_eff, n_kish)
             exact = np.sqrt(alike * (((1 - level) / 2) ** (-1 / alike) - 1))
@@ -316,8 +317,25 @@ def _towards_kish(n: Array, n_kish: Array, elsewhere: Any, binary: Any) -> Array
     return np.where((n > n_kish) & (drawn > 0) & ~np.asarray(binary), between, n)
 
 
-def _freedom(p: Array, n: Array, t: Array, g_eff: Array, df0: Array, sum_h4: Any) -> Array:
-    """Return the degrees of freedom of a variance over clusters whose sums are skewed: see `mean_interval`."""
+def skewed_df(p: Any, n: Any, t: Any, g_eff: Any, df0: Any, sum_h4: Any = None) -> Array:
+    """Return the degrees of freedom of a variance over clusters whose sums are skewed: see `mean_interval`.
+
+    Parameters
+    ----------
+    p : array
+        The mean as a share of the range.
+    n, g_eff : array
+        The effective numbers of samples and of clusters.
+    t, df0 : array
+        Student's quantile at the degrees of freedom `df0` without skewness.
+    sum_h4 : array, optional
+        Σh⁴ over the clusters; None is that of equal ones.
+
+    Examples
+    --------
+    >>> round(float(skewed_df(0.95, 79.0, 2.14, 15.0, 14.0)), 1)
+    4.1
+    """
     r = np.minimum(g_eff / n, 1.0)
     shrink = t**2 / n
     centre = (p + shrink / 2) / (1 + shrink)

@@ -111,8 +111,8 @@ def compare(
         alone differ by, 95 %) and ``below_noise``. ``outcome``: ``better`` or ``worse`` where the interval
         excludes 0 and, but for the primary, ``p_holm`` < 1 − level, then ``better_within`` or ``worse_within``
         where all of it is within ± margin; else ``same`` where it is within ± margin; else ``undecided``.
-        ``incomplete``: more of the questions that the baseline scored are lost than ``allow:`` accepts (5 %, or
-        the margin's share of the range if that is less), so that only ``worse`` is concluded.
+        ``incomplete``: more of the questions that the baseline scored are lost than ``allow:`` accepts (5 %), or
+        with each lost score at its worst the interval would leave the margin; only ``worse`` is then concluded.
 
     Raises
     ------
@@ -298,6 +298,7 @@ def compared(
             # What a judge says of a system on which people never checked it decides nothing.
             words = np.where(table["people"] == UNCHECKED, "undecided", words).tolist()
         table["incomplete"] = _lost_too_much(table, scenario) if by is None else False
+        table = table.drop(columns="worst_if_lost")
         # Questions are rarely lost at random: what is left must not pass for the whole.
         flattered = table["incomplete"] & np.isin(words, FLATTERED)
         table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
@@ -308,18 +309,18 @@ def compared(
 def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
     """Return of which metrics so many of the baseline's questions are lost that what is left cannot decide.
 
-    A share of lost questions that all were at their worst moves the mean by that share of the range: by more than
-    the margin is too much, unless even then the interval is inside it. A share that ``allow:`` names is accepted.
+    Too much is more than ``allow:`` accepts, or, where a scenario accepts no share of its own, so much that the
+    interval would leave the margin if each lost score were the worst.
     """
-    scored = table["n_common"] + table["n_lost"]
-    limit = pd.Series(scenario.allow.questions, table.index)
-    if "questions" not in scenario.allow.model_fields_set:
-        width = table["range_high"] - table["range_low"]
-        limit = limit.clip(upper=(table["margin"] / width).fillna(np.inf))
+    is_too_many = (
+        table["n_lost"] > scenario.allow.questions * (table["n_common"] + table["n_lost"]) + TIE
+    )
+    if "questions" in scenario.allow.model_fields_set:
+        return is_too_many
     sign = table["better"].map({"higher": 1.0, "lower": -1.0})
     half = (table["high"] - table["low"]) / 2
-    is_harmless = sign * table["worst_case"] - half > -table["margin"]
-    return (table["n_lost"] > limit * scored + TIE) & ~is_harmless
+    is_beyond = sign * table["worst_if_lost"] - half <= -table["margin"]
+    return is_too_many | ((table["n_lost"] > 0) & is_beyond)
 
 
 def _rows(
@@ -397,6 +398,8 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         "noise": noise,
         "below_noise": abs(found.value) < noise,
         "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], v),
+        # What the baseline lost is no excuse for what the candidate did.
+        "worst_if_lost": _mean(column.filled[0, kept] - own[1], v),
         **with_ends(everywhere, "all_value", "all_"),
         "n_clusters": found.n_clusters,
         "n_eff": found.n_eff,

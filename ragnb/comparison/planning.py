@@ -169,6 +169,10 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         if kind == "calibration":
             return float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
         df = max(n / m - 1, 1.0)
+        if shares:
+            # As the interval itself will: a mean near 1 over few documents has fewer degrees of freedom.
+            t = stats.t_quantile(level, df)
+            df = float(stats.skewed_df(mu, n / deff, t, n / m, df))
         half, se = (np.sqrt((x * (1 - x) if shares else sd**2) * deff / n) for x in (b, mu))
         with np.errstate(divide="ignore"):
             return (
