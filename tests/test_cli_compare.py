@@ -415,3 +415,16 @@ def test_small_losses_in_a_row_are_one_large_one_beside_the_accepted_run(run, fo
     code, _, err = run("accept", "nothing", "mine.yaml")
     assert code == 2
     assert "nothing: there is no such table of scores or folder of a run to accept" in err
+
+
+def test_reference_answers_that_changed_are_in_the_first_line(run, folder):
+    answers = [f"answer {n}" for n in range(QUESTIONS)]
+    table(seed=1, ground_truth_answer=answers).to_csv("b.csv", index=False)
+    table(0.2, seed=2, ground_truth_answer=[f"new {one}" for one in answers]).to_csv(
+        "n.csv", index=False
+    )
+    out = run("compare", "n.csv", "b.csv")[1]
+    assert out.splitlines()[0].endswith("; 48 reference answers changed")
+    assert "The reference answers of 48 of 48 common questions differ" in out
+    table(0.2, seed=2, ground_truth_answer=answers).to_csv("n.csv", index=False)
+    assert "reference answers" not in run("compare", "n.csv", "b.csv")[1]

@@ -725,6 +725,12 @@ def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, 
     if run.judge and other.judge and run.judge != other.judge:
         yield note_row("judge_changed", "", say("note.judge_changed"))
     for pairs in every:
+        if pairs.new_references:
+            n = int(np.any(pairs.states < 4, axis=2).all(axis=0).sum())
+            told = {"changed": count(pairs.new_references), "n": count(n)}
+            yield note_row(
+                "references_changed", pairs.candidate, say("note.references_changed", **told)
+            )
         there: Flags = np.any(pairs.states < 4, axis=2)
         only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
         if any(only) or pairs.reworded:

@@ -25,6 +25,7 @@ from ragnb.weights.total import Array
 
 REPORTS = Path("reports")
 # What two runs of one evaluation have in common; files and columns are each run's own.
+REFERENCE = "ground_truth_answer"
 _SHARED = (
     "lang",
     "doc",
@@ -210,6 +211,8 @@ class Pairs:
         Of the questions' documents.
     reworded : int
         Questions of one id whose texts differ: they are no pairs.
+    new_references : int
+        Common questions whose reference answers differ.
     origins : pair of (run, system)
         Where the rows of both systems are, with their texts; None where the rows are of one system.
     human : (2, Q, K) float, optional
@@ -227,6 +230,7 @@ class Pairs:
     unit: str
     weights: Array
     reworded: int
+    new_references: int
     origins: tuple[tuple[Run, str | None], ...]
     human: Array | None = None
 
@@ -324,7 +328,9 @@ def paired_runs(
             "rows without sample_id and question could only be paired by their places; give both sides a column "
             "sample_id or question, or name the one that tells their questions: on='…'"
         )
-    read = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, "label", system)
+    read: tuple[str | None, ...] = ("sample_id", "question", on, scenario.doc, scenario.cluster)
+    read += (by, "label", system)
+    read += () if inside else (REFERENCE,)
     rows = [rows_of(run.frame, metrics, read, doc=scenario.doc)]
     rows += rows if inside else [rows_of(other.frame, metrics, read, doc=scenario.doc)]
     out = []
@@ -419,6 +425,11 @@ def _paired(
         texts = new["question"], old["question"]
         reworded = (texts[0].notna() & texts[1].notna() & (texts[0] != texts[1])).to_numpy()
         states[:, reworded], scores[:, reworded] = 4, np.nan
+    new_references = 0
+    if REFERENCE in labels:
+        both = new[REFERENCE].notna() & old[REFERENCE].notna() & ~reworded
+        new_references = int((both & (new[REFERENCE] != old[REFERENCE])).sum())
+        labels = labels.drop(columns=REFERENCE)
     if "label" in labels:
         labels = labels.assign(candidate_label=new["label"], baseline_label=old["label"])
     labels.insert(0, key, np.asarray(questions, dtype=object))
@@ -438,9 +449,9 @@ def _paired(
     )
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
     weights = docs.map(lambda name: own.get(name, 1.0)).to_numpy(float)
-    counts = int(reworded.sum())
+    counts = int(reworded.sum()), new_references
     return Pairs(
-        tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, counts, origins
+        tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins
     )
 
 

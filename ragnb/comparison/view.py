@@ -83,8 +83,11 @@ def compare_view(
     )
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
+    changed = {one.candidate: one.new_references for one in pairs}
     head = {
-        headline(row, say) + _other_losses(table, row, say): row["outcome"]
+        headline(row, say)
+        + _other_losses(table, row, say)
+        + _references(changed[row["candidate"]], say): row["outcome"]
         for row in records(table[table["primary"]])
     }
     shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
@@ -211,6 +214,11 @@ def _other_losses(table: pd.DataFrame, decisive: Mapping[Any, Any], say: Any) ->
     )
     metrics = ", ".join(listed)
     return str(say("compare.but_worse", metrics=metrics)) if metrics else ""
+
+
+def _references(changed: int, say: Any) -> str:
+    """Return how many reference answers changed, for the end of a first line: the scores may follow them."""
+    return str(say("compare.references", changed=count(changed))) if changed else ""
 
 
 def _scored(row: Mapping[Any, Any]) -> int:
