@@ -939,3 +939,13 @@ def test_the_glossary_links_to_the_catalogue_where_the_site_is_named(monkeypatch
         f'href="{tmp_path.as_uri()}/en/generated/catalogue/metrics.html#metric-faithfulness"'
         in sheet.to_html()
     )
+
+
+def test_a_value_beside_its_threshold_has_the_digits_that_tell_them_apart():
+    """0.79996 is not at least 0.800, and three digits would say that it is."""
+    scores = pd.DataFrame({"faithfulness": [0.79995, 0.79996, 0.79997] * 20})
+    sheet = rn.assess(scores, gates=[rn.Gate("F", "faithfulness", ">=", 0.8)])
+    text = sheet.to_markdown()
+    assert "0.79996" in text
+    usual = rn.assess(scores, gates=[rn.Gate("F", "faithfulness", ">=", 0.7)]).to_markdown()
+    assert "0.79996" not in usual

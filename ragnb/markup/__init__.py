@@ -195,7 +195,27 @@ def p_value(value: Number) -> str:
     return "< 0.001" if not is_missing(value) and float(value) < 0.001 else number(value)  # type: ignore[arg-type]
 
 
-def percent(value: Number) -> str:
+def telling_digits(values: Iterable[float], bound: float, least: int = 3) -> int:
+    """Return the fewest decimals, `least` to six, at which each value is on the side of the bound that it is on.
+
+    Examples
+    --------
+    >>> telling_digits([0.79996], 0.8), telling_digits([0.7996, 0.81], 0.8), telling_digits([0.79], 0.8)
+    (5, 4, 3)
+    """
+    known = [value for value in values if not is_missing(value)]
+    for digits in range(least, 6):
+        shown = [round(value, digits) - round(bound, digits) for value in known]
+        if all(_sign(gap) == _sign(value - bound) for gap, value in zip(shown, known, strict=True)):
+            return digits
+    return 6
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
+
+
+def percent(value: Number, digits: int = 1) -> str:
     """Write a rate as a percentage with one decimal.
 
     Examples
@@ -203,7 +223,7 @@ def percent(value: Number) -> str:
     >>> percent(0.886), percent(float("nan"))
     ('88.6 %', '—')
     """
-    return MISSING if is_missing(value) else f"{_fixed(100 * float(value), 1)} %"  # type: ignore[arg-type]
+    return MISSING if is_missing(value) else f"{_fixed(100 * float(value), digits)} %"  # type: ignore[arg-type]
 
 
 def count(value: Number) -> str:
@@ -239,8 +259,8 @@ def with_interval(
     return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
 
 
-def ends(low: Number, high: Number, percent: bool = False) -> str:
-    """Write an interval alone; nothing where an end is missing.
+def ends(low: Number, high: Number, percent: bool = False, digits: int | None = None) -> str:
+    """Write an interval alone; nothing where an end is missing. `digits` are 1 of a percentage, else 3.
 
     Examples
     --------
@@ -249,7 +269,8 @@ def ends(low: Number, high: Number, percent: bool = False) -> str:
     """
     if is_missing(low) or is_missing(high):
         return ""
-    first, last = (_percent(end) if percent else number(end) for end in (low, high))
+    write, usual = (_percent, 1) if percent else (number, 3)
+    first, last = (write(end, usual if digits is None else digits) for end in (low, high))
     # A dash beside a minus is not seen as one.
     return first.removesuffix(" %") + (" – " if first.startswith("-") else "–") + last
 

@@ -39,6 +39,7 @@ from ragnb.markup import (
     one_line,
     percent,
     signed,
+    telling_digits,
 )
 from ragnb.markup.blocks import (
     Block,
@@ -213,11 +214,20 @@ class Formatter:
     def is_share(self, metric: str) -> bool:
         return metric in self.rates or metric in COMPLETENESS
 
-    def value(self, metric: str, value: Any) -> str:
-        """Write a value of a metric without its interval."""
+    def value(self, metric: str, value: Any, beside: Row | None = None) -> str:
+        """Write a value of a metric without its interval, to the digits that a gate `beside` it needs."""
         if metric in self.operations:
             return amount(value)
-        return percent(value) if self.is_share(metric) else number(value)
+        write = percent if self.is_share(metric) else number
+        return write(value, self.digits(metric, beside or {}))
+
+    def digits(self, metric: str, row: Row) -> int:
+        """Return how many decimals tell a gate's value and interval from its threshold."""
+        times, least = (100, 1) if self.is_share(metric) else (1, 3)
+        if pd.isna(row.get("threshold", math.nan)):
+            return least
+        told = [times * row[name] for name in ("value", "low", "high") if not pd.isna(row[name])]
+        return telling_digits(told, times * row["threshold"], least)
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
@@ -230,12 +240,13 @@ class Formatter:
         if metric in self.operations:
             known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
             return f"{amount(row['low'])}–{amount(row['high'])}" if known else ""
-        return markup.ends(row["low"], row["high"], percent=self.is_share(metric))
+        digits = self.digits(metric, row)
+        return markup.ends(row["low"], row["high"], self.is_share(metric), digits)
 
     def interval(self, metric: str, row: Row) -> str:
         """Write ``value (low–high)`` of a row."""
         ends = self.ends(metric, row)
-        return self.value(metric, row["value"]) + (
+        return self.value(metric, row["value"], row) + (
             f" ({ends})" if ends and not pd.isna(row["value"]) else ""
         )
 
@@ -244,7 +255,7 @@ class Formatter:
         metric, side = row["metric"], "above" if row.get("op") == "<=" else "below"
         return {
             "metric": self.title(metric),
-            "value": self.value(metric, row["value"]),
+            "value": self.value(metric, row["value"], row),
             "n": self.n(row),
             "ends": self.ends(metric, row),
             "limit": self.limit(metric, row["threshold"]),
@@ -254,7 +265,7 @@ class Formatter:
 
     def estimate(self, metric: str, row: Row, **more: Any) -> Estimate:
         """Return a row's value with its interval as a cell that is drawn."""
-        value, known = self.value(metric, row["value"]), not pd.isna(row["value"])
+        value, known = self.value(metric, row["value"], row), not pd.isna(row["value"])
         exact = value if self.is_share(metric) else number(row["value"], 4)
         return Estimate(
             value,
@@ -1376,7 +1387,8 @@ def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
     asks, seen, place = (w.requirement(gate), Code(w.code(gate))), ("",), ("", Small(""))
     if not pd.isna(gate["value"]):
         words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
-        seen, place = (w.value(metric, gate["value"]), Small(words)), _place(w, gate)
+        seen = (w.value(metric, gate["value"], gate), Small(words))
+        place = _place(w, gate)
     flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
     return asks, (outcome, *kind), seen, place, flip, _more(w, gate)
 
@@ -1385,9 +1397,11 @@ def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
     """Return where the value stands beside the limit, drawn and in words: by how much it meets or misses it."""
     metric, at, above = gate["metric"], float(gate["threshold"]), gate["op"] == ">="
     gap = (gate["value"] - at) * (1 if above else -1)
-    by = (
-        w.say("gates.points", n=f"{abs(100 * gap):.1f}") if w.is_share(metric) else number(abs(gap))
-    )
+    digits = w.digits(metric, gate)
+    if w.is_share(metric):
+        by = w.say("gates.points", n=f"{abs(100 * gap):.{digits}f}")
+    else:
+        by = number(abs(gap), digits)
     words = Small(w.say("gates.meets" if gap >= 0 else "gates.misses", by=by))
     if metric not in w.rows or gate["role"] == "difference" or (span := w.span(metric)) is None:
         return "", words
