@@ -428,3 +428,37 @@ def test_reference_answers_that_changed_are_in_the_first_line(run, folder):
     assert "The reference answers of 48 of 48 common questions differ" in out
     table(0.2, seed=2, ground_truth_answer=answers).to_csv("n.csv", index=False)
     assert "reference answers" not in run("compare", "n.csv", "b.csv")[1]
+
+
+def test_drawn_pairs_that_people_fill_in_decide(run, folder):
+    """The judge favours `new` by .2 on every question; people, blind to the system, see nothing."""
+    base = table(seed=1, answer="so").assign(system="old")
+    new = base.assign(system="new", faithfulness=base["faithfulness"] + 0.2)
+    pd.concat([new, base]).to_csv("both.csv", index=False)
+    draw = [
+        "--dimension",
+        "faithfulness",
+        "--pairs",
+        "--out",
+        "labels.csv",
+        "--cluster",
+        "doc_name",
+    ]
+    code, out, err = run("calibrate", "--sample", "30", "both.csv", *draw)
+    assert code == 0, err
+    sheet, key = (pd.read_csv(name) for name in ("labels.csv", "labels.judge.csv"))
+    assert "system" not in sheet
+    assert key.groupby("sample_id")["system"].nunique().tolist() == [2] * 30
+    assert key["cluster"].nunique() == 12
+    true = base.set_index("sample_id")["faithfulness"]
+    noise = np.random.default_rng(4).normal(0, 0.01, 60)
+    sheet["faithfulness"] = true[key["sample_id"]].to_numpy() + noise
+    sheet.to_csv("labels.csv", index=False)
+    code, out, err = run("compare", "both.csv", "old", "--ratings", "labels.csv", "--gate")
+    assert code != 2, err
+    assert out.startswith("not shown better: weighted_score")
+    assert "on 30 pairs, the judge favours new by 0.2" in out.splitlines()[0]
+    assert code == 0
+    code, _, err = run("calibrate", "--sample", "30", "up.csv", *draw)
+    assert code == 2
+    assert "the table has one; give a table with a column system" in err

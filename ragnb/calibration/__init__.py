@@ -21,6 +21,7 @@ from ragnb.calibration.labels import (
     read_golden,
     read_judged,
     read_labels,
+    read_rated,
     read_ratings,
     unrated,
     write_golden,

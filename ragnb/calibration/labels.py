@@ -651,6 +651,7 @@ def draw_labels(
     dimensions: Sequence[str] | None = None,
     cluster: str = "cluster",
     seed: int = 0,
+    pairs: bool = False,
 ) -> pd.DataFrame:
     """Draw the answers that people should rate, each with the same chance.
 
@@ -667,6 +668,9 @@ def draw_labels(
         The column of answers that resemble each other; ``doc_name`` where it is absent.
     seed : int
         The same seed draws the same answers, in whatever order the rows come.
+    pairs : bool
+        Draw `n` questions that all systems answered, at random within each document in turn, and every system's
+        answer to each: the ratings then decide `ragnb.compare`.
 
     Returns
     -------
@@ -710,6 +714,8 @@ def draw_labels(
         )
     items, mean = items[mean.notna()], mean[mean.notna()]
     need_whole("n", n)
+    if pairs:
+        return _with_ids(*_drawn_pairs(items, mean, n, seed), names, seed)
     if n > len(items):
         text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=2)
@@ -725,14 +731,57 @@ def draw_labels(
     steps = ((np.arange(size) + rng.random()) * len(items) / max(size, 1)).astype(int)
     items = items.assign(band=np.array(BANDS, dtype=object)[third])
     drawn: pd.DataFrame = items.iloc[order[np.minimum(steps, len(items) - 1)]]
-    drawn = (
-        drawn.assign(**{PROBABILITY: size / len(items)})
-        .iloc[rng.permutation(size)]
-        .reset_index(drop=True)
+    drawn = drawn.assign(**{PROBABILITY: size / len(items)}).iloc[rng.permutation(size)]
+    return _with_ids(drawn, len(items), names, seed)
+
+
+def _drawn_pairs(
+    items: pd.DataFrame, mean: pd.Series[float], n: int, seed: int
+) -> tuple[pd.DataFrame, int]:
+    """Return the answers of all systems to drawn questions in random order, and how many answers there were.
+
+    Never by what the judge saw: of pairs picked where it sees a gain, people seem to see one, too.
+    """
+    systems = items["system"].nunique()
+    if systems < 2:
+        raise RagnbError(
+            "pairs=True draws questions that two or more systems answered, and the table has one; give a table "
+            "with a column system"
+        )
+    times = items["sample_id"].map(items["sample_id"].value_counts())
+    items = items[times == systems]
+    if items.empty:
+        raise RagnbError(
+            "no question has a judged answer of every system; check the column sample_id"
+        )
+    questions = items.drop_duplicates("sample_id")
+    if n > len(questions):
+        text = f"n={n}, but there are only {len(questions)} questions of all systems; all are drawn"
+        warnings.warn(text, RagnbWarning, stacklevel=3)
+    rng = np.random.default_rng(seed)
+    place = {
+        name: rank
+        for rank, name in enumerate(rng.permutation(sorted(questions["cluster"].unique())))
+    }
+    order = np.lexsort((rng.random(len(questions)), questions["cluster"].map(place)))
+    size = min(n, len(questions))
+    steps = ((np.arange(size) + rng.random()) * len(questions) / max(size, 1)).astype(int)
+    chosen = questions["sample_id"].iloc[order[np.minimum(steps, len(questions) - 1)]]
+    scale = mean.max() - mean.min() or 1.0
+    third = np.clip(np.ceil(3 * (mean[items.index] - mean.min()) / scale) - 1, 0, 2).astype(int)
+    items = items.assign(
+        band=np.array(BANDS, dtype=object)[third], **{PROBABILITY: size / len(questions)}
     )
+    drawn = items[items["sample_id"].isin(chosen)]
+    return drawn.iloc[rng.permutation(len(drawn))], len(items)
+
+
+def _with_ids(drawn: pd.DataFrame, population: int, names: list[str], seed: int) -> pd.DataFrame:
+    """Return drawn answers with ids that tell a rater nothing."""
+    drawn = drawn.reset_index(drop=True)
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])
-    drawn.attrs = {"dimensions": names, "population": len(items), "seed": seed}
+    drawn.attrs = {"dimensions": names, "population": population, "seed": seed}
     return drawn
 
 
@@ -867,6 +916,24 @@ def _numbered(contexts: Any) -> Any:
     if not isinstance(contexts, list | tuple | np.ndarray):
         return contexts
     return "\n\n".join(f"[{i}] {text}" for i, text in enumerate(contexts, 1))
+
+
+def read_rated(file: str | PathLike[str], **options: Any) -> pd.DataFrame:
+    """Read ratings as `read_ratings` does; a drawn sheet together with the key that was written beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = write_whole(folder / "ann.csv", "item_id,accuracy\\nL001,8\\n")
+    >>> _ = write_whole(folder / "ann.judge.csv", "item_id,system,accuracy\\nL001,new,9\\n")
+    >>> read_rated(folder / "ann.csv")[["system", "judge", "human"]].values.tolist()
+    [['new', 9.0, 8.0]]
+    """
+    key = Path(file).with_name(f"{Path(file).stem}.judge.csv")
+    if options.get("judged") is None and key.is_file():
+        options["judged"] = key
+    return read_ratings(file, **options)
 
 
 def read_labels(

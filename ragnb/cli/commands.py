@@ -864,6 +864,7 @@ def calibrate_command(
       ragnb calibrate runs.csv --scale 1 5 --missing outside
       ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers to annotate)
       ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
+      ragnb calibrate --sample 80 --pairs judged.csv --out pairs.csv   (both systems, for ragnb compare)
       ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
       ragnb calibrate --golden golden.csv
 
@@ -962,7 +963,9 @@ def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[
         )
     dimensions = asked["dimensions"]
     judged = _chosen(read_judged(files[0], dimensions=dimensions or None, **reading), dimensions)
-    drawn = draw_labels(judged, n=n, cluster=asked["cluster"], seed=asked["seed"])
+    drawn = draw_labels(
+        judged, n=n, cluster=asked["cluster"], seed=asked["seed"], pairs=asked["pairs"]
+    )
     sheet, key = write_labels(drawn, asked["out"])
     say = texts.load(asked["lang"])
     of = {"all": drawn.attrs["population"], "clusters": drawn["cluster"].nunique()}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.calibration import read_ratings
+from ragnb.calibration import read_rated
 from ragnb.calibration.card import with_ends
 from ragnb.comparison.estimates import (
     FLATTERED,
@@ -190,7 +190,7 @@ def with_ratings(every: Sequence[Pairs], scenario: Scenario) -> list[Pairs]:
     """Return pairs with the ratings of a scenario, where these tell systems apart."""
     if scenario.ratings is None:
         return [*every]
-    ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
+    ratings = read_rated(scenario.ratings, encoding=scenario.encoding)
     return [rated_pairs(one, ratings) for one in every] if "system" in ratings else [*every]
 
 
@@ -509,16 +509,24 @@ def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
 
 def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
     """Return pairs with what people gave both systems, their ratings of a question found by its id or text."""
-    people = ratings if isinstance(ratings, pd.DataFrame) else read_ratings(ratings)
+    people = ratings if isinstance(ratings, pd.DataFrame) else read_rated(ratings)
     if lacking := [name for name in ("item_id", "system", "human") if name not in people]:
         raise RagnbError(
             f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"
         )
-    people, labels = people.astype({"item_id": str, "system": str}), pairs.labels
+    people = people.astype({"item_id": str, "system": str})
+    labels = pairs.labels
+    # Answers that were drawn have ids of their own, and beside them those of their questions.
     names = [name for name in (pairs.key, "sample_id") if name in labels]
-    ids = max(
-        (labels[name] for name in names), key=lambda one: int(one.isin(people["item_id"]).sum())
-    )
+    found = {
+        (name, item): int(labels[name].isin(people[item].astype(str)).sum())
+        for name in names
+        for item in ("item_id", "sample_id")
+        if item in people
+    }
+    name, item = max(found, key=lambda both: found[both])
+    ids = labels[name]
+    people = people.assign(item_id=people[item].astype(str))
     human, systems = np.full(pairs.scores.shape, np.nan), [pairs.candidate, pairs.baseline]
     for k, metric in enumerate(pairs.metrics):
         given = people[people["dimension"] == metric.name] if "dimension" in people else people

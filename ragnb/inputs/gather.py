@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration import read_ratings
+from ragnb.calibration import read_rated
 from ragnb.errors import RagnbError
 from ragnb.inputs import streams
 from ragnb.inputs.account import Coverage, gold_coverage
@@ -114,7 +114,7 @@ class Inputs:
         """Read the ratings that a scenario names."""
         encoding = None if scenario.encoding == "utf-8" else scenario.encoding
         self.ratings = self.read(
-            "ratings", read_ratings, scenario.ratings, encoding=encoding, **how
+            "ratings", read_rated, scenario.ratings, encoding=encoding, **how
         )
 
     def streamed(self, role: str, stream: Stream) -> Any:
