@@ -1,6 +1,7 @@
 """How often the 95 % interval of a paired comparison holds the true difference, and says better or worse falsely.
 
     python benchmarks/comparison.py [--quick] [--rows] [--csv FILE] [--seed 7]
+    python benchmarks/comparison.py --people       what ratings make of a judge that favours one system
     python benchmarks/comparison.py --speed        one weighting from `rn.weight_map` beside a call of `rn.compare`
 
 Two systems answer the same questions of G documents. The differences of one document correlate by ICC: whole
@@ -26,6 +27,7 @@ from tqdm import tqdm
 
 import ragnb as rn
 from ragnb.comparison.estimates import difference, outcome_of, p_value
+from ragnb.comparison.people import decided_by_people
 
 RUNS = {10: 12_000, 20: 8_000, 50: 5_000}
 ICC = (0.0, 0.1, 0.3, 0.5)
@@ -138,9 +140,11 @@ def library_gap(
 
 
 def words(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    same = (low >= -MARGIN) & (high <= MARGIN)
-    return np.where(
-        same, "same", np.where(low > 0, "better", np.where(high < 0, "worse", "undecided"))
+    is_within = (low >= -MARGIN) & (high <= MARGIN)
+    return np.select(
+        [is_within & (low > 0), is_within & (high < 0), is_within, low > 0, high < 0],
+        ["better_within", "worse_within", "same", "better", "worse"],
+        "undecided",
     )
 
 
@@ -163,8 +167,8 @@ def measure(
             word = words(low, high)
             counts = [
                 inside.sum(),
-                (word == "better").sum(),
-                (word == "worse").sum(),
+                np.isin(word, ["better", "better_within"]).sum(),
+                np.isin(word, ["worse", "worse_within"]).sum(),
                 (high - low).sum(),
             ]
             total[way] = total.get(way, 0) + np.array(counts, dtype=float)
@@ -285,6 +289,34 @@ def speed(
     return f"{questions} questions, medians of {rounds}: {told}; {ratio:,.0f} x"
 
 
+def by_people(seed: int, runs: int = 600) -> pd.DataFrame:
+    """Return how often a judge biased by ±.1 on one system makes it falsely better, and the power at +.05 and +.1.
+
+    400 questions of 40 documents; people round to tenths, and rate random questions for both systems.
+    """
+    rows = []
+    documents, weights = np.repeat(np.arange(40), 10), np.ones(400)
+    how = {"width": 1.0, "level": 0.95, "complete": False}
+    plan = list(itertools.product((0.1, -0.1), (0.08, 0.2), (40, 80, 160), (0.0, 0.05, 0.1)))
+    for bias, noise, n, effect in tqdm(plan, unit="setting"):
+        key = [seed, round(10 * bias) + 1, round(100 * noise), n, round(100 * effect)]
+        rng = np.random.default_rng(key)
+        better, covered = np.zeros(3), 0
+        for _ in range(runs):
+            truth = effect + rng.normal(0, 0.05, 40)[documents] + rng.normal(0, 0.15, 400)
+            judged = truth + bias + rng.normal(0, noise, 400)
+            rated = rng.permutation(400) < n
+            human = np.where(rated, np.round(truth, 1), np.nan)
+            found = decided_by_people(human, judged, documents, weights, is_rated=True, **how)
+            judge = difference(judged, documents, weights, width=1.0)
+            better += [judge.low > 0, found.human.low > 0, found.corrected.low > 0]
+            covered += found.corrected.low <= effect <= found.corrected.high
+        told = dict(zip(("judge", "people", "corrected"), better / runs, strict=True))
+        setting = {"bias": bias, "judge noise": noise, "pairs": n, "true": effect}
+        rows.append(setting | told | {"covered": covered / runs})
+    return pd.DataFrame(rows)
+
+
 def main() -> None:
     """Measure every setting, then print."""
     options = argparse.ArgumentParser(
@@ -297,7 +329,12 @@ def main() -> None:
     options.add_argument(
         "--speed", action="store_true", help="time the weight map beside compare, and stop"
     )
+    options.add_argument("--people", action="store_true", help="let ratings decide, and stop")
     given = options.parse_args()
+    if given.people:
+        table = by_people(given.seed, 100 if given.quick else 600)
+        print("\nShare of runs in which each says better\n" + table.round(3).to_string(index=False))
+        return
     if given.speed:
         print(speed())
         return

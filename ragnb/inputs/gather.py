@@ -113,9 +113,7 @@ class Inputs:
     def read_rated(self, scenario: Scenario, **how: Any) -> None:
         """Read the ratings that a scenario names."""
         encoding = None if scenario.encoding == "utf-8" else scenario.encoding
-        self.ratings = self.read(
-            "ratings", read_rated, scenario.ratings, encoding=encoding, **how
-        )
+        self.ratings = self.read("ratings", read_rated, scenario.ratings, encoding=encoding, **how)
 
     def streamed(self, role: str, stream: Stream) -> Any:
         """Take rows that stay where they are, and return their query."""
