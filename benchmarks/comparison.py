@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import digamma, stdtr, stdtrit
 from tqdm import tqdm
 
 import ragnb as rn
@@ -115,9 +115,14 @@ def paired(d: np.ndarray, there: np.ndarray, binary: bool) -> dict[str, Interval
     rows = np.sqrt(squares / (n - 1) / n)
     if binary:
         changed = (np.abs(d) > 1e-9).sum((1, 2))
-        floor = np.sqrt(changed + 2 - d.sum((1, 2)) ** 2 / (n + 2)) / (n + 2)
-        clustered = np.where(changed < 20, np.maximum(clustered, floor), clustered)
-        rows = np.where(changed < 20, np.maximum(rows, floor), rows)
+        # Two changes are added; in documents each is worth the harmonic number of the questions in one.
+        inside = digamma(n / (df + 1) + 1) + np.euler_gamma
+        for_rows, for_documents = (
+            np.sqrt(changed + 2 * added - d.sum((1, 2)) ** 2 / (n + 2)) / (n + 2)
+            for added in (1.0, inside)
+        )
+        clustered = np.where(changed < 20, np.maximum(clustered, for_documents), clustered)
+        rows = np.where(changed < 20, np.maximum(rows, for_rows), rows)
     return {"clustered": Interval(value, clustered, df), "i.i.d.": Interval(value, rows, n - 1)}
 
 

@@ -262,7 +262,7 @@ def pass_chance(row: Mapping[Any, Any]) -> tuple[float, float]:
     >>> row = {"margin": 0.05, "se": 0.022, "df": 39.0, "level": 0.95, "n_common": 200}
     >>> chance, needed = pass_chance(row)
     >>> round(chance, 2), int(needed)
-    (0.6, 422)
+    (0.6, 423)
     """
     from scipy.special import ndtri, stdtr
 

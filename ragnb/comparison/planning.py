@@ -112,7 +112,7 @@ def plan(
     --------
     >>> plan(kind="gate", expected=0.9, target=0.8)[["needed", "documents", "design_effect"]]
        needed  documents  design_effect
-    0     226         23            1.9
+    0     253         26            1.9
     >>> plan(kind="comparison", questions=200, sd=0.3)["detectable"].round(3).tolist()
     [0.086]
     """
