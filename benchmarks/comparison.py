@@ -90,11 +90,12 @@ class Interval:
     value: np.ndarray
     se: np.ndarray
     df: np.ndarray
+    width: float = np.inf
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         half = stdtrit(self.df, 0.975) * self.se
-        return self.value - half, self.value + half
+        return np.maximum(self.value - half, -self.width), np.minimum(self.value + half, self.width)
 
     @property
     def p(self) -> np.ndarray:
@@ -123,7 +124,11 @@ def paired(d: np.ndarray, there: np.ndarray, binary: bool) -> dict[str, Interval
         )
         clustered = np.where(changed < 20, np.maximum(clustered, for_documents), clustered)
         rows = np.where(changed < 20, np.maximum(rows, for_rows), rows)
-    return {"clustered": Interval(value, clustered, df), "i.i.d.": Interval(value, rows, n - 1)}
+    width = 1.0 if binary else np.inf
+    return {
+        "clustered": Interval(value, clustered, df, width),
+        "i.i.d.": Interval(value, rows, n - 1, width),
+    }
 
 
 def library_gap(
