@@ -831,6 +831,7 @@ def test_ratings_of_people_stand_beside_and_bear_out_or_not():
     bias = alone.value - d
     assert ours.judge_bias == pytest.approx(bias)
     assert (ours.outcome, ours.people, ours.n_human) == ("better", "decided", 30)
+    assert math.isnan(ours.questions_needed)
     flat = rated.assign(human=rng.uniform(0.2, 0.3, 60))
     assert compared(frame, ratings=flat).outcome == "same"
     other_way = rated.assign(human=1 - up)

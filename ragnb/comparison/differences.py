@@ -423,6 +423,8 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         corrected = people.corrected
         row |= {**with_ends(corrected), "se": corrected.se, "df": corrected.df}
         row["p"] = p_value(corrected)
+        # More ratings narrow it too: how many questions would do is not told by the questions alone.
+        row |= {"detectable": detectable(corrected, level), "questions_needed": np.nan}
     return row
 
 

@@ -184,7 +184,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     if row["n_lost"]:
         common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
     if row.get("people") == DECIDED:
-        common += f"; {_judge_and_people(row, say)}"
+        common += say("compare.beside_people", words=_judge_and_people(row, say))
     words = {
         "new": row["candidate"],
         "base": row["baseline"],
@@ -376,6 +376,8 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         elif gate_verdict(row) == Verdict.NOT_PROVEN:
             yield say("compare.worse_unsure", metric=row["metric"])
     for row in decisive:
+        if row.get("people") == DECIDED:  # more ratings help, too, not questions alone
+            continue
         chance, needed = pass_chance(row)
         if chance < OFTEN:
             told = {"n": count(row["n_common"]), "needed": count(needed)}
