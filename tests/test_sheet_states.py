@@ -503,3 +503,22 @@ def test_the_verdict_on_a_failed_difference_says_that_it_is_one(lang, words):
     sheet = rn.assess(pd.concat(runs), candidate="new", baseline="old", gates=gates, lang=lang)
     assert sheet.blocked
     assert words in sheet.verdict
+
+
+def test_a_run_that_lost_everything_has_no_sentence_of_one_that_scored():
+    """Nothing was measured: so nothing is below a threshold, and the gates of the input did fail."""
+    columns = {"sample_id": [f"q{n}" for n in range(40)]}
+    for metric in ("faithfulness", "answer_relevancy"):
+        columns |= {metric: [None] * 40, f"{metric}__status": ["failed"] * 40}
+    said = {
+        "en": ("1 completeness gate failed", "0 of 40 answers have a score"),
+        "zh": ("1 个完整性门禁未通过", "40 个回答都没有得分"),
+    }
+    for lang, sentences in said.items():
+        sheet = rn.assess(
+            pd.DataFrame(columns), metrics=["faithfulness", "answer_relevancy"], lang=lang
+        )
+        text = sheet.to_markdown()
+        assert all(sentence in text for sentence in sentences)
+        assert "No gates are set" not in text
+        assert "below a threshold" not in text

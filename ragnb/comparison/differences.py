@@ -112,7 +112,7 @@ def compare(
         excludes 0 and, but for the primary, ``p_holm`` < 1 − level, then ``better_within`` or ``worse_within``
         where all of it is within ± margin; else ``same`` where it is within ± margin; else ``undecided``.
         ``incomplete``: more of the questions that the baseline scored are lost than ``allow:`` accepts (5 %), or
-        with each lost score at its worst the interval would leave the margin; only ``worse`` is then concluded.
+        with each lost score at its worst the difference would leave the margin; only ``worse`` is then concluded.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
     """Return of which metrics so many of the baseline's questions are lost that what is left cannot decide.
 
     Too much is more than ``allow:`` accepts, or, where a scenario accepts no share of its own, so much that the
-    interval would leave the margin if each lost score were the worst.
+    difference would be beyond the margin if each lost score were the worst.
     """
     is_too_many = (
         table["n_lost"] > scenario.allow.questions * (table["n_common"] + table["n_lost"]) + TIE
@@ -318,8 +318,7 @@ def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
     if "questions" in scenario.allow.model_fields_set:
         return is_too_many
     sign = table["better"].map({"higher": 1.0, "lower": -1.0})
-    half = (table["high"] - table["low"]) / 2
-    is_beyond = sign * table["worst_if_lost"] - half <= -table["margin"]
+    is_beyond = sign * table["worst_if_lost"] < -table["margin"] - TIE
     return is_too_many | ((table["n_lost"] > 0) & is_beyond)
 
 

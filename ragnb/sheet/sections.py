@@ -1362,6 +1362,10 @@ def _urgency(row: Row) -> tuple[int, int, float]:
 def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
     n = {key: sum(row["outcome"] == key for row in rows) for key in GATE_TONES}
     if not rows:
+        lost = [gate for gate in records(w.whole.gates) if gate["role"] == "completeness"]
+        failed = sum(bool(gate["blocks"]) for gate in lost)
+        if failed:
+            return texts.counted(w.say, "gates.incomplete", failed)
         return w.say("gates.advisory_only")
     key = (
         "failed"
@@ -1723,7 +1727,9 @@ def questions(w: Formatter) -> Section | None:
     key = "questions.wrong" if made.labelled else "questions.lowest"
     total = w.rows.get(TOTAL, {"n": 0})
     unscored = w.answers - int(total["n"])
-    if not made.labelled and unscored > 0 and total["n"]:
+    if not made.labelled and not any(row["n"] for row in w.rows.values()):
+        finding = w.say("questions.none_scored", all=every)
+    elif not made.labelled and unscored > 0 and total["n"]:
         finding = w.say(
             "questions.lowest_scored",
             n=wrong,
