@@ -1972,26 +1972,98 @@ def design_effect(sizes: Values, rho: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LabelsNeeded:
-    """The labels that show a share above a target: `total` = deff · `independent`, None where none suffice.
+    """The labels that show a share above a target.
 
-    `reason` is "counted", "share_at_or_below_target" (more labels will not help), "too_close_to_tell" (the share
-    is above the target, its lower bound does not), or "beyond_plan" (it takes a new plan of `total` labels, all
-    fresh).
+    `total` is what the test needs if the share seen is the true one (80 % power), `more` what of it is missing,
+    `chance` that so many do when only the labels at hand are known of the truth, `likely` the number at which
+    that chance is 80 % (None where none does), `most` the largest chance that any number gives. `reason` is
+    "counted", "share_at_or_below_target" (more labels will not help), "too_close_to_tell" (more than 100 times
+    the labels at hand), or "beyond_plan" (it takes a new plan of `total` labels, all fresh).
 
     Examples
     --------
-    >>> LabelsNeeded(200, 80, 100, 2.0, 0.1, 0.92, 0.9, "counted").more
+    >>> LabelsNeeded(200, 80, 100, 0.6, 400, 0.9, 2.0, 0.1, 0.92, "counted").more
     80
     """
 
     total: int | None
     more: int | None
     independent: int | None
+    chance: float
+    likely: int | None
+    most: float
     deff: float
     rho: float
     seen: float
-    planned: float
     reason: str
+
+
+_MOST_LABELS = 100  # times those at hand: nobody can use a plan of more
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A share of flags as so many labels show it, and how its test is planned."""
+
+    share: float
+    n: int
+    size: float
+    df: float
+    deff: float
+    target: float
+    alpha: float
+    planned: int | None
+
+    def chance(self, labels: npt.ArrayLike) -> Array:
+        """Return the chance that so many labels show share > target, given those at hand; nan for fewer.
+
+        Nothing is known of the truth but the labels at hand (a flat prior), so the share of n + k labels wanders
+        by se √(k/(n + k)) around the one seen. The se is that of (m p + 1)/(m + 2), m the effective size: with
+        the share itself a few labels that all agree would be certain.
+        """
+        from scipy.special import stdtr
+
+        total = np.asarray(labels, dtype=float)
+        size, b = self.size, self.target
+        likely = (size * self.share + 1) / (size + 2)
+        r = total / self.n
+        alpha, kept = self.alpha, np.ones(())
+        if self.planned is not None:
+            alpha, kept = alpha / 2, np.sqrt(total / self.planned)
+        half = t_quantile(1 - 2 * alpha, self.df * r) * np.sqrt(b * (1 - b) / (size * r * kept))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wanders = np.sqrt(likely * (1 - likely) / size * (1 - 1 / r))
+            chances = stdtr(self.df, (self.share - b - half) / wanders)
+        past = total > (self.planned or np.inf)
+        return np.where((total < self.n) | past, np.nan, chances)
+
+
+def _labelled(
+    flags: Values,
+    clusters: Labels,
+    weights: Labels,
+    counts: Labels,
+    *,
+    target: float,
+    alpha: float,
+    labels_planned: int | None,
+) -> tuple[_Labelled, float]:
+    """Return the labels at hand for planning, and the correlation within their clusters."""
+    rows = complete_rows([flags], clusters, counts, weights)
+    level = 1 - 2 * alpha
+    how: Any = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "level": level}
+    share = clustered_mean(flags, clusters, **how)
+    rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
+    c, v = rows.counts, rows.weights
+    size = float(kish(c @ v, c @ v**2))
+    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / size if size else 1.0)
+    size = wilson_size(share.value, share.low, share.high, share.df, level)
+    size = size if np.isfinite(size) else share.n / deff
+    if clusters is not None and share.n:
+        # The interval that decides may be wider than the correlation says, above all with few clusters.
+        deff = max(deff, share.n / size)
+    df = max(share.df, 1.0)
+    return _Labelled(share.value, share.n, size, df, deff, target, alpha, labels_planned), rho
 
 
 def labels_needed(
@@ -2005,7 +2077,7 @@ def labels_needed(
     counts: Labels = None,
     labels_planned: int | None = None,
 ) -> LabelsNeeded:
-    """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
+    """Return how many labels show that the share of flags exceeds the target, and how likely they suffice.
 
     Parameters
     ----------
@@ -2024,38 +2096,51 @@ def labels_needed(
     Returns
     -------
     LabelsNeeded
-        Planned on the one-sided lower 80 % bound of the share, because the seen share is as likely too high as
-        too low. `more` is what is missing beside the rows at hand, never below 0.
+        `total` is the exact binomial test's, if the share seen is the true one. It is as likely too high as too
+        low, so `chance` says how often so many labels do, and `likely` how many do in 80 of 100 cases.
 
     Examples
     --------
-    >>> plan = labels_needed([1] * 95 + [0] * 5, target=0.8)
-    >>> plan.total, plan.more, plan.reason
-    (57, 0, 'counted')
+    >>> plan = labels_needed([1] * 167 + [0] * 33, target=0.8)
+    >>> plan.total, round(plan.chance, 2), plan.likely, round(plan.most, 2)
+    (811, 0.7, 2354, 0.87)
     """
     _check(target=target, alpha=alpha, power=power)
-    rows = complete_rows([flags], clusters, counts, weights)
-    how: dict[str, Any] = {"weights": weights, "counts": counts, "ends": (0.0, 1.0)}
-    share = clustered_mean(flags, clusters, **how, level=0.6)
-    rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
-    c, v = rows.counts, rows.weights
-    size, planned = float(kish(c @ v, c @ v**2)), share.low
-    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / size if size else 1.0)
-    if not planned > target + 1e-3:
-        reason = "too_close_to_tell" if share.value > target else "share_at_or_below_target"
-        return LabelsNeeded(None, None, None, deff, rho, share.value, planned, reason)
+    how: Any = {"target": target, "alpha": alpha, "labels_planned": labels_planned}
+    at_hand, rho = _labelled(flags, clusters, weights, counts, **how)
+    share, n, deff = at_hand.share, at_hand.n, at_hand.deff
+
+    def without(
+        reason: str, total: int | None = None, independent: int | None = None
+    ) -> LabelsNeeded:
+        nan = float("nan")
+        return LabelsNeeded(total, total, independent, nan, None, nan, deff, rho, share, reason)
+
+    if not share > target:
+        return without("share_at_or_below_target")
+    most_labels = _MOST_LABELS * n if labels_planned is None else labels_planned
     error = alpha if labels_planned is None else alpha / 2
-    independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=error, power=power)
+    near = min(share, 1 - 1e-9)
+    if deff * sample_size_normal(target, near, alpha=error, power=power) > _MOST_LABELS * n:
+        return without("too_close_to_tell")
+    independent = sample_size_exact(target, near, alpha=error, power=power)
     total = ceil(deff * independent)
-    if labels_planned is not None and max(total, share.n) > labels_planned:
-        return LabelsNeeded(
-            total, total, independent, deff, rho, share.value, planned, "beyond_plan"
-        )
     if labels_planned is not None:
+        if max(total, n) > labels_planned:
+            return without("beyond_plan", total, independent)
         total = ceil((deff * independent) ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
-    return LabelsNeeded(
-        total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted"
-    )
+    # Labels that are not yet enough gain with each that is added, up to where the chance levels off.
+    sizes = np.unique(np.geomspace(n, most_labels, 200).round())
+    chances = at_hand.chance(sizes)
+    reached = np.flatnonzero(chances >= power)
+    likely = None
+    if len(reached):
+        below = int(sizes[max(reached[0] - 1, 0)])
+        steps = np.arange(below, int(sizes[reached[0]]) + 1)
+        likely = int(steps[np.flatnonzero(at_hand.chance(steps) >= power)[0]])
+    chance = float(at_hand.chance(max(total, n)))
+    more, most = max(total - n, 0), float(np.nanmax(chances))
+    return LabelsNeeded(total, more, independent, chance, likely, most, deff, rho, share, "counted")
 
 
 def label_budget(
@@ -2091,8 +2176,8 @@ def label_budget(
     -------
     dict of array
         ``labels``; ``low, high``, the interval expected at so many; ``probability`` to show share > target, were
-        the seen share the true one, and ``cautious``, were its lower 80 % bound: each the least at that number
-        of labels or any larger one.
+        the seen share the true one (the least at that number of labels or any larger one); ``chance`` of it when
+        only the labels at hand are known of the truth (`labels_needed`), nan for fewer labels than those.
 
     Examples
     --------
@@ -2100,13 +2185,15 @@ def label_budget(
     >>> curve["probability"].round(2).tolist(), (curve["high"] - curve["low"]).round(2).tolist()
     ([0.51, 0.81, 0.99], [0.17, 0.12, 0.08])
     """
-    how: dict[str, Any] = {"weights": weights, "counts": counts, "labels_planned": labels_planned}
-    need = labels_needed(flags, clusters, target=target, alpha=alpha, **how)
-    rows = complete_rows([flags], clusters, counts, weights)
-    n, sizes_seen = round(float(rows.counts.sum())), np.bincount(rows.code, rows.counts)
+    how: Any = {"target": target, "alpha": alpha, "labels_planned": labels_planned}
+    need = labels_needed(flags, clusters, weights=weights, counts=counts, **how)
+    at_hand, _ = _labelled(flags, clusters, weights, counts, **how)
+    rows = complete_rows([flags], clusters, counts)
+    n, sizes_seen = at_hand.n, np.bincount(rows.code, rows.counts)
     per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
-        here = [size for size in (n, need.total, labels_planned) if size is not None]
+        told = (n, need.total, need.likely, labels_planned)
+        here = [size for size in told if size is not None]
         top = max(4 * n, 200, int(1.5 * max(here)))
         sizes = np.unique(np.r_[np.geomspace(10, top, 38).round(), here])
     labels = np.asarray(sizes, dtype=float)
@@ -2117,16 +2204,16 @@ def label_budget(
     fraction = labels / (labels_planned or np.inf)
     alpha, kept_of = (alpha, 1.0) if labels_planned is None else (alpha / 2, np.sqrt(fraction))
     independent = np.maximum(np.floor(labels * kept_of / need.deff + 1e-9), 1.0)
-    ahead = independent[:, None] + np.arange(
-        61.0
-    )  # a tooth of the exact test's power is shorter than that
-
-    def kept(true: float) -> Array:
-        power = binomial_power(ahead.ravel(), target, min(true, 1 - 1e-9), alpha=alpha)
-        return np.where(fraction <= 1, power.reshape(ahead.shape).min(axis=1), np.nan)
-
-    chances = {"probability": kept(need.seen), "cautious": kept(need.planned)}
-    return {"labels": labels, "low": low, "high": high, **chances}
+    # The teeth of the exact test's power are shorter than this.
+    ahead = independent[:, None] + np.arange(61.0)
+    power = binomial_power(ahead.ravel(), target, min(need.seen, 1 - 1e-9), alpha=alpha)
+    return {
+        "labels": labels,
+        "low": low,
+        "high": high,
+        "probability": np.where(fraction <= 1, power.reshape(ahead.shape).min(axis=1), np.nan),
+        "chance": at_hand.chance(labels),
+    }
 
 
 # Decisions at a threshold

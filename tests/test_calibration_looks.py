@@ -227,20 +227,20 @@ def test_labels_needed_give_eighty_percent_power_at_the_planned_bound():
     assert once.total < plan.total < 600
     tells = int(plan.total * (plan.total / 600) ** 0.5)
     least = next(k for k in range(tells + 2) if binom.sf(k - 1, tells, 0.8) <= 0.025)
-    assert binom.sf(least - 1, tells, plan.planned) > 0.78
+    assert binom.sf(least - 1, tells, plan.seen) > 0.78
     assert plan.more == plan.total - 100
     assert plan.total == np.ceil(plan.independent ** (2 / 3) * 600 ** (1 / 3))
 
 
 def test_labels_beyond_the_plan_are_a_new_plan_of_fresh_ones():
-    flags = [1] * 92 + [0] * 8
+    flags = [1] * 46 + [0] * 4
     full = stats.labels_needed(flags, target=0.8, labels_planned=10**6).independent
     at, below = (
         stats.labels_needed(flags, target=0.8, labels_planned=plan) for plan in (full, full - 1)
     )
-    assert (at.reason, at.total, at.more) == ("counted", full, full - 100)
+    assert (at.reason, at.total, at.more) == ("counted", full, full - 50)
     assert (below.reason, below.total, below.more) == ("beyond_plan", full, full)
-    spent = stats.labels_needed(flags * 5, target=0.8, labels_planned=499)
+    spent = stats.labels_needed(flags * 10, target=0.8, labels_planned=499)
     assert (spent.reason, spent.more) == ("beyond_plan", spent.total)
     curve = stats.label_budget(flags, target=0.8, labels_planned=600, sizes=[100, 600, 601])
     assert np.isnan(curve["probability"]).tolist() == [False, False, True]

@@ -374,7 +374,8 @@ def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
     assert need.deff > 1
     around = [need.total - int(2 * need.deff) - 1, need.total]
     curve = stats.label_budget(flags, of, target=0.75, sizes=around)
-    assert curve["cautious"][0] < 0.8 <= curve["cautious"][1]
+    assert curve["probability"][0] < 0.8 <= curve["probability"][1]
+    assert np.isnan(curve["chance"]).tolist() == [size < 200 for size in around]
     whole = stats.label_budget(flags, of, target=0.75)
     assert (np.diff(whole["probability"]) >= 0).all()
     assert (np.diff(whole["high"] - whole["low"]) < 0).all()
@@ -404,8 +405,8 @@ def test_the_budget_frame_is_the_curve_of_each_dimension():
     )
     x = table[table["dimension"] == "x"]
     assert x["labels"].tolist() == curve["labels"].tolist()
-    for name in ("low", "high", "probability", "cautious"):
-        assert x[name].to_numpy() == pytest.approx(curve[name]), name
+    for name in ("low", "high", "probability", "chance"):
+        assert x[name].to_numpy() == pytest.approx(curve[name], nan_ok=True), name
     assert json.loads(table.to_json(orient="records"))[0]["labels"] == 10
     assert len(x) > 30
 

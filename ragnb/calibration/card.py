@@ -884,8 +884,8 @@ def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return the label budget: interval width and probability of showing the target by number of labels.
 
     ``labels``; ``share``, as seen now, and its ``low, high`` expected at so many labels;
-    ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
-    bound; ``target``; ``n`` labels now.
+    ``probability`` of showing the target, were the seen share the true one, and ``chance`` of it when only the
+    labels at hand are known of the truth; ``target``; ``n`` labels now.
     """
     curve = stats.label_budget(
         flags(cells, asked), **design(cells), **asked.goal, level=asked.level
@@ -1593,7 +1593,7 @@ def _piece(
     needs = stats.labels_needed(flags(cells, asked), **design(cells), **asked.goal)
     text, whole = (
         _labels_line(needs, row, asked.lang),
-        dict.fromkeys(("total", "more", "independent"), "Int64"),
+        dict.fromkeys(("total", "more", "independent", "likely"), "Int64"),
     )
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
@@ -1664,12 +1664,20 @@ def _hopeless(row: Mapping[str, Any]) -> str | None:
 
 def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
     """Return how many more labels are needed, or why more of them will not help."""
-    key, reason = f"labels.{'enough' if needs.more == 0 else needs.reason}", _hopeless(row)
-    if needs.reason != "share_at_or_below_target" and reason:
-        key = f"calibration.labels_{reason}"
-    return told(
-        lang, "calibration.labels_done" if row["verdict"] == TRUST else key, row, **asdict(needs)
-    )
+    hopeless = _hopeless(row)
+    if row["verdict"] == TRUST:
+        key = "calibration.labels_done"
+    elif hopeless and needs.reason != "share_at_or_below_target":
+        key = f"calibration.labels_{hopeless}"
+    elif needs.reason != "counted":
+        key = f"labels.{needs.reason}"
+    elif needs.likely is None:
+        key = "labels.counted_never_likely"
+    elif needs.likely <= row["n"]:
+        key = "labels.enough"
+    else:
+        key = "labels.counted"
+    return told(lang, key, row, **asdict(needs))
 
 
 def _reasons(

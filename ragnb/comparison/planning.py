@@ -279,7 +279,7 @@ def _labels(
         yield {
             "about": row["dimension"],
             "system": row["judge"],
-            "expected": row["planned"],
+            "expected": row["seen"],
             "target": card.target,
             "needed": row["total"],
             "more": row["more"],

@@ -59,7 +59,7 @@ _PAIRS = ("judge_score", "human_score", "n")
 _CURVES = (
     ("share", BLUE, "-", "share_seen"),
     ("probability", ORANGE, "-", "chance"),
-    ("cautious", ORANGE, "--", "cautious"),
+    ("chance", ORANGE, "--", "chance_known"),
 )
 _RADIUS = 11.0
 # Written at a place of the scale and a height of the Axes, a few points beside it.
@@ -622,7 +622,7 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``budget``: ``[judge, dimension,] labels, share, low, high, probability``, optionally
-        ``cautious, target, n``, as ``card.budget`` holds it.
+        ``chance, target, n``, as ``card.budget`` holds it.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -635,8 +635,8 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     -------
     Axes
         Shares on one scale from 0 to 100 %, labels on a logarithmic one: the interval as a band about the share
-        seen, the target as a dashed line, the chance to show it as lines (the seen share taken for true, and its
-        lower 80 % bound); the labels at hand as an upright line.
+        seen, the target as a dashed line, the chance to show it as lines (the seen share taken for true, and
+        when only the labels at hand are known of the truth); the labels at hand as an upright line.
 
     Raises
     ------
