@@ -2055,8 +2055,8 @@ def _labelled(
     share = clustered_mean(flags, clusters, **how)
     rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
     c, v = rows.counts, rows.weights
-    size = float(kish(c @ v, c @ v**2))
-    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / size if size else 1.0)
+    kept = float(kish(c @ v, c @ v**2))
+    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / kept if kept else 1.0)
     size = wilson_size(share.value, share.low, share.high, share.df, level)
     size = size if np.isfinite(size) else share.n / deff
     if clusters is not None and share.n:
@@ -2188,7 +2188,7 @@ def label_budget(
     how: Any = {"target": target, "alpha": alpha, "labels_planned": labels_planned}
     need = labels_needed(flags, clusters, weights=weights, counts=counts, **how)
     at_hand, _ = _labelled(flags, clusters, weights, counts, **how)
-    rows = complete_rows([flags], clusters, counts)
+    rows = complete_rows([flags], clusters, counts, weights)
     n, sizes_seen = at_hand.n, np.bincount(rows.code, rows.counts)
     per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
