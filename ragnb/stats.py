@@ -83,6 +83,8 @@ Labels = (
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding error: the values are identical
 _IDENTICAL = 1e-12  # likewise, as a share of the value, of a range that is wide
 _WIDE = 1e6  # a range so many times as wide as the scores are apart tells nothing of them
+_SMALLEST = 1e-300
+LOST_IN_ROUNDING = 1e-13  # of the largest weight: what a lighter one adds to a sum is lost in it
 _EULER = 0.5772156649015329
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
 
@@ -477,6 +479,22 @@ class Rows(NamedTuple):
         return jackknife(statistic, self.sums(*columns), sizes, times=self.times, **options)
 
 
+def relative(weights: Array) -> Array:
+    """Return weights relative to the largest, so that none overflows or underflows.
+
+    The divisor is the power of two below the largest, which changes no digit.
+
+    Examples
+    --------
+    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
+    [1.5, 0.25, 0.0]
+    """
+    largest = float(weights.max(initial=0.0))
+    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
+    shares[shares < _SMALLEST] = 0.0  # its inverse would overflow
+    return shares
+
+
 def complete_rows(
     columns: Sequence[Values],
     clusters: Labels = None,
@@ -501,8 +519,9 @@ def complete_rows(
         raise RagnbError(
             "counts must be one number per row, 1 or more (above 0 in clusters): how many rows each row represents"
         )
-    weight = np.ones(len(first)) if weights is None else np.asarray(weights, dtype=float)
+    weight = np.ones(len(first)) if weights is None else relative(np.asarray(weights, dtype=float))
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
+    kept &= weight > LOST_IN_ROUNDING * weight[kept].max(initial=0.0)
     code, size, one = (
         packed(cluster_codes(clusters, len(first))[kept]),
         size[kept],

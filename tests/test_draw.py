@@ -334,6 +334,25 @@ def test_the_weighted_corrected_mean_is_that_of_rows_taken_out_cluster_by_cluste
     assert np.isnan(found["draw_p"])
 
 
+def test_labels_that_stand_for_less_than_four_fifths_of_the_rows_are_noted():
+    """50 rows with the chance 1/2 and 50 with 1/10: 25 labels of the former and k of the latter make 50 + 10 k."""
+    table = answers(n=100, clusters=10).assign(**{CHANCE: np.repeat([0.5, 0.1], 50)})
+    for rare, is_noted in ((2, True), (3, False)):  # 70 and 80 of 100 rows
+        mine = np.zeros(100, dtype=bool)
+        mine[:25] = mine[50 : 50 + rare] = True
+        found = corrected_mean(table.assign(human=table["human"].where(mine))).iloc[0]
+        assert ("stand for about 70 of the 100 rows" in found["note"]) is is_noted, rare
+        assert ("missing from the labels" in found["note"]) is is_noted
+        chinese = corrected_mean(table.assign(human=table["human"].where(mine)), lang="zh")
+        assert ("只代表 100 个样本中的约 70 个" in chinese["note"].item()) is is_noted
+
+
+def test_equal_chances_with_labels_lost_are_no_rare_rows():
+    table = answers(n=100, clusters=10).assign(**{CHANCE: 0.5})
+    found = corrected_mean(table.assign(human=table["human"].where(table.index < 20))).iloc[0]
+    assert "missing from the labels" not in found["note"]
+
+
 @pytest.mark.parametrize("clusters", [None, 15])
 def test_with_recorded_chances_the_corrected_mean_covers_under_a_draw_towards_low_scores(clusters):
     """The labels' own unweighted mean hardly ever does."""

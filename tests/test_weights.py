@@ -425,6 +425,33 @@ def test_one_weight_of_any_size_beside_others_gives_finite_results(size):
     assert first[numbers].tolist() == pytest.approx(alone.iloc[0][numbers].tolist())
 
 
+@pytest.mark.parametrize("heavy", [1e14, 1e16, 1e30, 1e300])
+def test_a_document_beyond_rounding_of_the_others_counts_alone(heavy):
+    """From 1e13 on the others' part is lost in rounding: as one document, it has no interval."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"faithfulness": rng.random(40), "doc_name": np.arange(40) // 4})
+    got = rn.weighted_means(frame, doc_weights={"0": heavy}).iloc[0]
+    alone = rn.weighted_means(frame, doc_weights={str(k): 0 for k in range(1, 10)}).iloc[0]
+    numbers = ["value", "low", "high", "se", "n_clusters"]
+    assert got[numbers].tolist() == pytest.approx(alone[numbers].tolist(), nan_ok=True)
+    assert np.isnan(got["low"])
+    assert got["n_clusters"] == 1
+    alike = rn.weighted_means(frame, doc_weights={str(k): heavy for k in range(10)}).iloc[0]
+    plain = rn.weighted_means(frame).iloc[0]
+    assert alike[numbers].tolist() == pytest.approx(plain[numbers].tolist())
+
+
+@pytest.mark.parametrize("heavy", [1e9, 1e11, 1e12])
+def test_below_it_the_interval_no_longer_moves(heavy):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"faithfulness": rng.random(40), "doc_name": np.arange(40) // 4})
+    got, want = (
+        rn.weighted_means(frame, doc_weights={"0": weight}).loc[0, ["value", "low", "high"]]
+        for weight in (heavy, 1e8)
+    )
+    assert got.tolist() == pytest.approx(want.tolist(), abs=1e-5)
+
+
 def test_a_weight_of_0_leaves_a_metric_or_document_out():
     frame = pd.DataFrame({"faithfulness": [0.1, 0.9, 0.8], "context_recall": [0.5, 0.6, 1.0]})
     frame["doc_name"] = list("abc")

@@ -133,7 +133,7 @@ def open_ratings(
     -------
     DataFrame
         ``judge, human`` (nan: no score), ``count`` (how many ratings a row represents), ``weight`` (1 / inclusion
-        probability, the largest 1), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`), ``rater0`` …
+        probability, 1 where none is recorded), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`), ``rater0`` …
         (single humans, where they are known), and the caller's columns as ``:name``.
     Asked
         With the scale.
@@ -335,7 +335,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
 
 
 def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: str) -> Array:
-    """Return 1 / inclusion probability of the rated rows, the largest 1; all 1 where none is recorded."""
+    """Return 1 / inclusion probability of the rated rows; 1 for other rows and where none is recorded."""
     if PROBABILITY not in table.columns:
         return np.ones(len(table))
     chance = numbers(table, PROBABILITY, where)
@@ -345,7 +345,7 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
             f"{where}column {PROBABILITY!r}, row {row!r}: {value:g} is not in (0, 1]; give every labelled row the "
             "chance with which it was drawn, or leave the column out"
         )
-    return np.where(rated, chance[rated].min(initial=1.0) / np.where(rated, chance, 1.0), 1.0)
+    return 1 / np.where(rated, chance, 1.0)
 
 
 def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
@@ -493,7 +493,8 @@ def cells_of(rows: pd.DataFrame, group: Any = 0) -> pd.DataFrame:
     keys = ["group", "cluster", "human", "judge", "weight"]
     pairs = rows[[*keys[1:], "count"]].assign(group=group).dropna(subset=["human", "judge"])
     cells = _counted(pairs).sort_values(keys, ignore_index=True)
-    counts, weights = cells["count"].to_numpy(), cells["weight"].to_numpy()
+    counts = cells["count"].to_numpy()
+    weights = cells["weight"].to_numpy() / cells["weight"].max()  # equal ones are exactly 1
     return cells.assign(weight=weights * counts.sum() / max(float(counts @ weights), 1e-300))
 
 
@@ -1048,9 +1049,12 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         mine, more = (rows[rows["human"].notna() == known] for known in (True, False))
         of = (None, None) if alone else (mine["cluster"], more["cluster"])
         scores, weights = (mine["judge"], more["judge"]), mine["weight"]
-        found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
+        shares = weights / weights.max()  # equal ones are exactly 1
+        found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=shares, **how)
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
+        else:
+            out |= {"stood_for": float(weights.sum()), "population": len(rows)}
     out |= with_ends(found) | {
         "se": found.se,
         "weight": found.weight,
@@ -1090,6 +1094,7 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
         "no_weight": row["n_judged"] and row["weight"] == 0,
         "one_cluster": labelled == 1,
         "few_clusters": 1 < labelled < ROUGH,
+        "rare_missing": row.get("stood_for", np.inf) < ALL_STAND_FOR * row.get("population", 0),
         "unjudged": unjudged,
     }
     facts = {**row, "labelled": labelled, "unjudged": unjudged}
@@ -1102,6 +1107,8 @@ WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
 SIDES = RECALIBRATE, RANKING_ONLY, INFLATED = ("RECALIBRATE", "RANKING ONLY", "INFLATED")
 TONES = {TRUST: "good", NOT_PROVEN: "watch", REJECT: "bad"}
 ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
+# Where Σ 1/p of the labels is a smaller part of the population, rows with small chances are missing.
+ALL_STAND_FOR = 0.8
 ROUGH = 20  # fewer clusters make intervals that are themselves rough
 Measures = Mapping[str, Estimate]
 LAYOUT: dict[str, Any] = tomllib.loads(

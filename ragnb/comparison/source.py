@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ragnb import stats
 from ragnb.errors import RagnbError, listing, need_known, unknown
 from ragnb.files import slug
 from ragnb.inputs import read_scenario, scenario_of, streams
@@ -448,7 +449,7 @@ def _paired(
         _clusters(labels, key, scenario),
     )
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
-    weights = docs.map(lambda name: own.get(name, 1.0)).to_numpy(float)
+    weights = stats.relative(docs.map(lambda name: own.get(name, 1.0)).to_numpy(float))
     counts = int(reworded.sum()), new_references
     return Pairs(
         tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins

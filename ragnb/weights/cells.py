@@ -31,7 +31,6 @@ from ragnb.weights.total import (
     Total,
     check_weights,
     document_weights,
-    relative,
     total_of,
 )
 
@@ -813,7 +812,7 @@ def plain_sums(reduced: Moments) -> Array:
     return sums
 
 
-_VANISHING, _FEWEST = 1e-140, 100
+_FEWEST = 100
 _MANY = 60  # documents: with more, those that could have failed unseen change little
 
 
@@ -928,15 +927,16 @@ def means_table(
     total = total_of(source.metrics, metric_weights, **how)
     each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
     each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
-    doc_weight = relative(each)
+    doc_weight = stats.relative(each)
     cells = source.by_document().cells if complete else source.cells
     columns = cell_columns(cells, total)
     v = (doc_weight[cells.doc] * cells.weight)[:, None]
     counts, of_cells = columns[1], _by(cells.group, groups)
-    if len(v) and v[v > 0].min(initial=np.inf) <= _VANISHING:  # their squares would vanish
+    if len(v) and v[v > 0].min(initial=np.inf) <= stats.LOST_IN_ROUNDING * v.max():
         there = np.where(counts > 0, v, 0.0)
         largest = of_cells(there, np.maximum)[cells.group]
         v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
+        v[v <= stats.LOST_IN_ROUNDING] = 0.0
     units = Units.of(cells, v, columns)
     by, group, size, scored = _by(units.group, groups), units.group, units.size, units.weight > 0
     mass, summed, n_clusters = by(size * units.weight), by(size * units.sum), by(size * scored)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.readers.frames import as_called
 from ragnb.schema import DRAWN, Metric
@@ -33,7 +34,6 @@ from ragnb.weights.total import (
     check_weights,
     document_weights,
     nfc,
-    relative,
     total_of,
 )
 
@@ -119,7 +119,7 @@ def gains_reduction(
 
     def finish(cells: Any) -> Array:
         n, doc_weight, present, lacking, place = cells
-        weight, share = relative(doc_weight), total.shares(present)
+        weight, share = stats.relative(doc_weight), total.shares(present)
         mass = float((weight * n)[share.sum(axis=1) > 0].sum())
         gains: Array = np.zeros((parts, len(lifts)))
         np.add.at(

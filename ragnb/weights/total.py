@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from ragnb import stats
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, outside, place, unknown
 from ragnb.readers.names import rename_map
 from ragnb.schema import METRICS, Metric
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-_LEAST = 1e-300
 
 
 def canonical_name(name: object) -> str:
@@ -153,22 +153,6 @@ def document_weights(
     )
     refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
     return each
-
-
-def relative(weights: Array) -> Array:
-    """Return weights relative to the largest, so that none overflows or underflows.
-
-    The divisor is the power of two below the largest, which changes no digit.
-
-    Examples
-    --------
-    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
-    [1.5, 0.25, 0.0]
-    """
-    largest = float(weights.max(initial=0.0))
-    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
-    shares[shares < _LEAST] = 0.0  # its inverse would overflow
-    return shares
 
 
 @dataclass(frozen=True)
@@ -319,7 +303,7 @@ def total_of(
     moved = np.array([rescale and m.bounded for m in metrics], dtype=bool)
     width = np.where(moved, top - bottom, 1.0)
     starts = np.where(turned, bottom + top, 0.0) - np.where(moved, bottom, 0.0)
-    shares = np.zeros(len(metrics)) if why else relative(given)
+    shares = np.zeros(len(metrics)) if why else stats.relative(given)
     slopes = np.where(turned, -1.0, 1.0) / width
     return Total(given, shares, slopes, starts / width, low, high, least, reason)
 
