@@ -508,3 +508,20 @@ def test_ratings_standing_alone_are_clusters_of_their_own():
     tables = [wide_table(card.table)[shared].to_numpy(dtype=float) for card in (one, two)]
     np.testing.assert_allclose(*tables, rtol=1e-9)
     assert one.verdict == two.verdict
+
+
+def test_the_card_says_which_items_its_numbers_are_about():
+    """Of 12 items 10 have both scores; 6 have two humans, 2 of those no judge."""
+    items = pd.DataFrame({"item_id": range(12), "judge": [3.0] * 10 + [np.nan] * 2})
+    items["human1"] = [3.0, 4, 2, 3, 4, 2, 3, 4, 3, 2, 3, 4]
+    items["human2"] = [3.0, 4, 2, 3, *[np.nan] * 6, 4, 3]
+    card = calibrate(items, scale=(1, 5), cluster=None)
+    assert "on the 10 items with both" in card.reasons[1]
+    ceiling = next(reason for reason in card.reasons if "Human ceiling" in reason)
+    assert "on the 6 items with two or more human ratings" in ceiling
+    assert "in 100.0 % of 12 comparisons" in ceiling
+    chinese = calibrate(items, scale=(1, 5), cluster=None, lang="zh")
+    assert "共 10 个两者都有得分的样本" in chinese.reasons[1]
+    assert any("6 个有两份及以上人工评分的样本" in reason for reason in chinese.reasons)
+    counted = card.table.set_index("measure")["n"]
+    assert counted[["within", "ceiling", "alpha"]].tolist() == [10, 12, 6]

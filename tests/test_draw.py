@@ -334,14 +334,14 @@ def test_the_weighted_corrected_mean_is_that_of_rows_taken_out_cluster_by_cluste
     assert np.isnan(found["draw_p"])
 
 
-def test_labels_that_stand_for_less_than_four_fifths_of_the_rows_are_noted():
+def test_labels_that_represent_less_than_four_fifths_of_the_rows_are_noted():
     """50 rows with the chance 1/2 and 50 with 1/10: 25 labels of the former and k of the latter make 50 + 10 k."""
     table = answers(n=100, clusters=10).assign(**{CHANCE: np.repeat([0.5, 0.1], 50)})
     for rare, is_noted in ((2, True), (3, False)):  # 70 and 80 of 100 rows
         mine = np.zeros(100, dtype=bool)
         mine[:25] = mine[50 : 50 + rare] = True
         found = corrected_mean(table.assign(human=table["human"].where(mine))).iloc[0]
-        assert ("stand for about 70 of the 100 rows" in found["note"]) is is_noted, rare
+        assert ("represent about 70 of the 100 rows" in found["note"]) is is_noted, rare
         assert ("missing from the labels" in found["note"]) is is_noted
         chinese = corrected_mean(table.assign(human=table["human"].where(mine)), lang="zh")
         assert ("只代表 100 个样本中的约 70 个" in chinese["note"].item()) is is_noted

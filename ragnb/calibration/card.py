@@ -133,8 +133,8 @@ def open_ratings(
     -------
     DataFrame
         ``judge, human`` (nan: no score), ``count`` (how many ratings a row represents), ``weight`` (1 / inclusion
-        probability, 1 where none is recorded), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`), ``rater0`` …
-        (single humans, where they are known), and the caller's columns as ``:name``.
+        probability, 1 where none is recorded), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`),
+        ``rater0`` … (single humans, where they are known), and the caller's columns as ``:name``.
     Asked
         With the scale.
 
@@ -1054,7 +1054,7 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
         else:
-            out |= {"stood_for": float(weights.sum()), "population": len(rows)}
+            out |= {"represented": float(weights.sum()), "population": len(rows)}
     out |= with_ends(found) | {
         "se": found.se,
         "weight": found.weight,
@@ -1094,7 +1094,8 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
         "no_weight": row["n_judged"] and row["weight"] == 0,
         "one_cluster": labelled == 1,
         "few_clusters": 1 < labelled < ROUGH,
-        "rare_missing": row.get("stood_for", np.inf) < ALL_STAND_FOR * row.get("population", 0),
+        "rare_missing": row.get("represented", np.inf)
+        < LEAST_REPRESENTED * row.get("population", 0),
         "unjudged": unjudged,
     }
     facts = {**row, "labelled": labelled, "unjudged": unjudged}
@@ -1108,7 +1109,7 @@ SIDES = RECALIBRATE, RANKING_ONLY, INFLATED = ("RECALIBRATE", "RANKING ONLY", "I
 TONES = {TRUST: "good", NOT_PROVEN: "watch", REJECT: "bad"}
 ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
 # Where Σ 1/p of the labels is a smaller part of the population, rows with small chances are missing.
-ALL_STAND_FOR = 0.8
+LEAST_REPRESENTED = 0.8
 ROUGH = 20  # fewer clusters make intervals that are themselves rough
 Measures = Mapping[str, Estimate]
 LAYOUT: dict[str, Any] = tomllib.loads(
@@ -1719,6 +1720,8 @@ def _reasons(
         "scale_high": high,
         "floor": measures["floor"].value,
         "ceiling": measures.get("ceiling", NONE).value,
+        "n_ceiling": measures.get("ceiling", NONE).n,
+        "n_rated": measures.get("alpha", NONE).n,
     }
     told_first = (
         say(f"calibration.headline_{headline}", facts),
