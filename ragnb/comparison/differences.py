@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -726,6 +727,33 @@ def beside_baseline(
     turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
     table = compared(with_ratings(pairs, scenario), scenario)
     return table, note_frame(changes(run, other, pairs)), turned
+
+
+def beside_anchor(
+    scenario: Scenario, frame: Any, metrics: list[Metric]
+) -> tuple[pd.DataFrame | None, pd.DataFrame]:
+    """Return how a run differs from the accepted one, as `compare`, and the notes that come before.
+
+    None without an ``anchor:``, where it is the baseline anyway, and where the two cannot be compared, as a note
+    then says.
+    """
+    anchor, baseline = scenario.anchor, scenario.baseline
+    if anchor is None or (
+        isinstance(baseline, str | Path) and Path(baseline).resolve() == Path(anchor).resolve()
+    ):
+        return None, note_frame([])
+    run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
+    say = texts.load(scenario.lang)
+    try:
+        other, pairs = paired_runs(run, anchor)
+    except RagnbError as error:
+        text = say("note.not_compared", reason=translated(str(error), scenario.lang))
+        return None, note_frame([note_row("not_compared", "", say("compare.anchor", head=text))])
+    said = [
+        row | {"text": say("compare.anchor", head=row["text"])}
+        for row in changes(run, other, pairs)
+    ]
+    return compared(with_ratings(pairs, scenario), scenario), note_frame(said)
 
 
 def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, str]]:

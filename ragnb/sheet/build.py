@@ -20,7 +20,7 @@ import pandas as pd
 
 from ragnb import diagnostics, schema, weights
 from ragnb.calibration import CalibrationCard
-from ragnb.comparison.differences import beside_baseline
+from ragnb.comparison.differences import beside_anchor, beside_baseline
 from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.diagnostics.completeness import too_much
@@ -162,6 +162,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             and metric.name not in weighed_rates
         }
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
+    accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
     account = make_account(
         means,
         worst=worst,
@@ -214,11 +215,12 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         calibration=calibrated(scenario, inputs.ratings),
         left_out=offered,
         comparison=comparison,
+        accepted=accepted,
         changed=turned,
         log=inputs.log,
     )
     said = notes(sheet, inputs, metrics, asked_of, docs)
-    return replace(sheet, notes=pd.concat([changed, said], ignore_index=True))
+    return replace(sheet, notes=pd.concat([changed, said_of_anchor, said], ignore_index=True))
 
 
 def _coverage(
@@ -601,6 +603,8 @@ class Assessment:
     comparison : DataFrame or None
         Beside the scenario's ``baseline``, as `compare` gives it; `report` names the previous run where the
         scenario names none.
+    accepted : DataFrame or None
+        Beside the scenario's ``anchor``, the accepted run, in the same form; None where that is the baseline.
     changed : DataFrame or None
         Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
         ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, and ``change``:
@@ -652,6 +656,7 @@ class Assessment:
     operations: pd.DataFrame | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
+    accepted: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
     log: Log | None = None
     only: str | None = None

@@ -1528,26 +1528,47 @@ def comparison(w: Formatter) -> Section | None:
     """Return how the run differs from its baseline, and several systems side by side; nothing without either."""
     table = w.whole.comparison
     rows = [] if table is None else records(table := table[table["n_common"] > 0])
-    if not rows and w.whole.systems is None:
+    beside_anchor = [*_beside_anchor(w)]
+    if not rows and not beside_anchor and w.whole.systems is None:
         return None
-    shown = [*_systems(w), radar(w), _changed(w)]
+    shown = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
+    if not rows and beside_anchor:
+        finding = beside_anchor[0].lines[0]
+        return w.section("comparison", finding, w.say("compared.lead", level=w.level), shown[1:])
     if not rows:
         finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
         return w.section(
             "comparison", finding, w.say("compared.systems_lead", level=w.level), shown
         )
     first, *more = [row for row in rows if row["primary"]] or rows
-    words = {
-        "name": first["baseline"],
-        "metric": w.name(first["metric"]),
-        "value": difference(first, w.say),
-    }
-    finding = w.say(f"compared.finding_{first['outcome']}", **words)
+    finding = _difference_finding(w, first)
     badge = outcome_mark(first, w.say) if first["primary"] or not more else ""
     differences = difference_table(table, w.lang, name=w.title)
     return w.section(
         "comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge
     )
+
+
+def _difference_finding(w: Formatter, row: Mapping[Any, Any]) -> str:
+    """Return a sentence on one difference."""
+    words = {
+        "name": row["baseline"],
+        "metric": w.name(row["metric"]),
+        "value": difference(row, w.say),
+    }
+    return w.say(f"compared.finding_{row['outcome']}", **words)
+
+
+def _beside_anchor(w: Formatter) -> Iterator[Text | Table]:
+    """Yield a sentence on each candidate beside the accepted run, and the table of differences from it."""
+    table = w.whole.accepted
+    if table is None or not (table["n_common"] > 0).any():
+        return
+    table = table[table["n_common"] > 0]
+    decisive = table[table["primary"]] if table["primary"].any() else table[:1]
+    for row in records(decisive):
+        yield Text((w.say("compare.anchor", head=_difference_finding(w, row)),))
+    yield difference_table(table, w.lang, name=w.title)
 
 
 def _systems(w: Formatter) -> Iterator[Table]:
