@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,13 @@ Array = np.ndarray
 
 
 # Made-up scores
+
+
+class Sums(NamedTuple):
+    """Sums of the scores of documents, and how many of the scores are full marks."""
+
+    total: Array
+    full: Array
 
 
 @dataclass(frozen=True)
@@ -91,19 +98,17 @@ class Made:
         rest = 0.0 if self.binary else (rng.random(shape) + rng.random(shape)) / 2
         return np.where(full, 1.0, rest)
 
-    def sums(self, rng: np.random.Generator, documents: Array, n: Any) -> Array:
+    def sums(self, rng: np.random.Generator, documents: Array, n: Any) -> Sums:
         """Draw the sums of n scores of each document (numbers around .5 add up to a normal one)."""
         if self.kind == "normal-ish":
-            return n * documents + np.sqrt((1 - self.icc) * n) * SD * rng.standard_normal(
-                documents.shape
-            )
+            noise = np.sqrt((1 - self.icc) * n) * SD * rng.standard_normal(documents.shape)
+            return Sums(n * documents + noise, np.zeros(documents.shape))
         full = rng.binomial(n, documents)
         rest = n - full
         if self.binary:
-            return full
-        return full + np.clip(
-            rest / 2 + np.sqrt(rest / 24) * rng.standard_normal(documents.shape), 0, rest
-        )
+            return Sums(full, full)
+        part = rest / 2 + np.sqrt(rest / 24) * rng.standard_normal(documents.shape)
+        return Sums(full + np.clip(part, 0, rest), full)
 
 
 KINDS = {"normal-ish": 0.7, "pass/fail": 0.8, "piled at 1": 0.9}
@@ -119,17 +124,21 @@ class Means:
     g_eff: Array
     kish: Array
     shares: Array
+    elsewhere: tuple[Array, Array] | None
 
     @classmethod
-    def of(cls, sums: Array, n: Any, v: Any = 1.0) -> Means:
-        n = np.broadcast_to(np.asarray(n, dtype=float), sums.shape)
+    def of(cls, sums: Sums | Array, n: Any, v: Any = 1.0) -> Means:
+        scores, full = sums if isinstance(sums, Sums) else (sums, None)
+        n = np.broadcast_to(np.asarray(n, dtype=float), scores.shape)
         a = v * n
         total = a.sum(-1)
-        value = (v * sums).sum(-1) / total
+        value = (v * scores).sum(-1) / total
         h = a / total[..., None]
-        moved = v * (sums - value[..., None] * n) / np.where(h < 1, 1 - h, 1.0)
+        moved = v * (scores - value[..., None] * n) / np.where(h < 1, 1 - h, 1.0)
         se = stats.jackknife_se(total, (a > 0).sum(-1).astype(float), (moved**2).sum(-1))
-        return cls(value, se, 1 / (h**2).sum(-1), stats.kish(total, (v * a).sum(-1)), h)
+        elsewhere = None if full is None else ((n - full).sum(-1), n.sum(-1))
+        kish = stats.kish(total, (v * a).sum(-1))
+        return cls(value, se, 1 / (h**2).sum(-1), kish, h, elsewhere)
 
     @property
     def df(self) -> Array:
@@ -137,6 +146,7 @@ class Means:
 
     def interval(self, **how: Any) -> tuple[Array, Array]:
         ends = np.zeros_like(self.value), np.ones_like(self.value)
+        how |= {"sum_h4": (self.shares**4).sum(-1), "elsewhere": self.elsewhere}
         return stats.mean_interval(self.value, self.se, self.g_eff, self.kish, ends, **how)
 
 
@@ -329,7 +339,8 @@ def more_needed(rng: np.random.Generator, runs: int) -> None:
         further = np.where(np.arange(30 * g) < -(-k[k > 0] // m)[:, None], m, 0)
         more = made.sums(rng, made.documents(rng, truth[planned], further.shape), further)
         n = np.hstack([np.full((len(planned), g), m), further])
-        low, high = Means.of(np.hstack([sums[planned], more]), n).interval(binary=made.binary)
+        both = Sums(*(np.hstack([old[planned], new]) for old, new in zip(sums, more, strict=True)))
+        low, high = Means.of(both, n).interval(binary=made.binary)
         above, below, good = low > b, high < b, truth[planned, 0] >= b
         rows.append(
             {
@@ -413,8 +424,11 @@ def whole(rng: np.random.Generator, runs: int) -> None:
     ):
         made, fails = Made(kind, 0.0), rng.random((runs, g)) >= good
         of_failed = rng.binomial(m, failed, fails.shape)
-        sums = np.where(fails, of_failed, made.sums(rng, made.documents(rng, 0.9, fails.shape), m))
-        found = Means.of(sums, m, 1.0 if weights == "equal" else rng.uniform(0.5, 4, fails.shape))
+        good_ones = made.sums(rng, made.documents(rng, 0.9, fails.shape), m)
+        sums, full = (np.where(fails, of_failed, part) for part in good_ones)
+        found = Means.of(
+            Sums(sums, full), m, 1.0 if weights == "equal" else rng.uniform(0.5, 4, fails.shape)
+        )
         truth, (low, high) = good * 0.9 + (1 - good) * failed, found.interval(binary=made.binary)
         floor, shown = low_if(found, (sums / m).min(1), low)
         today, joined = ((end <= truth) & (truth <= high) for end in (low, floor))
@@ -488,7 +502,7 @@ def inside_documents(
     sums = np.where(there, x, 0.0).sum(2)
     own = (sums / np.maximum(n, 1))[..., None]
     squares = np.where(there, (x - own) ** 2, 0.0).sum(2)
-    means = Means.of(sums, n, v)
+    means = Means.of(Sums(sums, (there & (x == 1)).sum(2)), n, v)
     se, df = stats.stratified_se(means.shares.T, n.T, squares.T)
     ends = np.zeros_like(se), np.ones_like(se)
     inside = stats.mean_interval(means.value, se, means.g_eff, means.kish, ends, df=df)
@@ -597,7 +611,7 @@ def labels(
         n = MOST // fresh
         sums = made.sums(rng, made.documents(rng, share, (runs, fresh)), np.full((runs, fresh), n))
         for bought in range(STEP, MOST + 1, STEP):
-            yield bought, Means.of(sums[:, : bought // n], n)
+            yield bought, Means.of(sums.total[:, : bought // n], n)
         return
     x = made.rows(rng, made.documents(rng, share, (runs, g)), MOST // g).cumsum(2)
     for bought in range(STEP, MOST + 1, STEP):
@@ -942,7 +956,7 @@ def library(rng: np.random.Generator) -> None:
         row, within = table.iloc[0], rn.weighted_means(frame, corpus="complete", **how).iloc[0]
         gate = rn.check_gates(table, gates=[rn.Gate("g", "x", ">=", b)]).iloc[0]
         n, sums = there.sum(2), np.where(there, x, 0.0).sum(2)
-        ours, (_, inside, _) = Means.of(sums, n, v), inside_documents(x, there, v)
+        ours, inside, _ = inside_documents(x, there, v)
         low, high = (float(end[0]) for end in ours.interval(binary=made.binary))
         value, se, df = (float(part[0]) for part in (ours.value, ours.se, ours.df))
         floor, shown = low_if(ours, (sums / n).min(1), np.array([low]))

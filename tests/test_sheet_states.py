@@ -14,6 +14,7 @@ import pytest
 from pages import Reader, island, numbers
 
 import ragnb as rn
+from ragnb import texts
 from ragnb.markup.blocks import Bar, Measure, Samples, Steps, Table, Verdict
 from ragnb.markup.rendering import render_page
 from ragnb.sheet.sections import Formatter
@@ -522,3 +523,36 @@ def test_a_run_that_lost_everything_has_no_sentence_of_one_that_scored():
         assert all(sentence in text for sentence in sentences)
         assert "No gates are set" not in text
         assert "below a threshold" not in text
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_page_has_the_difference_from_the_accepted_run(tmp_path, lang):
+    """Alone, beside a baseline, not twice where both are one file, and with a note where nothing is in common."""
+    rng = np.random.default_rng(1)
+    accepted = pd.DataFrame(
+        {"sample_id": [f"q{i}" for i in range(60)], "doc_name": [f"d{i // 4}" for i in range(60)]}
+    ).assign(faithfulness=rng.uniform(0.6, 0.9, 60).round(3))
+    runs = {
+        "accepted": accepted,
+        "before": accepted.assign(faithfulness=(accepted["faithfulness"] - 0.02).round(3)),
+        "now": accepted.assign(faithfulness=(accepted["faithfulness"] - 0.08).round(3)),
+        "other": accepted.assign(sample_id="x" + accepted["sample_id"]),
+    }
+    for name, table in runs.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    now, before = str(tmp_path / "now.csv"), str(tmp_path / "before.csv")
+    how = {"lang": lang, "anchor": str(tmp_path / "accepted.csv")}
+    said = texts.load(lang)("compare.anchor", head="")
+    for baseline, value in ((None, None), (before, -0.06)):
+        sheet = rn.assess(now, **how, baseline=baseline)
+        row = sheet.accepted[sheet.accepted["primary"]].iloc[0]
+        assert row["value"] == pytest.approx(-0.08)
+        assert (sheet.comparison is None) is (baseline is None)
+        page = sheet.to_markdown()
+        assert said.strip() in page
+        assert "−0.080" in page
+        assert value is None or "−0.060" in page
+    assert rn.assess(now, **how, baseline=how["anchor"]).accepted is None
+    apart = rn.assess(now, lang=lang, anchor=str(tmp_path / "other.csv"))
+    assert apart.accepted is None
+    assert apart.notes.loc[apart.notes["code"] == "not_compared", "text"].str.contains("q0").all()

@@ -164,32 +164,40 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     deff = 1 + (m - 1) * asked["icc"]
     out = {"about": kind, "expected": mean, "target": b, "design_effect": deff}
 
-    def power(n: float, mu: float) -> float:
-        """How much above 80 % the probability is that n questions show the mean mu not to be at the target."""
-        if kind == "calibration":
-            return float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
+    labels = kind == "calibration"
+    sides = 2 * level - 1 if labels else level  # labels have to show one side only
+
+    def by_interval(n: float, mu: float) -> float:
+        """How much above 80 % the probability is that the interval of n questions leaves the target out."""
         df = max(n / m - 1, 1.0)
         if shares:
             # As the interval itself will: a mean near 1 over few documents has fewer degrees of freedom.
-            t = stats.t_quantile(level, df)
+            t = stats.t_quantile(sides, df)
             df = float(stats.skewed_df(mu, n / deff, t, n / m, df))
         half, se = (np.sqrt((x * (1 - x) if shares else sd**2) * deff / n) for x in (b, mu))
         with np.errstate(divide="ignore"):
-            return (
-                float(stdtr(df, (abs(mu - b) - float(stats.t_quantile(level, df)) * half) / se))
-                - POWER
-            )
+            z = (abs(mu - b) - float(stats.t_quantile(sides, df)) * half) / se
+        return float(stdtr(df, z)) - POWER
+
+    def power(n: float, mu: float) -> float:
+        """The same; for labels at most that of the exact binomial test, which holds where they are independent."""
+        if not labels:
+            return by_interval(n, mu)
+        exact = float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
+        return exact if deff == 1 else min(exact, by_interval(n, mu))
 
     if not wanted:
         n, end = asked["questions"], 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
         found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b if power(n, end) > 0 else np.nan
         return out | {"needed": n, "documents": ceil(n / m), "detectable": found}
-    if not (mean > b if kind == "calibration" else power(_MOST, mean) > 0):
+    if by_interval(_MOST, mean) <= 0 or (labels and mean <= b):
         return out | {"reason": "too_close"}
-    if kind == "calibration":
-        needed = ceil(deff * stats.sample_size_exact(b, min(mean, 1 - 1e-9), alpha=1 - level))
-    else:
-        needed = 2 if power(2, mean) > 0 else ceil(brentq(lambda n: power(n, mean), 2, _MOST))
+    needed = (
+        ceil(brentq(lambda n: by_interval(n, mean), 2, _MOST)) if by_interval(2, mean) < 0 else 2
+    )
+    if labels:
+        exact = ceil(deff * stats.sample_size_exact(b, min(mean, 1 - 1e-9), alpha=1 - level))
+        needed = exact if deff == 1 else max(exact, needed)
     return out | {
         "needed": needed,
         "more": needed,
