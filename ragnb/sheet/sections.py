@@ -1528,13 +1528,18 @@ def comparison(w: Formatter) -> Section | None:
     """Return how the run differs from its baseline, and several systems side by side; nothing without either."""
     table = w.whole.comparison
     rows = [] if table is None else records(table := table[table["n_common"] > 0])
-    beside_anchor = [*_beside_anchor(w)]
-    if not rows and not beside_anchor and w.whole.systems is None:
+    accepted = w.whole.accepted
+    if accepted is not None:
+        accepted = accepted[accepted["n_common"] > 0]
+    said = [] if accepted is None else [*_beside_anchor(w, accepted)]
+    if not rows and not said and w.whole.systems is None:
         return None
-    shown = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
-    if not rows and beside_anchor:
-        finding = beside_anchor[0].lines[0]
-        return w.section("comparison", finding, w.say("compared.lead", level=w.level), shown[1:])
+    beside_anchor = [difference_table(accepted, w.lang, name=w.title)] if said else []
+    others = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
+    if not rows and said:
+        lead = w.say("compared.lead", level=w.level)
+        return w.section("comparison", said[0], lead, others)
+    shown = [*(Text((line,)) for line in said), *others]
     if not rows:
         finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
         return w.section(
@@ -1559,16 +1564,11 @@ def _difference_finding(w: Formatter, row: Mapping[Any, Any]) -> str:
     return w.say(f"compared.finding_{row['outcome']}", **words)
 
 
-def _beside_anchor(w: Formatter) -> Iterator[Text | Table]:
-    """Yield a sentence on each candidate beside the accepted run, and the table of differences from it."""
-    table = w.whole.accepted
-    if table is None or not (table["n_common"] > 0).any():
-        return
-    table = table[table["n_common"] > 0]
-    decisive = table[table["primary"]] if table["primary"].any() else table[:1]
+def _beside_anchor(w: Formatter, accepted: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on each candidate beside the accepted run."""
+    decisive = accepted[accepted["primary"]] if accepted["primary"].any() else accepted[:1]
     for row in records(decisive):
-        yield Text((w.say("compare.anchor", head=_difference_finding(w, row)),))
-    yield difference_table(table, w.lang, name=w.title)
+        yield w.say("compare.anchor", head=_difference_finding(w, row))
 
 
 def _systems(w: Formatter) -> Iterator[Table]:
