@@ -1,11 +1,13 @@
 """How often the 95 % interval of a clustered mean holds the true value, and how wide it is; prints tables.
 
-    python benchmarks/coverage.py [--quick] [--all] [--rows] [--csv FILE] [--seed 7]
+    python benchmarks/coverage.py [--quick] [--all] [--rows] [--levels] [--csv FILE] [--seed 7]
 
 Documents are drawn from a known population: a simulated one, or the documents of a real set (with replacement; the
 set's own mean is the truth), in the folder that RAGNB_SHARED names, or ../shared. `wilson-t` is Wilson's interval
 with Student's t at G_eff − 1 degrees of freedom, the yardstick of all widths; `kurtosis` has fewer degrees of
 freedom for skewed scores. The last line says which of them the library gives. --all adds rivals that lose.
+--levels takes the library's interval alone, at 80, 90, 95 and 99 %, and of metrics without a range (log-normal, as
+seconds and costs are).
 """
 
 from __future__ import annotations
@@ -67,10 +69,10 @@ def sample(sums: np.ndarray, n: np.ndarray, v: np.ndarray, binary: bool) -> Samp
     return Sample(np.clip(mean[:, 0], 0, 1), se, 1 / (h**2).sum(1), kish, binary, h, deleted)
 
 
-def library(s: Sample) -> Draw:
+def library(s: Sample, level: float = 0.95) -> Draw:
     ends = np.zeros_like(s.mean), np.ones_like(s.mean)
-    h4 = (s.h**4).sum(1)
-    return stats.mean_interval(s.mean, s.se, s.g_eff, s.kish, ends, binary=s.binary, sum_h4=h4)
+    how = {"binary": s.binary, "sum_h4": (s.h**4).sum(1), "level": level}
+    return stats.mean_interval(s.mean, s.se, s.g_eff, s.kish, ends, **how)
 
 
 def wilson_t(s: Sample, df: np.ndarray | None = None, size: np.ndarray | None = None) -> Draw:
@@ -205,6 +207,65 @@ def measure(
     return [row | {"relative": row["width"] / base} for row in rows]
 
 
+LEVELS = (0.8, 0.9, 0.95, 0.99)
+
+
+def covers(found: Draw, truth: float) -> float:
+    low, high = found
+    return float(((low - 1e-9 <= truth) & (truth <= high + 1e-9)).mean())
+
+
+def of_levels(sets: list[Population], share: int, seed: int) -> pd.DataFrame:
+    """Return how often the library's interval covers at each level, by setting."""
+    rows = []
+    plan = [(s, n, w, g) for s in sets for n, w, g in itertools.product(s.sizes, WEIGHTS[:2], RUNS)]
+    for population, sizes, weights, g in tqdm(plan, unit="setting"):
+        runs = RUNS[g] // share
+        key = zlib.crc32(f"{population.name} {sizes}".encode())
+        rng = np.random.default_rng([seed, key, g, WEIGHTS.index(weights)])
+        sums, n = population.draw(rng, runs, g, sizes)
+        drawn = sample(sums, n, doc_weights(rng, sums.shape, weights), population.binary)
+        kind = "real" if population.real else "binary" if population.binary else "bounded"
+        for level in LEVELS:
+            covered = covers(library(drawn, level), population.truth)
+            rows.append({"kind": kind, "G": g, "level": level, "covered": covered, "runs": runs})
+    for sigma, icc, g in itertools.product((0.5, 1.0, 1.5), (0.0, 0.1, 0.3), RUNS):
+        runs = RUNS[g] // share
+        rng = np.random.default_rng([seed, g, int(10 * sigma), int(10 * icc)])
+        documents = np.sqrt(icc) * rng.standard_normal((runs, g, 1))
+        noise = np.sqrt(1 - icc) * rng.standard_normal((runs, g, 10))
+        sums = np.exp(sigma * (documents + noise)).sum(2)
+        truth = float(np.exp(sigma**2 / 2))
+        mean = sums.mean(1) / 10
+        parts = sums - 10 * mean[:, None]
+        se = stats.jackknife_se(
+            np.full(runs, 10.0 * g),
+            np.full(runs, float(g)),
+            ((parts / (1 - 1 / g)) ** 2).sum(1),
+        )
+        ends = np.full(runs, -np.inf), np.full(runs, np.inf)
+        for level in LEVELS:
+            one = np.full(runs, float(g))
+            found = stats.mean_interval(mean, se, one, 10 * one, ends, level=level)
+            kind = f"log-normal, σ {sigma:g}"
+            covered = covers(found, truth)
+            rows.append({"kind": kind, "G": g, "level": level, "covered": covered, "runs": runs})
+    return pd.DataFrame(rows)
+
+
+def levels_told(table: pd.DataFrame) -> str:
+    """Return the least and the median coverage by kind, documents and level, in %."""
+    with_range = table[~table["kind"].str.startswith("log-normal")].assign(kind="all with a range")
+    out = []
+    for (kind, g), part in pd.concat([table, with_range]).groupby(["kind", "G"], sort=False):
+        line = {"kind": kind, "G": g, "settings": len(part) // len(LEVELS)}
+        for level, of_level in part.groupby("level"):
+            least, median = of_level["covered"].min(), of_level["covered"].median()
+            line[f"{100 * level:g} %: least, median"] = f"{100 * least:.1f}, {100 * median:.1f}"
+        out.append(line)
+    return pd.DataFrame(out).to_string(index=False)
+
+
 def pooled(table: pd.DataFrame) -> str:
     """Return the table of benchmarks/README.md: every way at each G, over all sets, for one kind of weights."""
     plain = table.assign(
@@ -301,6 +362,7 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="a fifth of the resamples")
     options.add_argument("--all", action="store_true", help="rival intervals too, with --quick")
     options.add_argument("--rows", action="store_true", help="a line for every setting")
+    options.add_argument("--levels", action="store_true", help="other levels, and no range")
     options.add_argument("--csv", type=Path, help="write every setting to this file")
     options.add_argument("--seed", type=int, default=7)
     given = options.parse_args()
@@ -315,6 +377,9 @@ def main() -> None:
             sets += [s for s in real_sets(data) if 0 < s.truth < 1]
         else:
             print(f"no real sets at {data}: simulated ones only")
+    if given.levels:
+        print(levels_told(of_levels(sets, 5 if given.quick else 1, given.seed)))
+        return
     ways = SHOWN | (RIVALS if given.all else {})
     plan = [(s, n, w, g) for s in sets for n, w, g in itertools.product(s.sizes, WEIGHTS, RUNS)]
     rows, share = [], 5 if given.quick or given.all else 1
