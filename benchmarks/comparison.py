@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 import ragnb as rn
 from ragnb.comparison.estimates import difference, outcome_of, p_value
-from ragnb.comparison.people import decided_by_people
+from ragnb.comparison.people import decided_apart, decided_by_people
 
 RUNS = {10: 12_000, 20: 8_000, 50: 5_000}
 ICC = (0.0, 0.1, 0.3, 0.5)
@@ -327,6 +327,32 @@ def by_people(seed: int, runs: int = 600) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def by_people_apart(seed: int, runs: int = 600) -> pd.DataFrame:
+    """Return the same where people rate each system on random questions of its own."""
+    rows = []
+    documents, weights = np.repeat(np.arange(40), 10), np.ones(400)
+    how = {"width": 1.0, "level": 0.95}
+    plan = list(itertools.product((0.1, -0.1), (0.08, 0.2), (20, 40, 80, 160), (0.0, 0.05, 0.1)))
+    for bias, noise, n, effect in tqdm(plan, unit="setting"):
+        key = [seed, round(10 * bias) + 1, round(100 * noise), n, round(100 * effect), 1]
+        rng = np.random.default_rng(key)
+        better, covered = np.zeros(2), 0
+        for _ in range(runs):
+            old = 0.7 + rng.normal(0, 0.05, 40)[documents] + rng.normal(0, 0.15, 400)
+            shift = rng.normal(0, 0.05, 40)[documents] + rng.normal(0, 0.15, 400)
+            truth = np.stack([old + effect + shift, old])
+            judged = truth + np.array([[bias], [0.0]]) + rng.normal(0, noise, (2, 400))
+            rated = np.stack([rng.permutation(400) < n for _ in range(2)])
+            human = np.where(rated, np.round(truth, 1), np.nan)
+            found = decided_apart(human, judged, documents, weights, **how)
+            better += [found.human.low > 0, found.corrected.low > 0]
+            covered += found.corrected.low <= effect <= found.corrected.high
+        told = dict(zip(("people", "corrected"), better / runs, strict=True))
+        setting = {"bias": bias, "judge noise": noise, "ratings a system": n, "true": effect}
+        rows.append(setting | told | {"covered": covered / runs})
+    return pd.DataFrame(rows)
+
+
 def main() -> None:
     """Measure every setting, then print."""
     options = argparse.ArgumentParser(
@@ -342,6 +368,8 @@ def main() -> None:
     options.add_argument("--people", action="store_true", help="let ratings decide, and stop")
     given = options.parse_args()
     if given.people:
+        apart = by_people_apart(given.seed, 100 if given.quick else 600)
+        print("Rated on different questions\n" + apart.to_string(index=False) + "\n")
         table = by_people(given.seed, 100 if given.quick else 600)
         print("\nShare of runs in which each says better\n" + table.round(3).to_string(index=False))
         return

@@ -50,6 +50,7 @@ __all__ = [
     "mean_interval",
     "p_above",
     "pooled_variance",
+    "ppi_difference",
     "ppi_jackknife",
     "quadratic_kappa",
     "questions_to_decide",
@@ -1611,10 +1612,7 @@ def ppi_jackknife(
     y, every = y - centre, every - every.mean()
     f = every[:n]
     v = _row_shares(shares, seen, extra)
-    table = np.zeros((len(code), 9))
-    table[:n, :6] = np.stack([np.ones(n), w, w * f, w * y, w * y * f, w * f**2], axis=1)
-    table[:, 6:] = np.stack([np.ones(len(code)), every, every**2], axis=1)
-    sums = sums_by(code, table * v[:, None])
+    sums = sums_by(code, _terms(y, w, every) * v[:, None])
     whole, noise = sums.sum(axis=0), 1e-12 * float(every.var())
     is_drawn = weight is None and bool(np.ptp(w) > 0)
     how_point: dict[str, Any] = {"weight": weight, "noise": noise, "is_drawn": is_drawn}
@@ -1644,6 +1642,74 @@ def ppi_jackknife(
         low, high = t_interval(value, se, g_eff - 1, level)
     df = max(g_eff - 1, 1.0)
     return Corrected(value, low, high, se, n, g, df=df, weight=lam, n_judged=len(more))
+
+
+def ppi_difference(
+    human: Array, judge: Array, clusters: Array, *, shares: Array, level: float = 0.95
+) -> Corrected:
+    """Return the difference of two prediction-powered means whose labels are on different questions.
+
+    Parameters
+    ----------
+    human, judge : (2, Q) float
+        The scores of two systems, nan where there is none.
+    clusters, shares : (Q,)
+        The cluster of each question, and how much it counts.
+
+    Returns
+    -------
+    Corrected
+        The difference of two `ppi_jackknife`, its se by leaving each cluster out of both at once; the fewer of
+        their degrees of freedom, n the labels of the side that has fewer, and no weight.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> human = np.array([[5, 4, nan, nan], [nan, nan, 3, 4]])
+    >>> judge = np.array([[4.0, 4, 5, 5], [3, 3, 3, 4]])
+    >>> round(ppi_difference(human, judge, np.arange(4), shares=np.ones(4)).value, 2)
+    1.25
+    """
+    code = packed(clusters)
+    parts, alone = [], []
+    for y, f in zip(human, judge, strict=True):
+        labelled = ~np.isnan(y - f)
+        rows = np.concatenate([np.flatnonzero(labelled), np.flatnonzero(~labelled & ~np.isnan(f))])
+        n = int(labelled.sum())
+        first, rest = rows[:n], rows[n:]
+        given = y[first], f[first], f[rest], clusters[first], clusters[rest]
+        alone.append(ppi_jackknife(*given, shares=(shares[first], shares[rest]), level=level))
+        terms = _terms(y[first] - y[first].mean(), np.ones(n), f[rows] - f[rows].mean())
+        sums = np.zeros((code.max() + 1, terms.shape[1]))
+        np.add.at(sums, code[rows], terms * (shares[rows] / shares[rows].mean())[:, None])
+        parts.append((sums, 1e-12 * float(f[rows].var())))
+
+    def difference(both: Array) -> Array:
+        sides = np.split(both, 2, axis=-1)
+        new, old = (
+            _point(side, weight=None, noise=noise, is_drawn=False)[0]
+            for side, (_, noise) in zip(sides, parts, strict=True)
+        )
+        return np.asarray(new - old)
+
+    both = np.hstack([sums for sums, _ in parts])
+    found = jackknife(difference, both, both[:, 6] + both[:, 15], level=level)
+    new, old = alone
+    value, df = new.value - old.value, min(new.df, old.df)
+    low, high = t_interval(value, found.se, df, level)
+    n, n_judged = min(new.n, old.n), min(new.n_judged, old.n_judged)
+    return Corrected(
+        value, low, high, found.se, n, found.n_clusters, df=df, weight=np.nan, n_judged=n_judged
+    )
+
+
+def _terms(y: Array, w: Array, every: Array) -> Array:
+    """Return the rows of which `_point` takes the sums: labels `y` of weights `w`, the judge's scores `every`."""
+    n, f = len(y), every[: len(y)]
+    table = np.zeros((len(every), 9))
+    table[:n, :6] = np.stack([np.ones(n), w, w * f, w * y, w * y * f, w * f**2], axis=1)
+    table[:, 6:] = np.stack([np.ones(len(every)), every, every**2], axis=1)
+    return table
 
 
 def _row_shares(shares: tuple[Values, Values] | None, seen: Flags, extra: Flags) -> Array:

@@ -23,7 +23,7 @@ from ragnb.comparison.estimates import (
     pass_chance,
 )
 from ragnb.comparison.people import decided_by_people
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Metric
 
 sm = pytest.importorskip("statsmodels.api")
@@ -856,6 +856,76 @@ def test_people_decide_from_20_pairs_on(pairs, word):
     assert (one_system.people, one_system.outcome) == ("unchecked", "undecided")
     total = compared(frame, "weighted_score", ratings=rated[rated["system"] == "new"])
     assert (total.people, total.outcome) == ("unchecked", "undecided")
+
+
+def jackknifed_apart(human, judge, doc):
+    """Return the difference of two corrected means and its se, every document left out of both in turn."""
+
+    def point(kept):
+        sides = []
+        for y, f in zip(human, judge, strict=True):
+            rated, rest = ~np.isnan(y) & kept, np.isnan(y) & kept
+            sides.append(rn.stats.ppi_jackknife(y[rated], f[rated], f[rest]).value)
+        return sides[0] - sides[1]
+
+    every = np.ones(len(doc), dtype=bool)
+    left = np.array([point(doc != one) for one in np.unique(doc)])
+    value, g = point(every), len(left)
+    return value, np.sqrt((g - 1) / g * np.sum((left - value) ** 2))
+
+
+@pytest.mark.parametrize("n", [19, 20, 60])
+def test_ratings_of_the_systems_on_different_questions_decide_too(n):
+    """From 20 answers of each on; a judge that is a tenth too kind to one system no longer makes it better."""
+    rng = np.random.default_rng(7)
+    size = 160
+    old = rng.uniform(0.4, 0.8, size).round(2)
+    new = (old + rng.uniform(-0.1, 0.1, size)).round(2)
+    doc = [f"d{k // 4}.pdf" for k in range(size)]
+    frame = pair(new + 0.1, old, doc_name=doc)
+    at = rng.permutation(size)
+    sides = {"new": (new, at[:n]), "old": (old, at[n : 2 * n])}
+    rated = pd.concat(
+        [
+            pd.DataFrame({"item_id": [f"q{k}" for k in rows], "system": name, "human": x[rows]})
+            for name, (x, rows) in sides.items()
+        ]
+    ).assign(dimension=FAITH)
+    ours = compared(frame, ratings=rated)
+    assert compared(frame).outcome == "better"
+    if n < 20:
+        assert (ours.people, ours.outcome) == ("unchecked", "undecided")
+        return
+    assert ours.people == "decided on different questions"
+    assert ours.outcome != "better"
+    human = np.full((2, size), np.nan)
+    for row, (x, rows) in zip(human, sides.values(), strict=True):
+        row[rows] = x[rows]
+    want = jackknifed_apart(human, np.stack([new + 0.1, old]), np.array(doc))
+    assert (ours.value, ours.se) == pytest.approx(want)
+    assert ours.n_human == n
+    assert ours.judge_bias == pytest.approx(0.1, abs=0.01)
+
+
+def test_too_few_unlike_ratings_on_different_questions_decide_nothing():
+    frame = pair(np.full(100, 0.9), np.full(100, 0.8))
+    rows = [("new", range(30)), ("old", range(40, 70))]
+    rated = pd.concat(
+        [pd.DataFrame({"item_id": [f"q{k}" for k in at], "system": one}) for one, at in rows]
+    ).assign(dimension=FAITH, human=1.0)
+    assert compared(frame, ratings=rated).people == "unchecked"
+    few = rated.assign(human=np.where(np.arange(60) % 30 < 4, 0.5, 1.0))
+    assert compared(frame, ratings=few).people == "unchecked"
+    enough = rated.assign(human=np.where(np.arange(60) % 30 < 5, 0.5, 1.0))
+    assert compared(frame, ratings=enough).people == "decided on different questions"
+
+
+def test_a_weight_map_with_ratings_says_that_it_leaves_them_out(tmp_path):
+    frame = pair(np.linspace(0.5, 0.9, 30), np.linspace(0.4, 0.8, 30)).assign(context_recall=0.5)
+    rated = frame.rename(columns={"sample_id": "item_id", FAITH: "human"}).assign(dimension=FAITH)
+    rated.to_csv(tmp_path / "rated.csv", index=False)
+    with pytest.warns(RagnbWarning, match="ratings of people decide in rn.compare"):
+        rn.weight_map(frame, baseline="old", ratings=tmp_path / "rated.csv")
 
 
 @pytest.mark.parametrize(("documents", "word"), [(4, "unchecked"), (5, "decided")])

@@ -24,7 +24,7 @@ from ragnb.comparison.estimates import (
     outcome_of,
     p_value,
 )
-from ragnb.comparison.people import UNCHECKED, decided_by_people
+from ragnb.comparison.people import UNCHECKED, decided_apart, decided_by_people
 from ragnb.comparison.source import (
     STATES,
     Pairs,
@@ -418,6 +418,10 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         complete=pairs.complete,
         is_rated=not np.isnan(column.human[:, kept]).all(),
     )
+    if not people.is_covered and not pairs.complete:
+        sides = column.human[:, kept], np.stack([new, old])
+        apart = decided_apart(*sides, clusters, v, width=column.width, level=level)
+        people = apart or people
     row |= people.as_columns(found)
     if people.is_covered:
         corrected = people.corrected

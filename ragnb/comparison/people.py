@@ -15,9 +15,12 @@ from ragnb.stats import NONE, Estimate
 from ragnb.weights.total import Array
 
 DECIDED, UNCHECKED, UNRATED = "decided", "unchecked", "unrated"
+APART = "decided on different questions"
+BY_PEOPLE = (DECIDED, APART)
 # From these on, intervals held their level under judges biased by ±0.1 on one system (benchmarks/comparison.py).
 LEAST_PAIRS = 20
 LEAST_CLUSTERS = 5
+LEAST_UNLIKE = 5  # ratings other than the most frequent: of fewer the jackknife tells too little
 
 
 @dataclass(frozen=True)
@@ -34,22 +37,25 @@ class People:
         The judge's difference − the people's: above 0 the judge favours the candidate.
     is_rated : bool
         Whether people rated either side at all.
+    is_apart : bool
+        Whether they rated the two systems on different questions.
     """
 
     corrected: Estimate
     human: Estimate
     bias: Estimate
     is_rated: bool
+    is_apart: bool = False
 
     @property
     def is_covered(self) -> bool:
-        """Whether enough pairs are rated for their interval to hold its level."""
+        """Whether enough pairs, or enough answers of both, are rated for their interval to hold its level."""
         enough = self.human.n >= LEAST_PAIRS and self.human.n_clusters >= LEAST_CLUSTERS
         return enough and bool(np.isfinite(self.corrected.low))
 
     def as_columns(self, judged: Estimate) -> dict[str, Any]:
         """Return the columns that stand beside the one that decides."""
-        covered = DECIDED if self.is_covered else UNCHECKED
+        covered = (APART if self.is_apart else DECIDED) if self.is_covered else UNCHECKED
         return {
             **with_ends(judged, "judge_value", "judge_"),
             **with_ends(self.human, "human_value", "human_"),
@@ -123,3 +129,49 @@ def decided_by_people(
         low, high = max(corrected.low, -width), min(corrected.high, width)
         corrected = replace(corrected, low=low, high=high)
     return People(corrected, alone, bias, is_rated)
+
+
+def decided_apart(
+    human: Array,
+    judged: Array,
+    clusters: npt.NDArray[np.intp],
+    weights: Array,
+    *,
+    width: float,
+    level: float,
+) -> People | None:
+    """Return what ratings of the two systems on different questions make of the judge's difference.
+
+    None where too few are rated, or too alike, for the interval to hold its level.
+
+    Parameters
+    ----------
+    human, judged : (2, Q) float
+        The scores of candidate and baseline by people and by the judge, nan where there is none.
+    width : float
+        Of the metric's range.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.normal(0.7, 0.1, (2, 200))
+    >>> human = np.where([np.arange(200) % 4 == 0, np.arange(200) % 4 == 2], truth.round(2), np.nan)
+    >>> judged = truth + np.array([[0.1], [0.0]])
+    >>> found = decided_apart(human, judged, np.arange(200), np.ones(200), width=1.0, level=0.95)
+    >>> round(found.bias.value, 2), bool(found.corrected.low < 0 < found.corrected.high)
+    (0.1, True)
+    """
+    counts = ~np.isnan(judged) & (weights > 0)
+    human, judged = (np.where(counts, side, np.nan) for side in (human, judged))
+    for side in human:
+        known = ~np.isnan(side)
+        unlike = known.sum() - np.unique(side[known], return_counts=True)[1].max(initial=0)
+        enough = known.sum() >= LEAST_PAIRS and len(np.unique(clusters[known])) >= LEAST_CLUSTERS
+        if not enough or unlike < LEAST_UNLIKE:
+            return None
+    how: dict[str, Any] = {"shares": weights, "level": level}
+    corrected = stats.ppi_difference(human, judged, clusters, **how)
+    corrected = replace(corrected, low=max(corrected.low, -width), high=min(corrected.high, width))
+    off = judged - human
+    alone, bias = (stats.ppi_difference(one, one, clusters, **how) for one in (human, off))
+    return People(corrected, alone, bias, is_rated=True, is_apart=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from ragnb import stats
 from ragnb.comparison.differences import total_of_pairs
 from ragnb.comparison.estimates import TIE, Changes, least_error
 from ragnb.comparison.source import Pairs, paired_runs, run_of
-from ragnb.errors import RagnbError, listing, need_known
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, outside
 from ragnb.stats import packed
 from ragnb.weights.total import Array, Flags, Total
 
@@ -73,6 +74,12 @@ def weight_map(
         raise RagnbError(
             f"a weight map is of one candidate; name it: candidate='…' (have: {names})"
         )
+    if run.scenario.ratings is not None:
+        text = (
+            "the weight map goes by the judge's scores alone; the ratings of people decide in rn.compare, with "
+            "the same weights"
+        )
+        warnings.warn(text, RagnbWarning, stacklevel=outside())
     return WeightMap.of(every[0], total_of_pairs(every[0], run.scenario), run.scenario.level)
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison.differences import TOTAL, Margin, changes, compared, with_ratings
 from ragnb.comparison.estimates import OFTEN, Verdict, gate_verdict, outcome_of, pass_chance
-from ragnb.comparison.people import DECIDED, UNCHECKED
+from ragnb.comparison.people import APART, BY_PEOPLE, UNCHECKED
 from ragnb.comparison.source import Pairs, Run, paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
@@ -166,7 +166,7 @@ def outcome_mark(row: Mapping[Any, Any], say: Any) -> Mark:
 
 def _word(row: Mapping[Any, Any], say: Any) -> str:
     """Return the outcome in words; what the judge alone sees and people do not is not shown."""
-    if row.get("people") == DECIDED:
+    if row.get("people") in BY_PEOPLE:
         judged = outcome_of(
             row["judge_low"], row["judge_high"], margin=row["margin"], better=row["better"]
         )
@@ -183,7 +183,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["n_lost"]:
         common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
-    if row.get("people") == DECIDED:
+    if row.get("people") in BY_PEOPLE:
         common += say("compare.beside_people", words=_judge_and_people(row, say))
     words = {
         "new": row["candidate"],
@@ -376,7 +376,7 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         elif gate_verdict(row) == Verdict.NOT_PROVEN:
             yield say("compare.worse_unsure", metric=row["metric"])
     for row in decisive:
-        if row.get("people") == DECIDED:  # more ratings help, too, not questions alone
+        if row.get("people") in BY_PEOPLE:  # more ratings help, too, not questions alone
             continue
         chance, needed = pass_chance(row)
         if chance < OFTEN:
@@ -390,14 +390,15 @@ def _people_notes(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         told = {"metric": row["metric"], "n": count(row.get("n_human", 0))}
         if row.get("people") == UNCHECKED:
             yield say("compare.unchecked", new=row["candidate"], base=row["baseline"], **told)
-        elif row.get("people") == DECIDED:
+        elif row.get("people") in BY_PEOPLE:
             yield say("compare.people_decide", words=_judge_and_people(row, say), **told)
 
 
 def _judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
     """Write what the judge and what people found, and whom the judge favours."""
     told = {"judge": change(row, say, "judge_value"), "n": count(row["n_human"])}
-    text = str(say("compare.judge_and_people", people=difference(row, say, "human_{}"), **told))
+    key = "judge_and_people_apart" if row["people"] == APART else "judge_and_people"
+    text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **told))
     if row["judge_bias_low"] * row["judge_bias_high"] > 0:
         favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")
         who = row["candidate"] if favours_new else row["baseline"]

@@ -1134,7 +1134,8 @@ def _lead(model: Weighing) -> Safe:
     value, low, high = found.at(found.today).iloc[0]
     value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
     words = {"ahead": ahead, "behind": behind, "value": number(value), "ends": ends(low, high)}
-    return render("lead.html", say=model.say, flips=model.now.flips, **words)
+    rated = model.scenario.ratings is not None
+    return render("lead.html", say=model.say, flips=model.now.flips, rated=rated, **words)
 
 
 def _systems(model: Weighing) -> Safe:
