@@ -1645,7 +1645,7 @@ def ppi_jackknife(
 
 
 def ppi_difference(
-    human: Array, judge: Array, clusters: Array, *, shares: Array, level: float = 0.95
+    human: Array, judge: Array, clusters: npt.NDArray[Any], *, shares: Array, level: float = 0.95
 ) -> Corrected:
     """Return the difference of two prediction-powered means whose labels are on different questions.
 

@@ -420,8 +420,8 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     )
     if not people.is_covered and not pairs.complete:
         sides = column.human[:, kept], np.stack([new, old])
-        apart = decided_apart(*sides, clusters, v, width=column.width, level=level)
-        people = apart or people
+        unpaired_ratings = decided_apart(*sides, clusters, v, width=column.width, level=level)
+        people = unpaired_ratings or people
     row |= people.as_columns(found)
     if people.is_covered:
         corrected = people.corrected
