@@ -467,6 +467,37 @@ def test_where_no_single_weight_decides_it_is_said_once(lang):
     assert {row.said.widget.value for row in editor._views["None"]._rows.values()} == {""}
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_lead_is_that_of_compare_with_the_ratings_of_people(tmp_path, lang):
+    frame = versions().assign(doc_name=lambda f: [f"d{k % 60 // 3}" for k in range(len(f))])
+    of_new = frame["system"] == "new"
+    scores = {
+        "faithfulness": frame["faithfulness"] - 0.25 * of_new
+    }  # people find the new one worse
+    rated = pd.concat(
+        frame[["sample_id", "system"]]
+        .rename(columns={"sample_id": "item_id"})
+        .assign(dimension=name, human=scores.get(name, frame[name]))
+        for name in ("faithfulness", "context_recall", "noise_sensitivity")
+    ).dropna()
+    path = tmp_path / "rated.csv"
+    say = load(lang)
+    for many in (True, False):
+        rated[rated["item_id"].isin([f"q{k}" for k in range(60 if many else 9)])].to_csv(path)
+        editor = WeightEditor(frame, lang=lang, ratings=str(path))
+        for weight in (None, 3.0):
+            editor.model.set(METRIC, "faithfulness", weight)
+            how = {"metric_weights": editor.model.metric_weights, "ratings": path}
+            row = rn.compare(frame, baseline="old", **how).iloc[-1]
+            assert row["people"] == ("decided" if many else "unchecked")
+            assert row["value"] < 0 or not many
+            html = editor._repr_html_()
+            ends = f"{-row['high']:.3f}–{-row['low']:.3f}".replace("-", "−")
+            words = {"name": "old", "other": "new", "value": f"{-row['value']:.3f}", "ends": ends}
+            assert (say("editor.leads_by_people", **words) in html) is many
+            assert (say("editor.judge_alone") in html) is not many
+
+
 def test_a_baseline_of_its_own_is_the_other_system(tmp_path):
     frame = versions()
     for name in ("new", "old"):

@@ -20,7 +20,7 @@ import pandas as pd
 
 from ragnb import diagnostics, schema, weights
 from ragnb.calibration import CalibrationCard
-from ragnb.comparison.differences import beside_anchor, beside_baseline
+from ragnb.comparison.differences import beside_anchor, beside_baseline, with_ratings
 from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.diagnostics.completeness import too_much
@@ -540,7 +540,7 @@ def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | Non
     if (scenario.baseline or (others if len(others) == 1 else None)) is None:
         return None
     _, every = paired_runs(run, scenario.baseline or others[0])
-    return every[0] if len(every) == 1 else None
+    return with_ratings(every, scenario)[0] if len(every) == 1 else None
 
 
 _COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", "documents")

@@ -26,6 +26,8 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.comparison import WeightMap
+from ragnb.comparison.differences import compared
+from ragnb.comparison.people import BY_PEOPLE
 from ragnb.comparison.source import Pairs
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError, listing, place
@@ -1133,9 +1135,25 @@ def _lead(model: Weighing) -> Safe:
     ahead, behind = (one_line(name, 40) for name in found.order)
     value, low, high = found.at(found.today).iloc[0]
     value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
-    words = {"ahead": ahead, "behind": behind, "value": number(value), "ends": ends(low, high)}
-    rated = model.scenario.ratings is not None
-    return render("lead.html", say=model.say, flips=model.now.flips, rated=rated, **words)
+    words = {"name": ahead, "other": behind, "value": number(value), "ends": ends(low, high)}
+    lines = [model.say("editor.leads", **words)]
+    if (row := model.now.by_people) is not None:
+        lines.append(_lead_by_people(model, row))
+    lines.append(model.say("editor.flips" if model.now.flips else "editor.no_flip"))
+    return render("lead.html", lines=lines)
+
+
+def _lead_by_people(model: Weighing, row: Row) -> str:
+    """Say what the ratings of people make of the lead that the judge's scores give."""
+    if row["people"] not in BY_PEOPLE:
+        return model.say("editor.judge_alone")
+    value, low, high = row["value"], row["low"], row["high"]
+    names = row["candidate"], row["baseline"]
+    if value < 0:
+        value, low, high, names = -value, -high, -low, names[::-1]
+    name, other = (one_line(one, 40) for one in names)
+    words = {"name": name, "other": other, "value": number(value), "ends": ends(low, high)}
+    return model.say("editor.leads_by_people", **words)
 
 
 def _systems(model: Weighing) -> Safe:
@@ -1246,6 +1264,17 @@ class Numbers:
         found = self._model._map(self._docs)
         some = found is not None and any(self._metrics[name] for name in found.metrics)
         return found.reweighed(self._metrics) if found is not None and some else None
+
+    @cached_property
+    def by_people(self) -> Row | None:
+        """The difference of the totals at these weights with the ratings of people; None without any of both."""
+        pairs = self._model._pairs_weighed(self._docs)
+        if pairs is None or pairs.human is None:
+            return None
+        with suppress(RagnbError):  # no metric with a weight, or metrics of different ranges
+            table = compared([pairs], self.scenario.replace(metric_weights=self._metrics))
+            return records(table[table["metric"] == TOTAL])[0]
+        return None
 
     @cached_property
     def flips(self) -> dict[str, float]:
@@ -1416,24 +1445,24 @@ class Weighing:
             return self.now
         return Numbers(self, metrics, docs)
 
+    def _pairs_weighed(self, docs: dict[str, float]) -> Pairs | None:
+        """Return the pairs of two systems with these weights of documents."""
+        if self._pairs is None or (doc := self.scenario.doc) not in self._pairs.labels:
+            return self._pairs
+        weights = self._pairs.labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
+        return replace(self._pairs, weights=weights)
+
     def _map(self, docs: dict[str, float]) -> WeightMap | None:
         """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
-        if self._pairs is None or self._mapped[0] == docs:
+        pairs, found = self._pairs_weighed(docs), None
+        if pairs is None or self._mapped[0] == docs:
             return self._mapped[1]
-        labels, doc, weights, found = (
-            self._pairs.labels,
-            self.scenario.doc,
-            self._pairs.weights,
-            None,
-        )
-        if doc in labels:
-            weights = labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
         how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
         equal = total_of(
-            self._pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how
+            pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how
         )
         with suppress(RagnbError):  # metrics of different ranges
-            found = WeightMap.of(replace(self._pairs, weights=weights), equal, self.scenario.level)
+            found = WeightMap.of(pairs, equal, self.scenario.level)
         self._mapped = docs, found
         return found
 
