@@ -247,7 +247,7 @@ def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
     assert "Required: Faithfulness is at least 0.990." in sheet.verdict
     skipped = rn.assess(scores.drop(columns="tone"), gates=gates[1:], no_data="skip")
     assert not skipped.blocked
-    assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("No gates set")
+    assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("Thresholds missed")
     easy = [rn.Gate("easy", "faithfulness", ">=", 0.01)]
     assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Ready: ")
 

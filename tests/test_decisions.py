@@ -223,7 +223,7 @@ def test_thresholds_of_rules_are_shown_and_block_only_where_they_are_named(tmp_p
     frame.to_csv(tmp_path / "s.csv", index=False)
     assert main(["check", str(tmp_path / "s.csv")]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("No gates set: ")
+    assert out.startswith("Thresholds missed: ")
     assert "below" in out.splitlines()[0].lower()
     assert "advisory, never blocks" in out or "failed" in out
     sheet = rn.assess(frame)

@@ -18,6 +18,7 @@ from ragnb import texts
 from ragnb.markup.blocks import Bar, Measure, Samples, Steps, Table, Verdict
 from ragnb.markup.rendering import render_page
 from ragnb.sheet.sections import Formatter
+from ragnb.texts import entry, load
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLD = ROOT / "data/quickstart/gold.json"
@@ -29,6 +30,11 @@ STATUS = {
     "passed": "Ready",
     "no_data": "Nothing measured",
     "no_gates": "No gates set",
+    "standing_met": "Thresholds met",
+    "standing_met_unsure": "Thresholds met, not all conclusively",
+    "standing_missed": "Thresholds missed",
+    "standing_open": "Inconclusive",
+    "standing_no_thresholds": "No threshold",
     "log": "Log only",
 }
 METRICS = ("faithfulness", "answer_relevancy", "context_recall")
@@ -95,7 +101,7 @@ def long_run(n, passages=40):
 TWO = [frame(mean=mean).assign(system=name) for mean, name in ((0.9, "new"), (0.4, "old"))]
 ABSENT = gate("under_refusal", "<=")
 STATES = {
-    "scores only": lambda: (rn.assess(frame(), gates=[]), "no_gates"),
+    "scores only": lambda: (rn.assess(frame(), gates=[]), "standing_met"),
     "scores with gates": lambda: (rn.assess(frame(), gates=[gate()]), "passed"),
     "log only": lambda: (log_only(), "log"),
     "traces with gold": lambda: (logs(gold=GOLD), "failed"),
@@ -116,7 +122,7 @@ STATES = {
         rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"),
         None,
     ),
-    "200 metrics": lambda: (wide(), "no_gates"),
+    "200 metrics": lambda: (wide(), None),
     "50 systems": lambda: (many_systems(), "failed"),
     "1,000 questions": lambda: (rn.assess(long_run(1000), gates=[gate()]), "passed"),
 }
@@ -133,7 +139,27 @@ def deciding(sheet):
     return sheet.gates[(sheet.gates["reason"] == "") & (sheet.gates["role"] != "completeness")]
 
 
-def test_status_is_what_the_gates_say(state):
+def status_by_thresholds(sheet):
+    """Return how the means stand against the milder thresholds of their rules, by plain comparison."""
+    w = Formatter(sheet)
+    sides = []
+    for row in w.sheet.means.to_dict("records"):
+        if row["role"] != "quality" or not (limits := w.thresholds(row["metric"])):
+            continue
+        turn = 1 if row["better"] == "higher" else -1
+        value, low, high = (turn * row[name] for name in ("value", "low", "high"))
+        sides.append((*sorted([low, high]), value, turn * limits[0][1]))
+    if not sides:
+        return "standing_no_thresholds"
+    if any(high < at for _, high, _, at in sides):
+        return "standing_missed"
+    if any(value < at for _, _, value, at in sides):
+        return "standing_open"
+    all_sure = all(low >= at for low, _, _, at in sides)
+    return "standing_met" if all_sure else "standing_met_unsure"
+
+
+def test_status_is_what_the_gates_say_or_else_the_thresholds(state):
     _, sheet, status, parts = state
     verdict = parts["summary"].blocks[0]
     assert isinstance(verdict, Verdict)
@@ -141,7 +167,7 @@ def test_status_is_what_the_gates_say(state):
     if of_input["blocks"].any():
         want = "incomplete"
     elif not len(gates):
-        want = "no_gates" if sheet.log is None else "log"
+        want = status_by_thresholds(sheet) if sheet.log is None else "log"
     elif gates["blocks"].any():
         want = "failed"
     elif (gates["outcome"] == "undecided").any():
@@ -152,6 +178,8 @@ def test_status_is_what_the_gates_say(state):
     assert status in (None, want)
     assert sheet.blocked == (want in ("incomplete", "failed"))
     tones = {"incomplete": "bad", "failed": "bad", "undecided": "watch", "passed": "good"}
+    tones |= {"standing_met": "good", "standing_missed": "bad"}
+    tones |= dict.fromkeys(("standing_met_unsure", "standing_open"), "watch")
     assert verdict.status.tone == tones.get(want, "none")
 
 
@@ -198,7 +226,7 @@ def test_parts_are_there_exactly_where_there_is_something_to_say(state):
     assert ("outcomes" in parts) == labels
     assert any(isinstance(block, Bar) for block in parts["summary"].blocks) == labels
     assert ("comparison" in parts) == (sheet.systems is not None)
-    assert {"summary", "fix", "metrics", "questions", "run", "glossary"} <= set(parts)
+    assert {"summary", "metrics", "questions", "run", "glossary"} <= set(parts)
     assert ("gates" in parts) == bool(len(Formatter(sheet).gates))
     if name in ("one question", "one document"):
         assert "documents" not in parts
@@ -254,7 +282,10 @@ def test_links_of_the_first_rows_lead_to_questions_that_exist_and_are_as_many(st
     (samples,) = (block for block in parts["questions"].blocks if isinstance(block, Samples))
     every = [row.filters for row in samples.rows] + [filters for _, filters in samples.rest]
     steps = [
-        step for block in parts["fix"].blocks if isinstance(block, Steps) for step in block.rows
+        step
+        for block in (parts["fix"].blocks if "fix" in parts else ())
+        if isinstance(block, Steps)
+        for step in block.rows
     ]
     for step in steps:
         if step.link is not None:
@@ -308,7 +339,8 @@ def test_ids_that_come_twice_have_places_of_their_own():
 def steps_of(sheet):
     return [
         step
-        for block in sheet.section("fix").blocks
+        for section in sheet.sections()
+        for block in section.blocks * (section.key == "fix")
         if isinstance(block, Steps)
         for step in block.rows
     ]
@@ -370,11 +402,10 @@ def test_a_threshold_out_of_reach_by_construction_says_so():
     assert most < 0.4
 
 
-def test_with_nothing_to_fix_it_says_so():
-    section = rn.assess(frame(mean=0.95), gates=[gate()]).section("fix")
-    assert not section.blocks or not any(isinstance(block, Steps) for block in section.blocks)
-    assert section.lead == "No gate failed and no metric is below its threshold."
-    assert section.badge == ""
+def test_with_nothing_to_fix_there_is_no_such_section():
+    sheet = rn.assess(frame(mean=0.95), gates=[gate()])
+    assert "fix" not in {section.key for section in sheet.sections()}
+    assert 'href="#fix"' not in sheet.to_html()
 
 
 # A finding is never stronger than its interval
@@ -391,12 +422,13 @@ def moved(sheet, metric, **values):
 @pytest.mark.parametrize(
     ("value", "low", "high", "words"),
     [
-        (0.6, 0.5, 0.699, "is below its threshold"),
-        (0.6, 0.5, 0.7, "not conclusively"),
-        (0.6, 0.5, 0.701, "not conclusively"),
-        (0.6, np.nan, np.nan, "not conclusively"),
-        (0.7, 0.6, 0.8, "No mean is below"),
-        (0.699, 0.6, 0.8, "not conclusively"),
+        (0.6, 0.5, 0.699, "Faithfulness is below its threshold: 0.600, threshold 0.700"),
+        (0.6, 0.5, 0.7, "its interval 0.500–0.700 includes the threshold"),
+        (0.6, 0.5, 0.701, "its interval 0.500–0.701 includes the threshold"),
+        (0.6, np.nan, np.nan, "without an interval nothing says how firm this is"),
+        (0.7, 0.6, 0.8, "All 3 means meet their thresholds; closest: faithfulness 0.700"),
+        (0.7, 0.7, 0.8, "All 3 means meet their thresholds; closest: faithfulness 0.700"),
+        (0.69996, 0.6, 0.8, "is 0.69996, below 0.700, but its interval 0.60000–0.80000"),
     ],
 )
 def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is(
@@ -405,8 +437,48 @@ def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is
     sheet = rn.assess(frame(mean=0.9), gates=[])
     sheet = moved(sheet, "faithfulness", value=value, low=low, high=high)
     assert words in sheet.section("metrics").finding
-    first = sheet.section("summary").blocks[0].title
-    assert ("not conclusively" in first) == (words == "not conclusively")
+    verdict = sheet.section("summary").blocks[0]
+    assert words in verdict.title
+    assert verdict.status.text == STATUS[status_by_thresholds(sheet)]
+
+
+def lower_is_better(mean=0.1, **means):
+    made = frame(mean=0.9, spread=0.001).assign(noise_sensitivity=mean)
+    return made.assign(**means)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_sentence_on_thresholds_in_each_of_its_forms(lang):
+    """Counts, the furthest and the closest by their distance as a share of the range, and both directions."""
+
+    def finding(table, **how):
+        return rn.assess(table, gates=[], lang=lang, **how).section("metrics").finding
+
+    def said(key, metric, value, **words):
+        side = load(lang)("headline.above" if metric == "noise_sensitivity" else "headline.below")
+        name = entry(lang, "metrics")[metric]["name"]
+        limit = {"noise_sensitivity": "0.300"}.get(metric, "0.700")
+        how = {"metric": name, "value": value, "limit": limit, "side": side} | words
+        text = load(lang)(f"standing.{key}", **how)
+        return text[:1].upper() + text[1:]
+
+    alone = lower_is_better().drop(columns=["answer_relevancy", "context_recall", "faithfulness"])
+    assert finding(alone) == said("met_one", "noise_sensitivity", "0.100")
+    above = alone.assign(noise_sensitivity=0.8)
+    assert finding(above) == said("missed_one", "noise_sensitivity", "0.800")
+    two = lower_is_better(0.9, faithfulness=0.2)
+    assert finding(two) == said("missed", "noise_sensitivity", "0.900", n=2, all=4)
+    all_of_them = two[["sample_id", "question", "doc_name", "faithfulness", "noise_sensitivity"]]
+    assert finding(all_of_them) == said("missed_all", "noise_sensitivity", "0.900", n=2, all=2)
+    own = lower_is_better(tone=0.1, faithfulness=0.75)
+    metrics = [rn.Metric("tone", 0, 1), "faithfulness", "noise_sensitivity"]
+    words = {"all": 2, "n": 0}
+    assert finding(own, metrics=metrics) == said("met_some", "faithfulness", "0.750", **words)
+    one = {"all": 1, "n": 0}
+    assert finding(own, metrics=metrics[:2]) == said("met_some_one", "faithfulness", "0.750", **one)
+    plain = [rn.Metric("tone", 0, 1), rn.Metric("length", 0, 10, better="lower")]
+    worst = load(lang)("standing.worst", n=2, metric="length", value="9.500")
+    assert finding(own.assign(length=9.5), metrics=plain) == worst
 
 
 @pytest.mark.parametrize(

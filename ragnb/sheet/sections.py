@@ -64,6 +64,7 @@ from ragnb.sheet.account import (
     said_losses,
     worst_words,
 )
+from ragnb.sheet.standing import standing
 from ragnb.weights import why_no_total
 
 TOTAL = "weighted_score"
@@ -675,12 +676,12 @@ def metrics(w: Formatter) -> Section | None:
         _measures(w, told, folded),
         _operations(w),
     ]
-    finding, low = metrics_finding(w)
+    found = standing(w, incomplete_metrics(w))
     lead = w.say(
         "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
     )
-    badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
-    return w.section("metrics", finding, lead, shown, badge) if names or told else None
+    badge = Mark(found.tone, w.say("measures.low", n=found.low)) if found.low else ""
+    return w.section("metrics", found.finding, lead, shown, badge) if names or told else None
 
 
 def amount(value: Any) -> str:
@@ -770,32 +771,6 @@ def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
     return blocks.Histogram(low, tuple(between), high, tuple(below.tolist()))
 
 
-def metrics_finding(w: Formatter) -> tuple[str, int]:
-    """Return the finding and how many metrics are beyond their threshold; conclusive where whole intervals are."""
-    scored = [name for name in w.quality or w.rates if w.known(name)]
-    if incomplete := incomplete_metrics(w):
-        return w.say("measures.incomplete", names=w.list(map(w.name, incomplete))), 0
-    judged = [name for name in scored if w.thresholds(name)]
-    low = [name for name in judged if w.is_low(name, w.rows[name]["value"])]
-    if not judged and scored:
-        return texts.counted(w.say, "measures.no_thresholds", len(scored)), 0
-    if not low:
-        return w.say("measures.none_low" if scored else "measures.nothing"), 0
-    near = {name: w.rows[name]["high" if w.better[name] == "higher" else "low"] for name in low}
-    sure = [name for name in low if w.is_low(name, near[name])]
-    if not sure:
-        return w.say("measures.maybe", names=w.list(map(w.title, low))), len(low)
-    key = (
-        "only"
-        if len(sure) == len(low) == 1 and len(judged) > 1
-        else "one"
-        if len(sure) == 1
-        else "some"
-    )
-    finding = w.say(f"measures.{key}", names=w.list(map(w.name, sure)), n=len(sure))
-    return finding[:1].upper() + finding[1:], len(low)
-
-
 def radar(w: Formatter) -> blocks.Picture | None:
     """Return the means as a radar; none where it shows nothing that the table does not."""
     # The metrics of quality, else the rates, whose ranges have ends.
@@ -830,21 +805,18 @@ def radar(w: Formatter) -> blocks.Picture | None:
 _MOST_STEPS = 5
 
 
-def fix_first(w: Formatter) -> Section:
-    """Return what to fix in order, each with its evidence, what a fix is worth, and where to look."""
+def fix_first(w: Formatter) -> Section | None:
+    """Return what to fix in order, each with its evidence, what a fix is worth, and where to look, if anything."""
     steps, heads = (
         _steps(w),
         tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst")),
     )
     rest = w.list(step.problem for step in steps[_MOST_STEPS:])
-    measured = any(w.known(metric) and w.thresholds(metric) for metric in w.rows)
     lost = blocking_words(w)
-    if steps:
-        lead = w.say("fix.lead")
-    elif lost:  # what is missing may be what is below a threshold
-        lead = w.say("fix.input", lost=w.list(lost))
-    else:
-        lead = w.say("fix.nothing" if measured or len(w.gates) else "fix.unknown")
+    if not steps and not lost:
+        return None
+    # What is missing may be what is below a threshold.
+    lead = w.say("fix.lead") if steps else w.say("fix.input", lost=w.list(lost))
     shown = [
         blocks.Steps(heads, tuple(steps[:_MOST_STEPS])) if steps else None,
         Text((w.say("fix.rest", names=rest),), "note") if rest else None,
@@ -1127,7 +1099,10 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
 def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
     """Return the tone, the status, the sentence and its reason of input that is complete enough."""
     if not gates:
-        return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
+        if w.whole.log is not None or not any(map(w.known, w.quality)):
+            return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
+        found = standing(w, incomplete_metrics(w))
+        return found.tone, f"standing_{found.status}", *_without_gates(w)
     if blocking := sorted(
         (row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail"
     ):
@@ -1214,7 +1189,7 @@ def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the log, say where no gate decides."""
     if any(map(w.known, w.quality)):
-        finding = metrics_finding(w)[0] + w.say("headline.end")
+        finding = standing(w, incomplete_metrics(w)).finding + w.say("headline.end")
         if w.shown is None:
             return finding, w.say("headline.no_gates")
         return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say(
@@ -1372,12 +1347,17 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
         if n["fail"]
         else "open"
         if n["undecided"]
-        else "passed"
-        if n["pass"]
         else "no_data"
+        if not n["pass"]
+        else "passed"
+        if n["pass"] == len(rows)
+        else "passed_some"
     )
     key += "_open" if n["fail"] and n["undecided"] else ""
-    return w.say(f"gates.finding_{key}", fail=n["fail"], open=n["undecided"], n=len(rows))
+    if key == "passed":
+        return texts.counted(w.say, "gates.finding_passed", len(rows))
+    counts = {"fail": n["fail"], "open": n["undecided"], "passed": n["pass"], "n": len(rows)}
+    return w.say(f"gates.finding_{key}", **counts)
 
 
 def _row(w: Formatter, gate: Row) -> tuple[object, ...]:

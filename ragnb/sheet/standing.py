@@ -1,0 +1,141 @@
+"""How the means stand against their thresholds: one state, its sentence and its mark, for a page without gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from ragnb import texts
+
+if TYPE_CHECKING:
+    from ragnb.sheet.sections import Formatter
+
+
+class Standing(NamedTuple):
+    """Attributes
+    ----------
+    tone, status : str
+        The mark, and the key of its words below ``standing.status``.
+    finding : str
+        One sentence without its full stop.
+    low : int
+        How many means are on the wrong side of their threshold, conclusively or not.
+    words : mapping
+        The numbers of the status.
+    """
+
+    tone: str
+    status: str
+    finding: str
+    low: int
+    words: Mapping[str, Any] = {}
+
+
+class _Mean(NamedTuple):
+    """A mean beside its milder threshold; `spare` is the distance on the right side, as a share of the range."""
+
+    name: str
+    row: Mapping[Any, Any]
+    at: float
+    is_low: bool
+    is_missed: bool
+    is_sure: bool
+    spare: float
+
+
+def standing(w: Formatter, incomplete: list[str]) -> Standing:
+    """Return how the means stand; `incomplete` are the metrics of which too much is missing to judge them."""
+    say = w.say
+    offered = w.quality or w.rates
+    scored = [name for name in offered if w.known(name)]
+    if incomplete:
+        finding = say("measures.incomplete", names=w.list(map(w.name, incomplete)))
+        return Standing("none", "no_gates", finding, 0)
+    if not scored:
+        return Standing("none", "no_gates", say("measures.nothing"), 0)
+    judged = [_beside(w, name) for name in scored if w.thresholds(name)]
+    if not judged:
+        return _without_thresholds(w, scored)
+    missed = [one for one in judged if one.is_missed]
+    low = [one for one in judged if one.is_low]
+    words: dict[str, Any] = {"n": len(missed), "all": len(judged)}
+    if missed:
+        furthest = min(missed, key=lambda one: one.spare)
+        every = len(missed) == len(judged) > 1
+        key = "missed_all" if every else "missed_one" if len(missed) == 1 else "missed"
+        return Standing(
+            "bad", "missed", _said(w, f"standing.{key}", furthest, words), len(low), words
+        )
+    if low:
+        furthest = min(low, key=lambda one: one.spare)
+        has_ends = bool(w.ends(furthest.name, furthest.row))
+        key = "standing.open" if has_ends else "standing.open_without_ends"
+        return Standing("watch", "open", _said(w, key, furthest, words), len(low), words)
+    closest = min(judged, key=lambda one: one.spare)
+    lacking = [name for name in offered if w.thresholds(name) and not w.known(name)]
+    key = "met_one" if len(judged) == 1 else "met"
+    if lacking:
+        key = "met_lacking"
+        words |= {"asked": len(judged) + len(lacking), "names": w.list(map(w.name, lacking))}
+    elif len(judged) < len(scored):
+        key = "met_some_one" if len(judged) == 1 else "met_some"
+    finding = _said(w, f"standing.{key}", closest, words)
+    unsure = sum(not one.is_sure for one in judged)
+    if unsure or lacking:
+        return Standing(
+            "watch", "met_unsure" if unsure else "met", finding, 0, words | {"n": unsure}
+        )
+    return Standing("good", "met", finding, 0, words)
+
+
+def _beside(w: Formatter, name: str) -> _Mean:
+    """Return a mean beside its threshold."""
+    row = w.rows[name]
+    at = w.thresholds(name)[0][1]
+    is_upward = w.better[name] == "higher"
+    near, far = (row["high"], row["low"]) if is_upward else (row["low"], row["high"])
+    span = w.span(name)
+    width = span[1] - span[0] if span else max(abs(at), 1.0)
+    spare = (row["value"] - at) * (1 if is_upward else -1) / width
+    return _Mean(
+        name,
+        row,
+        at,
+        w.is_low(name, row["value"]),
+        w.is_low(name, near),
+        not pd.isna(far) and not w.is_low(name, far),
+        spare,
+    )
+
+
+def _said(w: Formatter, key: str, one: _Mean, words: Mapping[str, Any]) -> str:
+    """Write a sentence on a mean beside its threshold, with the digits that tell the two apart."""
+    beside = {**one.row, "threshold": one.at}
+    is_upward = w.better[one.name] == "higher"
+    text = w.say(
+        key,
+        metric=w.name(one.name),
+        value=w.value(one.name, one.row["value"], beside),
+        ends=w.ends(one.name, beside),
+        limit=w.limit(one.name, one.at),
+        side=w.say("headline.below" if is_upward else "headline.above"),
+        **words,
+    )
+    return text[:1].upper() + text[1:]
+
+
+def _without_thresholds(w: Formatter, scored: list[str]) -> Standing:
+    """Return what can be said where no metric has a threshold: which one is worst on its own range."""
+    placed = {}
+    for name in scored:
+        if span := w.span(name):
+            share = (w.rows[name]["value"] - span[0]) / (span[1] - span[0])
+            placed[name] = share if w.better[name] == "higher" else 1 - share
+    finding = texts.counted(w.say, "measures.no_thresholds", len(scored))
+    if placed and len(scored) > 1:
+        worst = min(placed, key=lambda name: placed[name])
+        words = {"metric": w.name(worst), "value": w.value(worst, w.rows[worst]["value"])}
+        finding = w.say("standing.worst", n=len(scored), **words)
+    return Standing("none", "no_thresholds", finding, 0)
