@@ -478,7 +478,8 @@ def test_the_sentence_on_thresholds_in_each_of_its_forms(lang):
     assert finding(own, metrics=metrics[:2]) == said("met_some_one", "faithfulness", "0.750", **one)
     plain = [rn.Metric("tone", 0, 1), rn.Metric("length", 0, 10, better="lower")]
     worst = load(lang)("standing.worst", n=2, metric="length", value="9.500")
-    assert finding(own.assign(length=9.5), metrics=plain) == worst
+    lonely = own[["sample_id", "question", "doc_name", "tone"]].assign(length=9.5)
+    assert finding(lonely, metrics=plain) == worst
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import pandas as pd
 from ragnb import diagnostics, schema, weights
 from ragnb.calibration import CalibrationCard
 from ragnb.comparison.differences import beside_anchor, beside_baseline, with_ratings
+from ragnb.comparison.ladder import ladder
 from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES, gates_json, if_documents_fail, junit, least_set_note
 from ragnb.diagnostics.completeness import too_much
@@ -163,6 +164,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         }
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
+    rungs = ladder(scenario, frame, metrics, means) if len(names) > 1 else None
     account = make_account(
         means,
         worst=worst,
@@ -216,6 +218,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         left_out=offered,
         comparison=comparison,
         accepted=accepted,
+        ladder=rungs,
         changed=turned,
         log=inputs.log,
     )
@@ -605,6 +608,9 @@ class Assessment:
         scenario names none.
     accepted : DataFrame or None
         Beside the scenario's ``anchor``, the accepted run, in the same form; None where that is the baseline.
+    ladder : DataFrame or None
+        Of several systems without candidate and baseline: the one with the best score beside each other one, as
+        `compare` gives it, Holm's correction over the pairs.
     changed : DataFrame or None
         Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
         ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, and ``change``:
@@ -657,6 +663,7 @@ class Assessment:
     left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
+    ladder: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
     log: Log | None = None
     only: str | None = None
@@ -683,7 +690,7 @@ class Assessment:
 
     @property
     def shown_system(self) -> str | None:
-        """The system that a page shows in detail: `only` or the candidate, else that which most gates block."""
+        """The system that a page shows in detail: `only`, the candidate, what gates block most, or the best."""
         if self.systems is None or self.only is not None:
             return self.only
         blocks, totals = (
@@ -692,6 +699,8 @@ class Assessment:
         )
         order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
         worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
+        if self.ladder is not None and not self.gates["blocks"].any():
+            return str(self.ladder["candidate"].iloc[0])
         return self.scenario.candidate or str(worst)
 
     def of_system(self, name: str) -> Assessment:

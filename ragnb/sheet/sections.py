@@ -22,7 +22,7 @@ from ragnb import markup, texts
 from ragnb.calibration import CalibrationCard, calibrate, judge_columns
 from ragnb.calibration.card import TONES, parts
 from ragnb.comparison.differences import RIGHT
-from ragnb.comparison.view import difference, difference_table, outcome_mark
+from ragnb.comparison.view import change, difference, difference_table, outcome_mark
 from ragnb.diagnostics import RULES, if_documents_fail, rule_texts
 from ragnb.diagnostics.completeness import COMPLETENESS
 from ragnb.diagnostics.rules import past
@@ -1102,6 +1102,8 @@ def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, 
         if w.whole.log is not None or not any(map(w.known, w.quality)):
             return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
         found = standing(w, incomplete_metrics(w))
+        if _is_open(_rungs(w)):
+            return "watch", "undecided", *_without_gates(w)
         return found.tone, f"standing_{found.status}", *_without_gates(w)
     if blocking := sorted(
         (row for row in gates if row["blocks"]), key=lambda row: row["outcome"] != "fail"
@@ -1192,6 +1194,10 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
         finding = standing(w, incomplete_metrics(w)).finding + w.say("headline.end")
         if w.shown is None:
             return finding, w.say("headline.no_gates")
+        if rungs := _rungs(w):
+            title = ladder_finding(w, rungs) + w.say("headline.end")
+            lead = w.say("ladder.of", name=w.shown, finding=finding) + w.say("headline.no_gates")
+            return title, lead + w.say("headline.shown", name=w.shown)
         return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say(
             "headline.shown", name=w.shown
         )
@@ -1515,6 +1521,10 @@ def comparison(w: Formatter) -> Section | None:
     if not rows and not said and w.whole.systems is None:
         return None
     beside_anchor = [difference_table(accepted, w.lang, name=w.title)] if said else []
+    if not rows and (rungs := _rungs(w)):
+        lead = w.say("compared.lead", level=w.level)
+        below = [*beside_anchor, *_ladder(w, rungs), *_systems(w), radar(w)]
+        return w.section("comparison", ladder_finding(w, rungs), lead, below)
     others = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
     if not rows and said:
         lead = w.say("compared.lead", level=w.level)
@@ -1549,6 +1559,51 @@ def _beside_anchor(w: Formatter, accepted: pd.DataFrame) -> Iterator[str]:
     decisive = accepted[accepted["primary"]] if accepted["primary"].any() else accepted[:1]
     for row in records(decisive):
         yield w.say("compare.anchor", head=_difference_finding(w, row))
+
+
+_LEAST_COMMON = 20  # questions that both systems answered; fewer are no comparison
+
+
+def _rungs(w: Formatter) -> list[dict[Any, Any]]:
+    """Return the differences that decide between the best of several systems and the others."""
+    table = w.whole.ladder
+    return [] if table is None else records(table[table["primary"]])
+
+
+def _is_open(rungs: list[dict[Any, Any]]) -> bool:
+    """Whether nothing is known of the best of several systems and one of the others."""
+    few = any(row["n_common"] < _LEAST_COMMON for row in rungs)
+    return few or any(row["outcome"] in ("undecided", "worse", "worse_within") for row in rungs)
+
+
+def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
+    """Return in one sentence whether the best of several systems is better than the others."""
+    nearest = next((row for row in rungs if row["outcome"] != "better"), rungs[0])
+    words = {
+        "first": nearest["candidate"],
+        "other": nearest["baseline"],
+        "difference": difference(nearest, w.say),
+        "margin": f"{nearest['margin']:g}",
+        "n": count(nearest["n_common"]),
+    }
+    if nearest["n_common"] < _LEAST_COMMON:
+        return w.say("ladder.few", **words)
+    if nearest["outcome"] == "better":
+        words["others"] = w.list(f"{row['baseline']} ({change(row, w.say)})" for row in rungs)
+        return w.say("ladder.better", **words)
+    key = nearest["outcome"] if nearest["outcome"] in ("better_within", "same") else "open"
+    needed = nearest["questions_needed"]
+    if key == "open" and not pd.isna(needed) and needed > nearest["n_common"]:
+        words["more"] = count(needed - nearest["n_common"])
+        key = "open_more"
+    return w.say(f"ladder.{key}", **words)
+
+
+def _ladder(w: Formatter, rungs: list[dict[Any, Any]]) -> Iterator[Table]:
+    """Yield the differences of the best system from each other one, the metric that decides first."""
+    for row in rungs:
+        of_pair = w.whole.ladder[w.whole.ladder["baseline"] == row["baseline"]]
+        yield difference_table(of_pair, w.lang, name=w.title)
 
 
 def _systems(w: Formatter) -> Iterator[Table]:

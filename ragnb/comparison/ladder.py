@@ -1,0 +1,71 @@
+"""The ladder: of several systems the one with the best score, compared with each of the others, pair by pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.comparison.differences import compared, with_ratings
+from ragnb.comparison.source import Run, paired_runs
+from ragnb.errors import RagnbError
+from ragnb.scenario import Scenario
+from ragnb.schema import Metric
+
+MOST_RUNGS = 9  # systems below the first that it is compared with: more are a table to rank, not to choose from
+
+
+def ladder(
+    scenario: Scenario, frame: Any, metrics: list[Metric], systems: pd.DataFrame
+) -> pd.DataFrame | None:
+    """Compare the system with the best score with the others; None where a candidate or a baseline is named.
+
+    Parameters
+    ----------
+    systems : DataFrame
+        The means of each system, with the column ``system``.
+
+    Returns
+    -------
+    DataFrame or None
+        As `compare`, the first system against each other one in the order of their scores. ``p_holm`` of the
+        metric that decides is adjusted over the pairs, and a pair that no longer holds is ``undecided``. None,
+        too, where nothing decides between the systems, or they have no question in common.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*"abcdef"] * 2, "system": ["new"] * 6 + ["old"] * 6}
+    >>> scores = pd.DataFrame(rows | {"faithfulness": [.9, .8, .9, .7, .8, .9, .5, .4, .5, .4, .4, .5]})
+    >>> means = pd.DataFrame({"system": ["new", "old"], "metric": "weighted_score", "value": [.8, .45]})
+    >>> found = ladder(Scenario.without_files(), scores, [Metric("faithfulness")], means)
+    >>> found.loc[found["primary"], ["candidate", "baseline", "outcome"]].values.tolist()
+    [['new', 'old', 'better']]
+    """
+    if scenario.baseline is not None or scenario.candidate is not None:
+        return None
+    totals = systems[(systems["metric"] == "weighted_score") & systems["value"].notna()]
+    order = totals.sort_values("value", ascending=False, kind="stable")["system"].tolist()
+    if len(order) < 2:
+        return None
+    first, *others = order
+    run = Run(scenario.name, scenario, frame, tuple(metrics))
+    tables = []
+    for other in others[:MOST_RUNGS]:
+        try:
+            _, pairs = paired_runs(run, str(other), str(first))
+        except RagnbError:  # no question in common, or nothing that tells questions
+            return None
+        tables.append(compared(with_ratings(pairs, scenario), scenario))
+    table = pd.concat(tables, ignore_index=True)
+    decides = table["primary"].to_numpy()
+    if not decides.any():
+        return None
+    adjusted = stats.holm(table["p"].where(decides))
+    no_longer = decides & (adjusted >= 1 - scenario.level) & table["outcome"].isin(_CLAIMS)
+    table["p_holm"] = np.where(decides, adjusted, table["p_holm"])
+    return table.assign(outcome=table["outcome"].mask(no_longer, "undecided"))
+
+
+_CLAIMS = ("better", "better_within", "worse", "worse_within")

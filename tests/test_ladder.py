@@ -1,0 +1,118 @@
+"""Several systems without a candidate: the best of them is compared with each other one, unasked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.stats import holm
+from ragnb.texts import load
+
+N = 120
+
+
+def systems(**shifts):
+    """Return 120 questions of 20 documents, scored alike but for a shift and a little noise of each system."""
+    rng = np.random.default_rng(4)
+    base = rng.uniform(0.5, 0.8, N)
+    tables = [
+        pd.DataFrame(
+            {
+                "sample_id": [f"q{k}" for k in range(N)],
+                "doc_name": [f"文档{k // 6}" for k in range(N)],
+                "system": name,
+                "faithfulness": (base + shift + rng.normal(0, 0.02, N)).clip(0, 1).round(4),
+            }
+        )
+        for name, shift in shifts.items()
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_each_rung_is_the_difference_that_compare_gives():
+    scores = systems(a=0.1, b=0.05, c=0.0)
+    table = rn.assess(scores, gates=[]).ladder
+    rungs = table[table["primary"]]
+    assert rungs[["candidate", "baseline"]].values.tolist() == [["a", "b"], ["a", "c"]]
+    for row in rungs.to_dict("records"):
+        pair = scores[scores["system"].isin([row["candidate"], row["baseline"]])]
+        want = rn.compare(pair, baseline=row["baseline"])
+        want = want[want["primary"]].iloc[0]
+        for name in ("value", "low", "high", "p", "n_common"):
+            assert row[name] == pytest.approx(want[name])
+    assert rungs["p_holm"].tolist() == pytest.approx(list(holm(rungs["p"].tolist())))
+
+
+def test_a_pair_that_does_not_hold_after_holm_is_open():
+    rng = np.random.default_rng(0)
+    scores = systems(a=0.0, b=0.0, c=0.0, d=0.0, e=0.0)
+    noise = rng.normal(0, 0.03, N)
+    is_a = scores["system"] == "a"
+    # p of about .02 against each: above .05 after Holm over four pairs.
+    lift = noise - noise.mean() + 2.35 * noise.std() / np.sqrt(N)
+    scores.loc[is_a, "faithfulness"] = scores.loc[is_a, "faithfulness"] + lift
+    rungs = rn.assess(scores, gates=[]).ladder.query("primary")
+    assert (rungs["p"] < 0.05).any()
+    first = rungs[(rungs["p"] < 0.05) & (rungs["p_holm"] >= 0.05)]
+    assert len(first)
+    assert (first["outcome"] == "undecided").all()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("shifts", "key", "status"),
+    [
+        ({"新": 0.15, "旧": 0.05}, "better", "standing_met"),
+        ({"新": 0.11, "旧": 0.1}, "better_within", "standing_met"),
+        ({"新": 0.1, "旧": 0.1}, "same", "standing_met"),
+        ({"新": -0.1, "旧": -0.2}, "better", "standing_missed"),
+    ],
+)
+def test_the_page_begins_with_the_comparison(shifts, key, status, lang):
+    sheet = rn.assess(systems(**shifts), gates=[], lang=lang)
+    row = sheet.ladder.query("primary").iloc[0]
+    assert row["outcome"] == key
+    say = load(lang)
+    verdict = sheet.section("summary").blocks[0]
+    assert verdict.status.text == say(f"status.{status}")
+    said = f"{row['value']:+.3f}".replace("-", "−")
+    for text in (verdict.title, sheet.section("comparison").finding):
+        assert said in text
+        assert row["candidate"] in text
+        assert row["baseline"] in text
+    assert sheet.shown_system == row["candidate"], "what to fix is that of the best"
+
+
+def test_few_common_questions_are_no_comparison_and_no_difference_is_called_open():
+    scores = systems(a=0.1, b=0.0)
+    few = scores.groupby("system").head(19)
+    for table, said in ((few, "a and b share only 19 questions"), (scores, "a is better than b")):
+        verdict = rn.assess(table, gates=[]).section("summary").blocks[0]
+        assert verdict.title.startswith(said)
+        assert (verdict.status.text == "Inconclusive") is (table is few)
+    wide = scores.assign(faithfulness=np.random.default_rng(1).random(2 * N).round(3))
+    sheet = rn.assess(wide, gates=[])
+    row = sheet.ladder.query("primary").iloc[0]
+    assert row["outcome"] == "undecided"
+    verdict = sheet.section("summary").blocks[0]
+    assert "cannot be told apart" in verdict.title
+    assert verdict.status.text == "Inconclusive"
+    more = int(row["questions_needed"] - row["n_common"])
+    assert f"about {more:,} more questions" in verdict.title
+
+
+def test_a_candidate_a_baseline_or_systems_on_other_questions_have_no_ladder():
+    scores = systems(a=0.1, b=0.0)
+    assert rn.assess(scores, candidate="a").ladder is None
+    assert rn.assess(scores, baseline="b").ladder is None
+    apart = scores.assign(sample_id=scores["system"] + scores["sample_id"])
+    assert rn.assess(apart, gates=[]).ladder is None
+    assert rn.assess(scores[scores["system"] == "a"], gates=[]).ladder is None
+
+
+def test_a_gate_that_blocks_one_system_is_said_first():
+    scores = systems(a=0.1, b=-0.2)
+    sheet = rn.assess(scores, gates=[rn.Gate("F", "faithfulness", ">=", 0.6)])
+    assert sheet.verdict.startswith("Not ready: 1 of 2 systems fail their gates: b.")
+    assert sheet.shown_system == "b"
+    assert "a is better than b" in sheet.section("comparison").finding
