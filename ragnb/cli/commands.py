@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -162,6 +163,35 @@ def check_command(
         terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
+
+
+@command("example")
+def example_command(folder: Path, lang: str | None) -> int:
+    """Write sample data, scenarios and notebooks to DIR.
+
+    DIR is a new folder. Prints three commands to go on with; the guides use the same files.
+
+    \b
+    Example
+      ragnb example demo
+
+    Exit code: 0 written, 2 if DIR exists.
+    """
+    from ragnb.example import write_example
+
+    say = texts.load(lang or terminal.speaking())
+    new = write_example(folder)
+    ways = ["check scores.csv", "compare scenarios/quickstart.yaml scenarios/quickstart_weak.yaml"]
+    # The report needs the extra "notebook"; without it, what the core can do.
+    has_notebooks = find_spec("papermill") is not None
+    ways.append(
+        "report scenarios/quickstart.yaml" if has_notebooks else "check scenarios/quickstart.yaml"
+    )
+    click.echo(say("example.written", folder=one_line(new)))
+    for way in ways:
+        name, *files = way.split()
+        click.echo(f"  {shlex.join(['ragnb', name, *(str(new / file) for file in files)])}")
+    return PASSED
 
 
 @command("inspect")
@@ -1322,6 +1352,7 @@ def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
 
 
 COMMANDS = (
+    example_command,
     inspect_command,
     init_command,
     run_command,
