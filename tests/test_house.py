@@ -37,7 +37,7 @@ FLOORS = {
     **dict.fromkeys(["weights", "scoring"], 3),
     **dict.fromkeys(["readers", "scenario", "store"], 2),
     **dict.fromkeys(["schema", "markup"], 1),
-    **dict.fromkeys(["stats", "texts", "files", "polars", "signals"], 0),
+    **dict.fromkeys(["stats", "texts", "files", "polars", "signals", "example"], 0),
     "errors": 0,
 }
 OPEN_TO_ALL = {"errors", "texts"}

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import ragnb
+from ragnb.example import FOLDERS
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = {
@@ -238,8 +239,14 @@ def test_wheel_holds_everything_in_the_library_once(wheel):
     files = [
         path for path in (ROOT / "ragnb").rglob("*") if path.is_file() and path.suffix != ".pyc"
     ]
-    notebooks = {f"ragnb/report/{name}.ipynb" for name in ("calibration", "report")}
-    wanted = {path.relative_to(ROOT).as_posix() for path in files} | notebooks
+    samples = {
+        f"ragnb/samples/{path.relative_to(ROOT).as_posix()}"
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and not re.search(r"conftest|__pycache__|/\.", path.as_posix())
+    }
+    wanted = {path.relative_to(ROOT).as_posix() for path in files} | samples
+    assert {"ragnb/samples/notebooks/report.ipynb", "ragnb/samples/data/README.md"} <= wanted
     held = [name for name in wheel.namelist() if ".dist-info/" not in name]
     assert sorted(held) == sorted(wanted)
     assert {"ragnb/py.typed", "ragnb/texts/en.toml", "ragnb/texts/zh.toml"} <= wanted

@@ -1486,6 +1486,8 @@ def calibrate(
     """
     limits = ("target", target, 0.0, 1.0), ("level", level, 0.5, 1.0), ("delta", delta, 0.0, np.inf)
     for name, value, low, high in limits:
+        if value is not None and high == 1 and 1 < value <= 100:
+            raise RagnbError(f"{name}={value} is not between {low:g} and 1; write {value / 100:g}")
         if value is not None and not low < value < high:
             raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
     for name in about or {}:

@@ -50,7 +50,7 @@ from ragnb.readers.layouts import lay_out
 from ragnb.readers.names import CASE_ALIASES, loose, name_columns
 from ragnb.readers.owner import name_by_name
 from ragnb.readers.raw import Lossy, Raw, absent, settle
-from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
+from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, Rubric
 from ragnb.stats import within
 
 BANDS = ("low", "middle", "high")
@@ -206,7 +206,7 @@ def read_judged(
             )
             raise RagnbError(
                 f"{table.raw.where()}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
-                "of its scores (judge), or the columns that are dimensions (dimensions)"
+                "of its scores: judge='…', or one that is a dimension: dimensions=['…']"
             )
     return finish(tidy(table, wanted), table)
 
@@ -385,9 +385,15 @@ def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError
         step = "every cell for human scores is empty; fill in some first"
     else:
         step = (
-            "name the column that contains them: human='…'; or, if each dimension is a column, "
-            "pass the judge's table as well: judged='…'"
+            "name the column that contains them: human='…'; if each dimension is a column, pass the judge's "
+            "table as well: judged='…'"
         )
+        if scored := [name for name in columns if name in METRICS]:
+            raise RagnbError(
+                f"{place}contains no human scores (columns: {listing(columns)}); {step}. If nobody has rated the "
+                "answers yet, draw some for annotators (rn.draw_labels): ragnb calibrate --sample 120 "
+                f"{place.removesuffix(': ')} --dimension {scored[0]} --out labels.csv"
+            )
     return RagnbError(f"{place}contains no human scores (columns: {listing(columns)}); {step}")
 
 

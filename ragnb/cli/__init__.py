@@ -22,10 +22,13 @@ from ragnb.cli.terminal import (
     speak,
     spoken,
 )
+from ragnb.cli.usage import usage_refusal
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line
 from ragnb.schema import masked
 from ragnb.signals import interruptible, number_of
+
+COMMANDS_BY_NAME = {str(command.name): command for command in COMMANDS}
 
 
 @click.group(
@@ -54,15 +57,16 @@ def main(args: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    speak(sys.argv[1:] if args is None else args)
+    words = sys.argv[1:] if args is None else list(args)
+    speak(words)
     try:
         with notes(), interruptible():
             return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
     except click.ClickException as error:
-        path = getattr(getattr(error, "ctx", None), "command_path", "ragnb")
-        on_stderr(
-            f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help"
-        )
+        command = COMMANDS_BY_NAME.get(next(iter(words), ""))
+        path = f"ragnb {command.name}" if command else "ragnb"
+        refusal = spoken(str(usage_refusal(error, command, words)))
+        on_stderr(f"{masked(one_line(refusal))} {spoken('See')}: {path} --help")
     except (RagnbError, MissingExtraError, OSError) as error:
         if isinstance(
             error.__context__, KeyboardInterrupt

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from ragnb.report import Made
     from ragnb.scenario import Scenario
+    from ragnb.sheet import Assessment
     from ragnb.store import Client, Estimate
 
 _WHOLE = "judge the whole run, without stopping it early"
@@ -134,6 +137,11 @@ def check_command(
         raise RagnbError(
             "nothing to check; name a scenario, a results file, a log, --traces, or --scores"
         )
+    if source is None and set(given) == {"gold"}:
+        raise RagnbError(
+            f"--gold {files['gold']}: a gold set has the questions, and no answers; name the file with the "
+            "answers too: --traces traces.jsonl"
+        )
     settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
     sheet = (
         assess(Scenario(**given), **settings)
@@ -161,7 +169,49 @@ def check_command(
     if path and sheet.log is not None:
         terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
+    if sheet.incomplete:
+        terminal.on_stderr(_repair(sheet, source or asked["scores"] or asked["traces"]))
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
+
+
+def _repair(sheet: Assessment, source: Path | None) -> str:
+    """Return what to do about lines that could not be read: repair them, or accept that they are lost."""
+    read = sheet.gates.loc[sheet.gates["reason"] == "incomplete", "value"].min()
+    # Rounded up: the share that is accepted must reach the one that is lost.
+    share = f"{math.ceil(1000 * (1 - read)) / 1000:g}"
+    lines = sheet.notes.loc[sheet.notes["code"] == "bad_lines", "text"]
+    allow = shlex.quote(f"allow={{lines: {share}}}")
+    say = texts.load(terminal.speaking())
+    return str(say("cli.repair", source=source, lines=" ".join(lines), allow=f"-p {allow}"))
+
+
+@command("example")
+def example_command(folder: Path, lang: str | None) -> int:
+    """Write sample data, scenarios and notebooks to DIR.
+
+    DIR is a new folder. Prints three commands to go on with; the guides use the same files.
+
+    \b
+    Example
+      ragnb example demo
+
+    Exit code: 0 written, 2 if DIR exists.
+    """
+    from ragnb.example import write_example
+
+    say = texts.load(lang or terminal.speaking())
+    new = write_example(folder)
+    ways = ["check scores.csv", "compare scenarios/quickstart.yaml scenarios/quickstart_weak.yaml"]
+    # The report needs the extra "notebook"; without it, what the core can do.
+    has_notebooks = find_spec("papermill") is not None
+    ways.append(
+        "report scenarios/quickstart.yaml" if has_notebooks else "check scenarios/quickstart.yaml"
+    )
+    click.echo(say("example.written", folder=one_line(new)))
+    for way in ways:
+        name, *files = way.split()
+        click.echo(f"  {shlex.join(['ragnb', name, *(str(new / file) for file in files)])}")
+    return PASSED
 
 
 @command("inspect")
@@ -220,6 +270,14 @@ def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) 
 
 
 # Scoring
+
+
+def _profile(role: str) -> str:
+    """Return the setting that names a model, as it is typed."""
+    from ragnb.scenario.examples import EXAMPLES
+    from ragnb.scenario.model import flow
+
+    return shlex.quote("llm_profiles=" + flow({role: EXAMPLES["llm_profiles.judge"]}))
 
 
 class Stage:
@@ -488,7 +546,8 @@ def judge_command(
     scenario, say, client = stage.scenario, stage.say, stage.client()
     if client is None:
         raise RagnbError(
-            f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model"
+            f"{one_line(source)}: it names no judge; add one to the scenario, or for this run: "
+            f"-p {_profile('judge')}"
         )
     loop = _loop(stage, client, attempts, system)
     if loop:
@@ -663,9 +722,15 @@ def generate_command(source: Path, **asked: Any) -> int:
 
     stage = Stage("generate", source, "questions.jsonl", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client(role="dataset")
-    if scenario.documents is None or client is None:
+    if scenario.documents is None:
         raise RagnbError(
-            f"{one_line(source)}: generating needs documents: and llm_profiles: dataset:; add both"
+            f"{one_line(source)}: it names no documents to generate questions from; add a folder of texts or a "
+            "table of passages: documents: docs/"
+        )
+    if client is None:
+        raise RagnbError(
+            f"{one_line(source)}: it names no model that writes questions; add one to the scenario, or for this "
+            f"run: -p {_profile('dataset')}"
         )
     want = scenario.generation
     reading: dict[str, Any] = {"encoding": scenario.encoding, "columns": dict(scenario.columns)}
@@ -741,7 +806,8 @@ def answer_command(source: Path, **asked: Any) -> int:
     client = None if system.generate else stage.client(role="answer")
     if not (system.generate or client):
         raise RagnbError(
-            f"{one_line(source)}: it names no system; add system: generate: or llm_profiles: answer:"
+            f"{one_line(source)}: it names no system; add to the scenario a function of yours in rag.py beside "
+            f"it (system: {{generate: rag:answer}}), or a model: -p {_profile('answer')}"
         )
     name, cases = (
         system.name or system.generate or (client.profile.model if client else ""),
@@ -1322,6 +1388,7 @@ def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
 
 
 COMMANDS = (
+    example_command,
     inspect_command,
     init_command,
     run_command,

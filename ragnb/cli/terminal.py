@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
+import shlex
 import tomllib
 import unicodedata
 import warnings
@@ -221,6 +223,7 @@ _TYPES = {
     "name": masked,
 }
 _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+OPTION_EXAMPLES: Mapping[str, str] = _OPTIONS["examples"]
 
 
 def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
@@ -247,6 +250,7 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
 
 # A call such as rn.assess(rn.read_traces('a.csv')), with no more than two calls inside each other in it.
 _IN_CALL = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
+_LITERAL_AT_END = re.compile(r"(?P<setting>\b[a-z_]+=)?(?<!\w)(?P<literal>[\[{]\S*['\"].*[\]}])$")
 _PYTHON_CALL = re.compile(rf"(\brn\.[a-z_]+\({_IN_CALL}\))")
 
 
@@ -265,12 +269,30 @@ def as_options(text: str, command: str = "") -> str:
     'corpus: complete needs the document of each question'
     >>> as_options("rn.read_cases('qa.csv', columns={'a': 'answer'})")  # a line of Python stays one
     "rn.read_cases('qa.csv', columns={'a': 'answer'})"
+    >>> as_options("write gates=[{'name': 'F', 'op': '>='}]")
+    'write -p \'gates=[{name: F, op: ">="}]\''
     """
     parts = _PYTHON_CALL.split(text)
     for wording in (command, "settings"):
         for pattern, written in _OPTIONS["wording"].get(wording, {}).items():
             parts[::2] = [re.sub(pattern, written, part) for part in parts[::2]]
-    return "".join(parts)
+    return _with_literal_as_yaml("".join(parts))
+
+
+def _with_literal_as_yaml(text: str) -> str:
+    """Return a message with YAML in place of the Python literal, alone or given to a setting, that ends it."""
+    from ragnb.scenario.model import flow
+
+    fit = _LITERAL_AT_END.search(text)
+    if fit is None:
+        return text
+    try:
+        written = flow(ast.literal_eval(fit["literal"]))
+    except (ValueError, SyntaxError):
+        return text
+    if fit["setting"]:
+        written = f"-p {shlex.quote(fit['setting'] + written)}"
+    return text[: fit.start()] + written
 
 
 def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, Any]:

@@ -142,6 +142,14 @@ def plan(
     )
 
 
+_SUCH_AS = {
+    "gate": {"target": 0.8, "expected": 0.9, "questions": 200, "sd": 0.3},
+    "comparison": {"target": 0.0, "expected": 0.05, "questions": 200, "sd": 0.3},
+    "calibration": {"target": 0.8, "expected": 0.9, "questions": 200, "sd": 0.3},
+}
+"""Assumptions to begin with, for the message that asks for one."""
+
+
 def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan that assumptions make."""
     from scipy.optimize import brentq
@@ -151,12 +159,20 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     span, wanted = (0, 1) if shares else (-np.inf, np.inf), asked["questions"] is None
     bounds = {"target": span, "icc": (0, 1), "level": (1e-6, 1 - 1e-6), "per_document": (1, np.inf)}
     bounds |= {"expected": span} if wanted else {"questions": (2, np.inf)}
-    for name, (low, high) in (bounds if shares else bounds | {"sd": (1e-12, np.inf)}).items():
+    bounds |= {} if shares else {"sd": (1e-12, np.inf)}
+    if lacking := [name for name in bounds if asked[name] is None]:
+        example = ", ".join(f"{name}={_SUCH_AS[kind][name]}" for name in lacking)
+        raise RagnbError(
+            f"a plan without a pilot needs {listing(lacking)}; write, for example, {example}, or name a pilot"
+        )
+    for name, (low, high) in bounds.items():
         value = asked[name]
-        if value is None:
-            raise RagnbError(f"a plan without a pilot needs {name}=; give it, or a pilot")
         number = isinstance(value, Real) and not isinstance(value, bool)
         if not (number and low <= value <= high and np.isfinite(value)):
+            if number and high == 1 and 1 < value <= 100:
+                raise RagnbError(
+                    f"{name}={value!r} must lie between 0 and 1; write {value / 100:g}"
+                )
             raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
     b, mean, m, sd, level = (
         asked[name] for name in ("target", "expected", "per_document", "sd", "level")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import RagnbError, listing, need_known, unknown
+from ragnb.errors import RagnbError, listing, near_names, need_known, unknown
 from ragnb.files import slug
 from ragnb.inputs import read_scenario, scenario_of, streams
 from ragnb.readers.names import rename_map
@@ -152,7 +153,13 @@ def located(path: str) -> str | None:
 def need_baseline(baseline: str, systems: Collection[str]) -> None:
     """Refuse a baseline that is neither one of the systems nor a file or run."""
     if baseline not in systems and located(baseline) is None:
-        raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
+        folder = Path(baseline).parent
+        there: list[str] = []
+        with suppress(OSError):
+            there = [entry.name for entry in folder.iterdir() if entry.is_file()]
+        tables = [str(folder / name) for name in near_names(Path(baseline).name, there, least=75)]
+        step = "Name one of these, a table of scores, or a run such as reports/NAME/latest"
+        raise unknown("baseline", baseline, [*systems, *tables], step)
 
 
 def _at(path: str, settings: Mapping[str, Any]) -> tuple[str, Any, Scenario | None]:
@@ -375,9 +382,13 @@ def _sides(
         return [(name, inside) for name in others]
     chosen, several = chosen if len(run.systems) > 1 else [None], len(other.systems) > 1
     if lacking := [name for name in chosen if several and name not in other.systems]:
+        step = "write the rows of one of them to a file of its own, and compare with that"
+        if lacking[0] is None:
+            raise RagnbError(
+                f"the baseline holds the systems {listing(other.systems)}, and the other side names none; {step}"
+            )
         raise RagnbError(
-            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of "
-            "them in a file of its own"
+            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; {step}"
         )
     return [(name, name if several else None) for name in chosen]
 

@@ -217,10 +217,19 @@ class FileCard:
     def _table_facts(self, say: Any) -> Iterator[str]:
         """Yield what was found out about the rows and about who answered."""
         for fact in self.facts:
+            if fact in self._repeats_of_ratings:
+                continue
             if fact["fact"] in ("row", "owner") and fact["metric"] is None:
                 key = f"card.fact.{fact['fact']}" + ("_open" if fact["open"] else "")
                 evidence = translated(fact["evidence"], self.lang)
                 yield say(key, value=fact["value"], evidence=evidence)
+
+    @property
+    def _repeats_of_ratings(self) -> list[Mapping[str, Any]]:
+        """What was found out about rows of one question in ratings, where each dimension has a row."""
+        if self.kind != "ratings":
+            return []
+        return [fact for fact in self.facts if fact["fact"] == "owner" and fact["open"]]
 
     def _metric_line(self, say: Any, row: Mapping[Any, Any]) -> str:
         """Return what is known of one metric, with its evidence."""
@@ -245,7 +254,14 @@ class FileCard:
         return line
 
     def _losses(self, say: Any) -> Iterator[str]:
-        losses = [row for row in self.lossy if row["what"] not in ("mapped", "made")]
+        # What a fact says of the rows is listed as a loss too, in the same words up to the first stop.
+        of_ratings = {fact["evidence"].partition(";")[0] for fact in self._repeats_of_ratings}
+        losses = [
+            row
+            for row in self.lossy
+            if row["what"] not in ("mapped", "made")
+            and row["detail"].partition(",")[0] not in of_ratings
+        ]
         if not losses:
             return
         lost = (

@@ -616,10 +616,16 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
         )
         values[i] = VERDICTS[word] if word in VERDICTS else float(cell) if number else math.inf
         if math.isinf(values[i]):
-            percent = "; write 0.87 for 87%" if str(given[i]).strip().endswith("%") else ""
+            is_percent = str(given[i]).strip().endswith("%")
+            step = (
+                "; write 0.87 for 87%"
+                if is_percent
+                else "; write a number in its place, or keep the column as text: "
+                f"columns={{{name!r}: '{name}_text'}}"
+            )
             raise RagnbError(
                 f"{raw.where(i)}column {name!r}: found {repr(given[i])[:80]}, "
-                f"expected a number or an empty cell{percent}"
+                f"expected a number or an empty cell{step}"
             )
     return values
 

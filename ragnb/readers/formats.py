@@ -61,7 +61,7 @@ LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
 _UNSUSPECTED = 1 << 26
 _KINDS = {
-    b"PK\x03\x04": "is a zip archive, or an Excel workbook: name it .xlsx",
+    b"PK\x03\x04": "is a zip archive; unpack it and name the file in it",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
     b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
     b"%PDF": "is a PDF; read the table it was printed from",
@@ -69,6 +69,13 @@ _KINDS = {
         bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV"
         for n in range(2, 6)
     },
+}
+# The folder in a zip archive that tells what wrote it.
+_ZIPPED = {
+    b"xl/": "is an Excel workbook: name it .xlsx",
+    b"word/": "is a Word document; save the table in it as .csv or .xlsx",
+    b"ppt/": "is a PowerPoint file; save the table in it as .csv or .xlsx",
+    b"META-INF/manifest.xml": "is an OpenDocument file; save its table as .csv or .xlsx",
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 LONGEST_LINE = 16 * 1024 * 1024
@@ -157,12 +164,20 @@ class Document:
                 head = stream.peek(16)[:16]
                 for mark, kind in _KINDS.items():
                     if head.startswith(mark):
-                        raise RagnbError(f"{place(self.path)}{kind}")
+                        kind = self._zipped() if mark == b"PK\x03\x04" else kind
+                        raise RagnbError(f"{place(self.path)}{kind or _KINDS[mark]}")
                 yield stream
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise RagnbError(
                 f"{place(self.path)}the gzip file is damaged ({error}); compress it again"
             ) from error
+
+    def _zipped(self) -> str:
+        """Return what a zip archive is, by the names at its end; empty where they do not tell."""
+        with self.path.open("rb") as file:
+            file.seek(max(0, self.path.stat().st_size - _HEAD))
+            names = file.read(_HEAD)
+        return next((kind for folder, kind in _ZIPPED.items() if folder in names), "")
 
     def data(self) -> bytes:
         """Return all unpacked bytes."""
@@ -231,6 +246,13 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
         If there is no such file (with the near names of its folder), or it is empty; for a pattern that nothing
         fits, and a folder without Parquet and JSONL files.
     """
+    with _naming_its_folder(source):
+        paths = _paths_of(source)
+    return [Document(path, encoding) for path in paths]
+
+
+def _paths_of(source: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that a path, a pattern or a folder matches, each with something in it."""
     paths = matched(source)
     if not paths and Path(source).is_dir():
         raise RagnbError(
@@ -247,8 +269,10 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
                 f"{place(path)}there is no such file; {did_you_mean(path.name, names)}"
             )
         if not path.stat().st_size:
-            raise RagnbError(f"{place(path)}the file is empty")
-    return [Document(path, encoding) for path in paths]
+            raise RagnbError(
+                f"{place(path)}the file is empty; write the results to it again, or name another file"
+            )
+    return paths
 
 
 # JSON
@@ -326,7 +350,9 @@ def record_blocks(
         bad.append((number, f"{held} records on one line" if held > 1 else why))
     yield numbers, records
     if not good and not bad:
-        raise RagnbError(f"{place(document.path)}the file is empty")
+        raise RagnbError(
+            f"{place(document.path)}the file is empty; write the results to it again, or name another file"
+        )
     if len(bad) >= good:
         number, why = bad[0]
         raise RagnbError(
@@ -607,7 +633,9 @@ def _laid(
 ) -> Raw:
     """Return rows of texts, each with its line, as columns under the names of the first that is not blank."""
     if not table:
-        raise RagnbError(f"{place(document.path)}the file is empty")
+        raise RagnbError(
+            f"{place(document.path)}the file is empty; write the results to it again, or name another file"
+        )
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header, width = [name.strip() for name in names], len(names)
     kept = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
@@ -694,7 +722,9 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a list of records, a dict of columns, or a split table (``columns`` and ``data``)."""
     text = document.text()
     if not text.strip():
-        raise RagnbError(f"{place(document.path)}the file is empty")
+        raise RagnbError(
+            f"{place(document.path)}the file is empty; write the results to it again, or name another file"
+        )
     try:
         value = _parsed(text)
     except _Twice:
@@ -1067,7 +1097,8 @@ def _read_qrels(document: Document, report: Lossy, strict: bool) -> Raw:
         if len(row) != 4 or not re.fullmatch(r"-?\d+", row[3]):
             raise RagnbError(
                 f"{place(document.path, line)}found {' '.join(row)[:80]!r}, expected query, iteration, passage "
-                "and relevance, as TREC writes qrels; name another format: format='csv'"
+                "and relevance, as TREC writes qrels; if it is a table, rename it "
+                f"{document.path.stem}.csv (format='csv')"
             )
     lists = [list(cells) for cells in zip(*(row for _, row in rows), strict=True)] or [[]] * 4
     columns = dict(zip(("query_id", "iteration", "passage_id", "relevance"), lists, strict=True))
@@ -1109,19 +1140,37 @@ _FORMATS = (
 Source = Any
 
 
+@contextmanager
+def _naming_its_folder(source: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of a refusal in a folder that its files were read as one: the caller may have meant one of them."""
+    try:
+        yield
+    except RagnbError as error:
+        files = matched(source) if Path(source).is_dir() else []
+        if len(files) < 2:
+            raise
+        names = listing(path.name for path in files)
+        raise RagnbError(
+            f"{error}. {source} is a folder, and its {len(files)} files were read as one table ({names}); name "
+            f"one of them, such as {files[0]}"
+        ) from error
+
+
 def load(
     source: Source, report: Lossy, *, format: str | None, strict: bool, encoding: str | None
 ) -> tuple[Raw, dict[str, object]]:
     """Return the raw table of a source, and where it came from: ``path, format, sha256, rows, lines, damaged``."""
     if isinstance(source, str | os.PathLike):
+        raws = []
         documents = find_documents(source, encoding)
-        reader, raws = format_of(documents, format), []
-        for document in documents:
-            lossy = Lossy()
-            raws.append(reader.read(document, lossy, strict))
-            lossy.expect(0 if lossy.lines else len(raws[-1]))
-            report.of_file(document.path.name if len(documents) > 1 else None, lossy)
-        raw = stacked(raws, str(source)) if len(raws) > 1 else raws[0]
+        with _naming_its_folder(source):
+            reader = format_of(documents, format)
+            for document in documents:
+                lossy = Lossy()
+                raws.append(reader.read(document, lossy, strict))
+                lossy.expect(0 if lossy.lines else len(raws[-1]))
+                report.of_file(document.path.name if len(documents) > 1 else None, lossy)
+            raw = stacked(raws, str(source)) if len(raws) > 1 else raws[0]
         origin: dict[str, object] = {
             "path": str(source),
             "sha256": digest([one.path for one in documents]),
@@ -1161,11 +1210,17 @@ def format_of(documents: list[Document], name: str | None) -> Format:
             if row.name == name or (name is None and document.suffix in row.suffixes)
         ]
         if not rows:
+            if document.suffix in (".yaml", ".yml"):
+                raise RagnbError(
+                    f"{place(document.path)}is a scenario, which names the files to read; run ragnb check "
+                    f"{document.path}, or rn.load_scenario"
+                )
             with document.open():  # tells a workbook or a database by its first bytes
                 known = listing(suffix for row in _FORMATS for suffix in row.suffixes)
             raise RagnbError(
                 f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb "
-                f"reads {known} (each also .gz), or name the format: format='csv'"
+                f"reads {known} (each also .gz); rename the file by its format, such as "
+                f"{Path(document.path.name).stem}.csv (format='csv')"
             )
         formats.setdefault(rows[0], document)
     if len(formats) > 1:

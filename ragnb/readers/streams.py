@@ -624,7 +624,8 @@ def _words_read(
         if word in unread and values.get(word) is None:
             raise RagnbError(
                 f"{place(file)}column {name!r}: found {word!r} (sample_id {sample!r}), "
-                "expected a number or an empty cell"
+                "expected a number or an empty cell; write a number in its place, or keep the column as "
+                f"text: columns={{{name!r}: '{name}_text'}}"
             )
     lost = sum(n for word, n, _ in words if word in failed)
     report.add("left_out", name, f"words, read as failed scores: {shown_words(failed)}", lost)

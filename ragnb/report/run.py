@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from ragnb import markup, texts
 from ragnb.errors import RagnbError, worded
+from ragnb.example import samples_folder
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
 from ragnb.inputs import Inputs, scenario_of, stage_tables, with_cases
 from ragnb.inputs.stages import HOME, relative
@@ -242,13 +243,9 @@ def _of_ratings(scenario: Scenario) -> bool:
 
 
 def notebook_path(scenario: Scenario) -> Path:
-    """Return a scenario's notebook: in this folder where ragnb is installed, in ``notebooks/`` in a checkout."""
-    here, name = (
-        Path(__file__).resolve().parent,
-        f"{'calibration' if _of_ratings(scenario) else 'report'}.ipynb",
-    )
-    found = [here / name, here.parents[1] / "notebooks" / name]
-    return next((path for path in found if path.is_file()), found[0])
+    """Return the notebook that reports a scenario: of ratings alone it is the calibration's."""
+    name = "calibration.ipynb" if _of_ratings(scenario) else "report.ipynb"
+    return samples_folder() / "notebooks" / name
 
 
 def _failure(error: BaseException, left: Path) -> str | None:

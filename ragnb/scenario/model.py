@@ -35,13 +35,15 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, did_you_mean, listing, need_known, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
+from ragnb.scenario.examples import EXAMPLES, KeyPath, bound_of, example_of, path_of
 from ragnb.schema import METRICS, Anchor, Dimension, Frozen, Gate, Metric, Profile, Rubric, refuse
 from ragnb.schema.secrets import masked, shown
 
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
 _MOST_FINDINGS = 10
-_REASONS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
-KeyPath = tuple[str | int, ...]
+_REFUSALS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
+_REASONS: Mapping[str, str] = _REFUSALS["value"]
+_SYNTAX: Mapping[str, str] = _REFUSALS["syntax"]
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 12
@@ -247,7 +249,8 @@ def _syntax_refusal(error: Exception, text: str, file: Path) -> RagnbError:
         why = 'a value that starts with > or | needs quotes, such as op: ">="'
     if "'\\t'" in why:
         why = "a tab cannot indent; use spaces"
-    why = masked(why) or "a character or an escape that YAML does not allow"
+    why = next((meant for sign, meant in _SYNTAX.items() if sign in why), masked(why))
+    why = why or "a character or an escape that YAML does not allow"
     return RagnbError(f"{where}this is not valid YAML: {why}")
 
 
@@ -531,8 +534,8 @@ def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str,
 def _need_known(name: str, known: list[str], where: str | int) -> None:
     if name not in known:
         raise refuse(
-            f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. "
-            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
+            f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. Declare a metric of "
+            f"your own: metrics: [{{name: {flow(masked(name))}, low: 0, high: 1}}]",
             where,
         )
 
@@ -1033,19 +1036,17 @@ def _findings(error: ValidationError, source: Source | None) -> str:
         where = where[:-1] if where[-1:] == ("[key]",) else where
         where += tuple(item.get("ctx", {}).get("below", ()))
         file, line = (source.file, source.line(where)) if source else (None, None)
-        lines[f"{place(file, line, dotted(where) or None)}{_reason(item, where)}"] = None
+        reason = _reason(item, where, in_file=source is not None)
+        lines[f"{place(file, line, dotted(where) or None)}{reason}"] = None
     rest = [f"… and {len(lines) - _MOST_FINDINGS} more"] if len(lines) > _MOST_FINDINGS else []
     return "\n".join([*list(lines)[:_MOST_FINDINGS], *rest])
 
 
-def _reason(item: Any, where: tuple[str | int, ...]) -> str:
+def _reason(item: Any, where: KeyPath, *, in_file: bool) -> str:
+    """Word one finding: what is wrong, and what the key takes, as it is written in a file or in Python."""
     kind, context, value = item["type"], item.get("ctx", {}), item["input"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        above = ".".join(part for part in where[:-1] if isinstance(part, str))
-        owner = _OWNERS.get(above) or _OWNERS.get(str(where[0]), Scenario)
-        return (
-            f"is not known; {did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))}"
-        )
+        return _unknown_key(where, value, in_file=in_file)
     if kind == "missing":
         return "is required"
     if kind in ("ragnb", "value_error"):
@@ -1060,10 +1061,52 @@ def _reason(item: Any, where: tuple[str | int, ...]) -> str:
             else f"(have: {listing(choices)})"
         )
         reason = f"is not known; {masked(hint)}"
+    elif share := _share_meant(kind, context, value):
+        reason = f"{_REASONS[kind].format(**context).partition(';')[0]}; write {share}"
+    elif kind in _REASONS:
+        reason = _REASONS[kind].format(**context, how=_how(where, value, in_file=in_file))
     else:
-        reason = _REASONS[kind].format(**context) if kind in _REASONS else masked(item["msg"])
+        reason = masked(item["msg"])
     # Below llm_profiles a key may have strayed.
     return reason if where[:1] == ("llm_profiles",) else f"{shown(value)} {reason}"
+
+
+def _how(where: KeyPath, value: Any, *, in_file: bool) -> str:
+    """Return how the value of a key is written; that of a key at the top with its key."""
+    example = example_of(where, value)
+    if example is None:
+        return "'key: value' lines below the key"
+    written = flow(example) if in_file else repr(example)
+    if len(where) > 1:
+        return written
+    return f"{where[0]}: {written}" if in_file else f"{where[0]}={written}"
+
+
+def _unknown_key(where: KeyPath, value: Any, *, in_file: bool) -> str:
+    """Word a key that no class has, with the near names, or how the whole is written where none is near."""
+    above = ".".join(part for part in where[:-1] if isinstance(part, str))
+    owner = _OWNERS.get(above) or _OWNERS.get(str(where[0]), Scenario)
+    reason = did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))
+    if op := bound_of(where, value):
+        meant = (
+            f'op: "{op}", threshold: {value:g}' if in_file else f"op='{op}', threshold={value:g}"
+        )
+        return f"is not known; {reason}. Write {meant}"
+    if reason.startswith("(have") and (example := EXAMPLES.get(path_of(where[:-1]))):
+        return (
+            f"is not known; {reason}. Write, for example, {flow(example) if in_file else example}"
+        )
+    return f"is not known; {reason}"
+
+
+def _share_meant(kind: str, context: Mapping[str, Any], value: Any) -> str:
+    """Return the share that a percentage means where a share is asked for: 0.95 for 95 or '95%'."""
+    most = context.get("lt", context.get("le"))
+    if kind in ("less_than", "less_than_equal") and most == 1 and 1 < value <= 100:
+        return f"{value / 100:g}"
+    if kind == "float_type" and (fit := re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", str(value))):
+        return f"{float(fit[1]) / 100:g}"
+    return ""
 
 
 Patched = Mapping[str, float | None]

@@ -56,6 +56,8 @@ def shown(value: object, most: int = 80) -> str:
         return str(value).lower()
     if isinstance(value, list | tuple | set | frozenset):
         return "a list"
+    if isinstance(value, Mapping):
+        return "a mapping"
     if isinstance(value, str):
         text = masked(value)
         return repr(text if len(text) <= most else f"{text[:most]}…")
