@@ -70,7 +70,7 @@ def editor_of(rows: int) -> Any:
     for seed, size in enumerate(sizes):
         part = rn.moments(scores(size, seed), by="system")
         found = part if found is None else found.merge(part)
-    gates = [{"name": name, "metric": name, "op": ">=", "at": 0.6} for name in METRICS[:3]]
+    gates = [{"name": name, "metric": name, "op": ">=", "threshold": 0.6} for name in METRICS[:3]]
     return WeightEditor(found, gates=[rn.Gate(**gate) for gate in gates])
 
 

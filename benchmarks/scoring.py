@@ -16,7 +16,7 @@ import time
 import warnings
 from pathlib import Path
 
-from work import CONCURRENCY, SERVER
+from store import CONCURRENCY, SERVER
 
 from ragnb.schema import Profile
 from ragnb.scoring import evaluate

@@ -233,7 +233,13 @@ def mean(rows: list[dict], rate: str) -> tuple[float, int, float, float]:
     se = stats.jackknife_se(n * one, len(counts) * one, inflated * one)
     size, ends = one / sum(h * h for h in shares), (0 * one, one)
     binary = METRICS[rate].kind == "binary"
-    low, high = stats.mean_interval(value * one, se, size, n * one, ends, binary=binary)
+    at_ends = [sum(row.get(rate, math.nan) == end for row in rows) for end in (0, 1)]
+    how = {
+        "binary": binary,
+        "sum_h4": one * sum(h**4 for h in shares),
+        "elsewhere": (one * (n - max(at_ends)), one * n),
+    }
+    low, high = stats.mean_interval(value * one, se, size, n * one, ends, **how)
     return total, n, float(low[0]), float(high[0])
 
 
