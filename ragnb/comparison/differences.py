@@ -32,6 +32,7 @@ from ragnb.comparison.source import (
     judge_of,
     need_baseline,
     paired_runs,
+    pairs_of_systems,
     rows_of,
     run_of,
 )
@@ -272,15 +273,20 @@ def compared(
     margin: Margin = None,
     by: str | None = None,
     primary: str | None = None,
+    only_primary: bool = False,
 ) -> pd.DataFrame:
-    """Return the table of `compare` for candidates under the settings of a scenario."""
+    """Return the table of `compare` for candidates under the settings of a scenario, or of it what decides."""
     level, tables = scenario.level, []
     for pairs in every:
         columns = columns_of(pairs, scenario)
+        decides, margins = primary_of(columns, primary), _margins(columns, margin)
+        if only_primary:
+            if decides is None:
+                continue
+            columns = [decides]
         table = pd.DataFrame(_rows(pairs, columns, by, level))
-        decides = primary_of(columns, primary)
         table["primary"] = table["metric"] == (decides and decides.metric)
-        table["margin"] = table["metric"].map(_margins(columns, margin))
+        table["margin"] = table["metric"].map(margins)
         table["level"] = level
         if by is None:
             family = ~table["primary"] & (table["metric"] != TOTAL)
@@ -304,7 +310,7 @@ def compared(
         flattered = table["incomplete"] & np.isin(words, FLATTERED)
         table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
         tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
@@ -870,9 +876,9 @@ def standings(
     if len(run.systems) < 2:
         have = listing(run.systems) or "none"
         raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
-    every = [one for name in run.systems for one in paired_runs(run, name, on=on)[1]]
-    pairs = compared(every, run.scenario, margin=margin, primary=metric)
-    if (pairs := pairs[pairs["primary"]].reset_index(drop=True)).empty:
+    every = pairs_of_systems(run, on)
+    pairs = compared(every, run.scenario, margin=margin, primary=metric, only_primary=True)
+    if pairs.empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")
     alpha = 1 - float(pairs["level"].iloc[0])
     sides = [frozenset(pair) for pair in zip(pairs["candidate"], pairs["baseline"], strict=True)]

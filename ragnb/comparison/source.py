@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -252,6 +253,22 @@ class Pairs:
         """The column that identifies questions."""
         return str(self.labels.columns[0])
 
+    @property
+    def swapped(self) -> Pairs:
+        """The same questions with the baseline as the candidate."""
+        ends = {"candidate_label": "baseline_label", "baseline_label": "candidate_label"}
+        return replace(
+            self,
+            candidate=self.baseline,
+            baseline=self.candidate,
+            labels=self.labels.rename(columns=ends),
+            scores=self.scores[::-1],
+            states=self.states[::-1],
+            noise=self.noise[::-1],
+            origins=self.origins[::-1],
+            human=None if self.human is None else self.human[::-1],
+        )
+
 
 def rows_of(
     frame: Any,
@@ -351,6 +368,24 @@ def paired_runs(
     return other, out
 
 
+def pairs_of_systems(run: Run, on: str | None = None) -> list[Pairs]:
+    """Pair every two systems of a run, each as the candidate of the other; rows are read once, and paired once."""
+    scenario, columns = run.scenario, [*column_names(run.frame)]
+    on = on if on is None or on in columns else rename_map([on]).get(on, on)
+    if on is not None:
+        need_known("on", on, columns, "Neither side has it.")
+    read = ("sample_id", "question", on, scenario.doc, scenario.cluster, "label", run.system)
+    rows = rows_of(run.frame, run.metrics, read, doc=scenario.doc)
+    parts = {name: rows[rows[run.system] == name] for name in run.systems}
+    found = dict[tuple[str, str], Pairs]()
+    for new, old in itertools.combinations(run.systems, 2):
+        origins = (run, new), (run, old)
+        sides = [parts[new], parts[old]]
+        pairs = _paired(sides, run.metrics, on, scenario, (new, old), origins)
+        found[new, old], found[old, new] = pairs, pairs.swapped
+    return [found[new, old] for old in run.systems for new in run.systems if new != old]
+
+
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
     theirs = {metric.name: metric for metric in other.metrics}
     if not (metrics := [metric for metric in run.metrics if metric.name in theirs]):
@@ -416,7 +451,8 @@ def _paired(
     # The cells of the candidate's questions come first, then those of the baseline's.
     cells, cell, shape = (
         range(2 * size),
-        np.where(of_new, code, code + size),
+        # A Series: pandas writes an array out in words before it takes it as keys.
+        pd.Series(np.where(of_new, code, code + size), rows.index),
         (2, size, len(scored)),
     )
     x = rows[scored].astype(float)
