@@ -100,9 +100,12 @@ def _mean(sums: dict, counts: dict, k: int) -> tuple[float, float, float, int]:
     moved = sum((v * (s - value * n) / (1 - v * n / a)) ** 2 for v, s, n in parts)
     one, g = np.ones(1), len(parts)
     g_eff = 1 / sum((v * n / a) ** 2 for v, _, n in parts)
+    h4 = one * sum((v * n / a) ** 4 for v, _, n in parts)
     kish = a**2 / sum(v**2 * n for v, _, n in parts)
     se = math.sqrt((g - 1) / g * moved) / a
-    low, high = stats.mean_interval(value * one, se * one, g_eff * one, kish * one, (0 * one, one))
+    ends = 0 * one, one
+    sizes = g_eff * one, kish * one
+    low, high = stats.mean_interval(value * one, se * one, *sizes, ends, sum_h4=h4)
     return value, float(low[0]), float(high[0]), sum(n for _, _, n in parts)
 
 
