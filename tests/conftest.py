@@ -13,6 +13,7 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
 
 import pytest
+from environments import install_wheel
 from hypothesis import HealthCheck, settings
 from llm_server import LlmServer
 
@@ -43,6 +44,12 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(SHARED_REASON)
     return folder
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment whose ragnb is that of a wheel, as a user has it."""
+    return install_wheel(tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture

@@ -45,6 +45,14 @@ def interpreter(version: str) -> Path | None:
     return None
 
 
+def install_wheel(folder: Path) -> dict[str, str]:
+    """Return an environment whose ragnb is that of the wheel, installed without a network."""
+    where = ["--no-index", "--no-deps", "--target", folder / "site", build_wheel(folder)]
+    words = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q", *where]
+    subprocess.run(list(map(str, words)), check=True, capture_output=True)
+    return os.environ | {"PYTHONPATH": str(folder / "site")}
+
+
 def build_wheel(folder: Path) -> Path:
     """Build the wheel of this checkout, without a network."""
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]

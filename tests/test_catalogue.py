@@ -240,7 +240,8 @@ def plain_data(text, name="s.yaml"):
 
 
 def readme_scenarios():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "en" / "tour.md"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     return re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
 
 

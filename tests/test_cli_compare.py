@@ -363,7 +363,7 @@ def test_two_runs_of_a_store(run, folder):
 
 
 BAD = [
-    (["compare", "up.csv"], "(BASE)"),
+    (["compare", "up.csv"], "(ragnb compare new.csv base.csv)"),
     (["compare", "up.csv", "nothing.csv"], "baseline='nothing.csv'"),
     (["compare", "nothing.csv", "base.csv"], "nothing.csv"),
     (["compare", "up.csv", "base.csv", "--margin", "wide"], "--margin 'wide' is not a number"),

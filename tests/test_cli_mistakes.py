@@ -88,6 +88,12 @@ MISTAKES = {
         f"-p 'gates=[{GATE.replace('name: faithfulness', 'name: faithful')}]'",
         f"check scores.csv -p 'gates=[{GATE}]'",
     ),
+    "two gates as comparisons": Mistake(
+        "check scores.csv -p 'gates=[faithfulness>0.8, context_recall>=0.7]'",
+        ("'gates[0]'", "'faithfulness>0.8'", "not a mapping", f"write {GATE} key 'gates[1]'"),
+        'write {name: context_recall, metric: context_recall, op: ">=", threshold: 0.7}',
+        f"check scores.csv -p 'gates=[{GATE}]'",
+    ),
     "weights as a list": Mistake(
         "check scores.csv -p 'metric_weights=[faithfulness]'",
         ("'metric_weights'", "a list", "not a mapping"),

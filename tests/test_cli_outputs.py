@@ -78,7 +78,7 @@ READING = {
     *["accept scenario", "compare ratings"],
 }
 STORES = {"evaluate store", "judge store", "generate store", "answer store"}
-FOLDERS = {"report out"}
+FOLDERS = {"report out", "example folder"}
 
 
 def path_options():

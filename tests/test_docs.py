@@ -1,4 +1,4 @@
-"""Every block of the guides runs as it stands there, in the order of the page, in a folder of its own.
+"""Every block of the guides and the tour runs as it stands there, in the order of the page, in its own folder.
 
 `ragnb` and `papermill` lines of an `sh` block are commands, `python` blocks share one namespace; a block in an
 HTML comment runs unseen. Comments steer what follows them: `<!-- file: NAME -->` stores a block,
@@ -26,7 +26,7 @@ from ragnb.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted(page for page in ROOT.glob("docs/*/guides/*.md") if page.stem != "index")
-GUIDES += [ROOT / "docs" / "en" / f"{name}.md" for name in ("migrating", "statistics")]
+GUIDES += [ROOT / "docs" / "en" / f"{name}.md" for name in ("migrating", "statistics", "tour")]
 FENCE = re.compile(
     r"(?:<!-- (?P<note>[^>]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.M
 )

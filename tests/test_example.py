@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from environments import build_wheel
 
 from ragnb.cli.commands import example_command
 from ragnb.example import FOLDERS, write_example
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment whose ragnb is that of a wheel, installed without a network."""
-    folder = tmp_path_factory.mktemp("installed")
-    wheel = build_wheel(folder)
-    where = ["--no-index", "--no-deps", "--target", folder / "site", wheel]
-    words = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q", *where]
-    subprocess.run(words, check=True, capture_output=True)
-    return os.environ | {"PYTHONPATH": str(folder / "site")}
 
 
 def ragnb(line: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:

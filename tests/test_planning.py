@@ -155,9 +155,9 @@ def test_a_pilot_of_a_calibration_is_planned_as_the_card_does():
     ("asked", "words"),
     [
         ({"kind": "gates"}, "did you mean 'gate'"),
-        ({"kind": "gate", "target": 0.8}, "needs expected=; give it, or a pilot"),
-        ({"kind": "gate", "expected": 0.9}, "needs target=; give it, or a pilot"),
-        ({"kind": "comparison", "expected": 0.9}, "needs sd=; give it, or a pilot"),
+        ({"kind": "gate", "target": 0.8}, "needs expected; write, for example, expected=0.9"),
+        ({"kind": "gate", "expected": 0.9}, "needs target; write, for example, target=0.8"),
+        ({"kind": "comparison", "expected": 0.9}, "needs sd; write, for example, sd=0.3"),
         ({"kind": "gate", "expected": 1.9, "target": 0.8}, "expected=1.9 must lie between 0 and 1"),
         ({"kind": "gate", "expected": True, "target": 0.8}, "expected=True"),
         ({"kind": "gate", "expected": 0.9, "target": 0.8, "icc": -0.1}, "icc=-0.1"),
@@ -201,7 +201,7 @@ def test_the_command_says_the_plan_in_words_and_writes_it(tmp_path, capsys):
     assert main(["plan", "comparison", "--sd", "0.3", "--questions", "200"]) == 0
     assert "200 of them detect" in capsys.readouterr().out
     assert main(["plan", "gate", "--target", "0.8"]) == 2
-    assert "needs --expected; give it, or a pilot" in capsys.readouterr().err
+    assert "needs expected; write, for example, --expected 0.9" in capsys.readouterr().err
     assert main(["plan", "gate", str(tmp_path / "scores.csv"), "--target", "0.8"]) == 2
     step = f'-p "{gate.replace("0.77", "0.8")}"'
     assert step in capsys.readouterr().err  # the gate of the command above, which works

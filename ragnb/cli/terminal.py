@@ -269,14 +269,15 @@ def as_options(text: str, command: str = "") -> str:
     'corpus: complete needs the document of each question'
     >>> as_options("rn.read_cases('qa.csv', columns={'a': 'answer'})")  # a line of Python stays one
     "rn.read_cases('qa.csv', columns={'a': 'answer'})"
-    >>> as_options("write gates=[{'name': 'F', 'op': '>='}]")
-    'write -p \'gates=[{name: F, op: ">="}]\''
+    >>> print(as_options("write gates=[{'name': 'recall', 'op': '>='}]"))
+    write -p 'gates=[{name: recall, op: ">="}]'
     """
     parts = _PYTHON_CALL.split(text)
     for wording in (command, "settings"):
         for pattern, written in _OPTIONS["wording"].get(wording, {}).items():
             parts[::2] = [re.sub(pattern, written, part) for part in parts[::2]]
-    return _with_literal_as_yaml("".join(parts))
+    # A message may hold several findings, one a line.
+    return "\n".join(map(_with_literal_as_yaml, "".join(parts).split("\n")))
 
 
 def _with_literal_as_yaml(text: str) -> str:

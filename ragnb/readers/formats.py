@@ -61,7 +61,7 @@ LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
 _UNSUSPECTED = 1 << 26
 _KINDS = {
-    b"PK\x03\x04": "is a zip archive; unpack it and name the file in it",
+    b"PK\x03\x04": "is a zip archive, or an Excel workbook: unpack it, or name it .xlsx",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
     b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
     b"%PDF": "is a PDF; read the table it was printed from",

@@ -340,7 +340,7 @@ def _fits(raw: Raw, metric: Metric, report: Lossy) -> bool:
     try:
         metric_values(raw, metric, Lossy())
     except RagnbError as error:
-        why = str(error).rpartition(f"{metric.name!r}: ")[2]
+        why = str(error).partition(f"{metric.name!r}: ")[2].partition("; write")[0]
         report.add(
             "kept", metric.name, f"no metric in {metric.low:g}..{metric.high:g}: {why}", len(raw)
         )
