@@ -146,4 +146,4 @@ def test_counts_of_the_first_rows_are_of_the_system_that_they_name():
     fix = sheet.to_markdown()
     assert "20 questions of a" in fix
     assert "40 questions" not in fix
-    assert "20 of 20 answers of a are below a threshold" in fix
+    assert "20 of 20 answers of a are below the threshold of at least one metric" in fix

@@ -595,7 +595,7 @@ def test_a_run_that_lost_everything_has_no_sentence_of_one_that_scored():
         text = sheet.to_markdown()
         assert all(sentence in text for sentence in sentences)
         assert "No gates are set" not in text
-        assert "below a threshold" not in text
+        assert "below the threshold" not in text
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -629,3 +629,26 @@ def test_the_page_has_the_difference_from_the_accepted_run(tmp_path, lang):
     apart = rn.assess(now, lang=lang, anchor=str(tmp_path / "other.csv"))
     assert apart.accepted is None
     assert apart.notes.loc[apart.notes["code"] == "not_compared", "text"].str.contains("q0").all()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_answers_that_do_not_pass_their_rubric_are_counted_and_nothing_is_without_threshold(
+    lang,
+):
+    rubric = {
+        "low": 1,
+        "high": 10,
+        "dimensions": [{"name": "polish"}, {"name": "tone"}],
+        "passing": {"metric": "polish", "op": ">=", "threshold": 7},
+    }
+    scores = frame(30)[["sample_id", "question", "doc_name"]]
+    scores = scores.assign(polish=[*range(1, 11)] * 3, tone=9.0)
+    scores.loc[0, "polish"] = np.nan
+    metrics = [rn.Metric("polish", 1, 10), rn.Metric("tone", 1, 10)]
+    sheet = rn.assess(scores, rubric=rubric, metrics=["polish", "tone"], lang=lang)
+    failing, n = (scores["polish"] < 7).sum(), scores["polish"].notna().sum()
+    words = {"n": str(failing), "all": str(n), "metric": "polish", "at": "7"}
+    finding = sheet.section("questions").finding
+    assert finding == load(lang)("questions.not_passing", **words)
+    plain = rn.assess(scores, metrics=metrics, lang=lang).section("questions").finding
+    assert plain == load(lang)("questions.plain", n="30")

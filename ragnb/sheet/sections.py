@@ -1779,26 +1779,48 @@ def questions(w: Formatter) -> Section | None:
         heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest
     )
     own = [held for held in filters if w.shown is None or held["s"] == w.shown]
-    wrong = count(sum(held["w"] == "1" for held in own))
-    key = "questions.wrong" if made.labelled else "questions.lowest"
-    total = w.rows.get(TOTAL, {"n": 0})
-    unscored = w.answers - int(total["n"])
-    if not made.labelled and not any(row["n"] for row in w.rows.values()):
-        finding = w.say("questions.none_scored", all=every)
-    elif not made.labelled and unscored > 0 and total["n"]:
-        finding = w.say(
-            "questions.lowest_scored",
-            n=wrong,
-            scored=count(int(total["n"])),
-            missing=count(unscored),
-        )
-    elif w.shown is None:
-        finding = w.say(key, n=wrong, all=every)
-    else:
-        finding = w.say(f"{key}_of", n=wrong, all=count(w.answers), system=one_line(w.shown, 40))
+    wrong = sum(held["w"] == "1" for held in own)
+    finding = _questions_finding(w, wrong, is_labelled=made.labelled)
     return (
         w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
     )
+
+
+def _questions_finding(w: Formatter, wrong: int, *, is_labelled: bool) -> str:
+    """Return how many answers are wrong, do not pass their rubric, or are below a threshold."""
+    every = count(w.sheet.rows if w.shown is None else w.answers)
+    total = w.rows.get(TOTAL, {"n": 0})
+    unscored = w.answers - int(total["n"])
+    key = "questions.wrong" if is_labelled else "questions.lowest"
+    if not is_labelled:
+        if not any(row["n"] for row in w.rows.values()):
+            return w.say("questions.none_scored", all=every)
+        if failing := _not_passing(w):
+            return w.say("questions.not_passing", **failing)
+        if not any(w.thresholds(name) for name in (*w.quality, *w.rates)):
+            return texts.counted(w.say, "questions.plain", every)
+        if unscored > 0 and total["n"]:
+            scored = count(int(total["n"]))
+            return w.say(
+                "questions.lowest_scored", n=count(wrong), scored=scored, missing=count(unscored)
+            )
+    if w.shown is None:
+        return w.say(key, n=count(wrong), all=every)
+    return w.say(f"{key}_of", n=count(wrong), all=every, system=one_line(w.shown, 40))
+
+
+def _not_passing(w: Formatter) -> dict[str, str]:
+    """Return how many answers do not pass the rubric, of how many that have its score; empty without a rubric."""
+    rubric, scores = w.sheet.scenario.rubric, w.sheet.scores
+    if rubric is None or (rule := rubric.passing).metric not in scores:
+        return {}
+    values = scores[rule.metric].astype(float)
+    if w.shown is not None and "system" in scores:
+        values = values[scores["system"].astype(str) == w.shown]
+    values = values.dropna()
+    failing = int((values < rule.threshold).sum())
+    named = {"metric": w.name(rule.metric), "at": f"{rule.threshold:g}"}
+    return {"n": count(failing), "all": count(len(values)), **named} if len(values) else {}
 
 
 def worst_first(w: Formatter) -> pd.DataFrame:

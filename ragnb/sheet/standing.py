@@ -130,7 +130,7 @@ def _without_thresholds(w: Formatter, scored: list[str]) -> Standing:
     """Return what can be said where no metric has a threshold: which one is worst on its own range."""
     placed = {}
     for name in scored:
-        if span := w.span(name):
+        if (span := w.span(name)) and w.rows[name]["role"] == "quality":
             share = (w.rows[name]["value"] - span[0]) / (span[1] - span[0])
             placed[name] = share if w.better[name] == "higher" else 1 - share
     finding = texts.counted(w.say, "measures.no_thresholds", len(scored))
