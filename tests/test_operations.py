@@ -144,6 +144,6 @@ def test_counts_of_the_first_rows_are_of_the_system_that_they_name():
     both = pd.concat([low.assign(system="a"), low.assign(system="b", faithfulness=0.2)])
     sheet = rn.assess(both)
     fix = sheet.to_markdown()
-    assert "20 questions of a" in fix
+    assert "20 questions of b" in fix
     assert "40 questions" not in fix
-    assert "20 of 20 answers of a are below the threshold of at least one metric" in fix
+    assert "20 of 20 answers of b are below the threshold of at least one metric" in fix
