@@ -194,6 +194,12 @@ MISTAKES = {
         "--json gates.json",
         "check scores.csv --json gates.json",
     ),
+    "a file option that takes the input": Mistake(
+        "check --json scores.csv",
+        ("--json", "'scores.csv'"),
+        "ragnb check scores.csv --json gates.json",
+        "check scores.csv --json gates.json",
+    ),
     "a language that is not there": Mistake(
         "report scores.csv --lang cn",
         ("'cn'", "'en', 'zh'"),

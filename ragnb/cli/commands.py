@@ -134,6 +134,13 @@ def check_command(
         role: path.absolute() for role, path in files.items() if path is not None
     }
     if source is None and not given:
+        outputs = {"json_file": "--json gates.json", "markdown": "--markdown check.md"}
+        for output, example in outputs.items():
+            if (path := asked.get(output)) is not None and path.is_file():
+                raise RagnbError(
+                    f"nothing to check: {example.split()[0]} took {str(path)!r} as the file to write; name the "
+                    f"file to read and one to write: ragnb check {path} {example}"
+                )
         raise RagnbError(
             "nothing to check; name a scenario, a results file, a log, --traces, or --scores"
         )
