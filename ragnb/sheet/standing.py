@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class Standing(NamedTuple):
-    """Attributes
+    """How the means stand.
+
+    Attributes
     ----------
     tone, status : str
         The mark, and the key of its words below ``standing.status``.
