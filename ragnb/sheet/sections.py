@@ -1521,15 +1521,16 @@ def comparison(w: Formatter) -> Section | None:
     if not rows and not said and w.whole.systems is None:
         return None
     beside_anchor = [difference_table(accepted, w.lang, name=w.title)] if said else []
+    lines = [Text((line,)) for line in said]
     if not rows and (rungs := _rungs(w)):
         lead = w.say("compared.lead", level=w.level)
-        below = [*beside_anchor, *_ladder(w, rungs), *_systems(w), radar(w)]
+        below = [*lines, *beside_anchor, *_ladder(w, rungs), *_systems(w), radar(w)]
         return w.section("comparison", ladder_finding(w, rungs), lead, below)
     others = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
     if not rows and said:
         lead = w.say("compared.lead", level=w.level)
         return w.section("comparison", said[0], lead, others)
-    shown = [*(Text((line,)) for line in said), *others]
+    shown = [*lines, *others]
     if not rows:
         finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
         return w.section(

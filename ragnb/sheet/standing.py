@@ -24,15 +24,12 @@ class Standing(NamedTuple):
         One sentence without its full stop.
     low : int
         How many means are on the wrong side of their threshold, conclusively or not.
-    words : mapping
-        The numbers of the status.
     """
 
     tone: str
     status: str
     finding: str
     low: int
-    words: Mapping[str, Any] = {}
 
 
 class _Mean(NamedTuple):
@@ -67,14 +64,12 @@ def standing(w: Formatter, incomplete: list[str]) -> Standing:
         furthest = min(missed, key=lambda one: one.spare)
         every = len(missed) == len(judged) > 1
         key = "missed_all" if every else "missed_one" if len(missed) == 1 else "missed"
-        return Standing(
-            "bad", "missed", _said(w, f"standing.{key}", furthest, words), len(low), words
-        )
+        return Standing("bad", "missed", _said(w, f"standing.{key}", furthest, words), len(low))
     if low:
         furthest = min(low, key=lambda one: one.spare)
         has_ends = bool(w.ends(furthest.name, furthest.row))
         key = "standing.open" if has_ends else "standing.open_without_ends"
-        return Standing("watch", "open", _said(w, key, furthest, words), len(low), words)
+        return Standing("watch", "open", _said(w, key, furthest, words), len(low))
     closest = min(judged, key=lambda one: one.spare)
     lacking = [name for name in offered if w.thresholds(name) and not w.known(name)]
     key = "met_one" if len(judged) == 1 else "met"
@@ -84,12 +79,9 @@ def standing(w: Formatter, incomplete: list[str]) -> Standing:
     elif len(judged) < len(scored):
         key = "met_some_one" if len(judged) == 1 else "met_some"
     finding = _said(w, f"standing.{key}", closest, words)
-    unsure = sum(not one.is_sure for one in judged)
-    if unsure or lacking:
-        return Standing(
-            "watch", "met_unsure" if unsure else "met", finding, 0, words | {"n": unsure}
-        )
-    return Standing("good", "met", finding, 0, words)
+    if any(not one.is_sure for one in judged):
+        return Standing("watch", "met_unsure", finding, 0)
+    return Standing("watch" if lacking else "good", "met", finding, 0)
 
 
 def _beside(w: Formatter, name: str) -> _Mean:
