@@ -188,7 +188,7 @@ def temperature(text: str) -> float | None:
         if text == "none" or 0 <= float(text) < math.inf:
             return None if text == "none" else float(text)
     raise click.BadParameter(
-        f"{one_line(text)!r} is neither a number of at least 0 nor the word none."
+        f"{one_line(text)!r} is neither a number of at least 0 nor the word none"
     )
 
 
@@ -204,7 +204,7 @@ def missing_mark(text: str) -> float | str:
         return "outside" if text == "outside" else float(text)
     except ValueError:
         raise click.BadParameter(
-            f"{one_line(text)!r} is neither a number nor the word outside."
+            f"{one_line(text)!r} is neither a number nor the word outside"
         ) from None
 
 

@@ -43,7 +43,7 @@ def usage_refusal(
         # A flag without its value: what follows it is what was meant as one.
         given = _words_after(str(flag), args) if isinstance(error, click.BadOptionUsage) else ""
         found = f" Found {given!r}." if given else ""
-        return RagnbError(f"{said}{found} Write, for example, {flag} {example}.")
+        return RagnbError(f"{said.rstrip('.')}.{found} Write, for example, {flag} {example}.")
     line = example_line(command) if command else ""
     return RagnbError(f"{said.rstrip('.')}. Write, for example, {line}." if line else said)
 
