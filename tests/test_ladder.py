@@ -114,3 +114,13 @@ def test_a_gate_that_blocks_one_system_is_said_first():
     assert sheet.verdict.startswith("Not ready: 1 of 2 systems fail their gates: b.")
     assert sheet.shown_system == "b"
     assert "a is better than b" in sheet.section("comparison").finding
+
+
+def test_rows_that_are_streamed_are_not_paired(tmp_path):
+    """Pairs hold every question; a stream is what memory does not hold."""
+    one = pd.DataFrame({"sample_id": np.arange(101_000).astype(str), "faithfulness": 0.9})
+    both = pd.concat([one.assign(system="a"), one.assign(system="b", faithfulness=0.5)])
+    both.to_parquet(tmp_path / "many.parquet")
+    sheet = rn.assess(str(tmp_path / "many.parquet"), gates=[])
+    assert sheet.streamed
+    assert sheet.ladder is None

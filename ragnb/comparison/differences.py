@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from ragnb.comparison.source import (
     STATES,
     Pairs,
     Run,
+    anchor_beside,
     judge_of,
     need_baseline,
     paired_runs,
@@ -728,15 +729,9 @@ def beside_baseline(
         return None, note_frame([]), None
     run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
     need_baseline(str(scenario.baseline), run.systems)
-    try:
-        other, pairs = paired_runs(run)
-    except RagnbError as error:
-        reason = translated(str(error), scenario.lang)
-        text = texts.load(scenario.lang)("note.not_compared", reason=reason)
-        return None, note_frame([note_row("not_compared", "", text)]), None
+    table, notes, pairs = _beside(run, scenario.baseline)
     turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
-    table = compared(with_ratings(pairs, scenario), scenario)
-    return table, note_frame(changes(run, other, pairs)), turned
+    return table, notes, turned
 
 
 def beside_anchor(
@@ -747,23 +742,26 @@ def beside_anchor(
     None without an ``anchor:``, where it is the baseline anyway, and where the two cannot be compared, as a note
     then says.
     """
-    anchor, baseline = scenario.anchor, scenario.baseline
-    if anchor is None or (
-        isinstance(baseline, str | Path) and Path(baseline).resolve() == Path(anchor).resolve()
-    ):
+    anchor = anchor_beside(scenario, scenario.baseline)
+    if anchor is None:
         return None, note_frame([])
     run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
+    table, notes, _ = _beside(run, anchor)
     say = texts.load(scenario.lang)
+    notes["text"] = [say("compare.anchor", head=text) for text in notes["text"]]
+    return table, notes
+
+
+def _beside(run: Run, base: Any) -> tuple[pd.DataFrame | None, pd.DataFrame, list[Pairs]]:
+    """Return how a run differs from another, what changed between them, and the pairs; or a note why it cannot."""
+    lang = run.scenario.lang
     try:
-        other, pairs = paired_runs(run, anchor)
+        other, pairs = paired_runs(run, base)
     except RagnbError as error:
-        text = say("note.not_compared", reason=translated(str(error), scenario.lang))
-        return None, note_frame([note_row("not_compared", "", say("compare.anchor", head=text))])
-    said = [
-        row | {"text": say("compare.anchor", head=row["text"])}
-        for row in changes(run, other, pairs)
-    ]
-    return compared(with_ratings(pairs, scenario), scenario), note_frame(said)
+        text = texts.load(lang)("note.not_compared", reason=translated(str(error), lang))
+        return None, note_frame([note_row("not_compared", "", text)]), []
+    table = compared(with_ratings(pairs, run.scenario), run.scenario)
+    return table, note_frame(changes(run, other, pairs)), pairs
 
 
 def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, str]]:
@@ -876,7 +874,10 @@ def standings(
     if len(run.systems) < 2:
         have = listing(run.systems) or "none"
         raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
-    every = pairs_of_systems(run, on)
+    once = pairs_of_systems(run, on, couples=itertools.combinations(run.systems, 2))
+    found = {(pairs.candidate, pairs.baseline): pairs for pairs in once}
+    found |= {ends[::-1]: pairs.swapped for ends, pairs in found.items()}
+    every = [found[new, old] for old in run.systems for new in run.systems if new != old]
     pairs = compared(every, run.scenario, margin=margin, primary=metric, only_primary=True)
     if pairs.empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")

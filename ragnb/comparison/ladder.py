@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.comparison.differences import compared, with_ratings
-from ragnb.comparison.source import Run, paired_runs
+from ragnb.comparison.source import Run, pairs_of_systems
 from ragnb.errors import RagnbError
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
@@ -51,14 +51,12 @@ def ladder(
         return None
     first, *others = order
     run = Run(scenario.name, scenario, frame, tuple(metrics))
-    tables = []
-    for other in others[:MOST_RUNGS]:
-        try:
-            _, pairs = paired_runs(run, str(other), str(first))
-        except RagnbError:  # no question in common, or nothing that tells questions
-            return None
-        tables.append(compared(with_ratings(pairs, scenario), scenario))
-    table = pd.concat(tables, ignore_index=True)
+    couples = [(str(first), str(other)) for other in others[:MOST_RUNGS]]
+    try:
+        pairs = list(pairs_of_systems(run, couples=couples))
+    except RagnbError:  # no question in common, or nothing that tells questions
+        return None
+    table = compared(with_ratings(pairs, scenario), scenario)
     decides = table["primary"].to_numpy()
     if not decides.any():
         return None

@@ -126,9 +126,13 @@ def decided_by_people(
             half = float(stats.t_quantile(level, corrected.df)) * se
             low, high = corrected.value - half, corrected.value + half
             corrected = replace(corrected, se=se, low=low, high=high)
-        low, high = max(corrected.low, -width), min(corrected.high, width)
-        corrected = replace(corrected, low=low, high=high)
+        corrected = _within_range(corrected, width)
     return People(corrected, alone, bias, is_rated)
+
+
+def _within_range(found: Estimate, width: float) -> Estimate:
+    """Return a difference whose interval stays within the range of what it is a difference of."""
+    return replace(found, low=max(found.low, -width), high=min(found.high, width))
 
 
 def decided_apart(
@@ -170,8 +174,7 @@ def decided_apart(
         if not enough or unlike < LEAST_UNLIKE:
             return None
     how: dict[str, Any] = {"shares": weights, "level": level}
-    corrected = stats.ppi_difference(human, judged, clusters, **how)
-    corrected = replace(corrected, low=max(corrected.low, -width), high=min(corrected.high, width))
+    corrected = _within_range(stats.ppi_difference(human, judged, clusters, **how), width)
     off = judged - human
     alone, bias = (stats.ppi_difference(one, one, clusters, **how) for one in (human, off))
     return People(corrected, alone, bias, is_rated=True, is_apart=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -343,7 +342,7 @@ def paired_runs(
     )
     metrics = _shared_metrics(run, other)
     columns = list(dict.fromkeys(name for one in (run, other) for name in column_names(one.frame)))
-    on = on if on is None or on in columns else rename_map([on]).get(on, on)
+    on = _column_of(on, columns)
     for option, column in {"on": on, "by": by}.items():
         if column is not None:
             need_known(option, column, columns, "Neither side has it.")
@@ -368,22 +367,33 @@ def paired_runs(
     return other, out
 
 
-def pairs_of_systems(run: Run, on: str | None = None) -> list[Pairs]:
-    """Pair every two systems of a run, each as the candidate of the other; rows are read once, and paired once."""
+def anchor_beside(scenario: Scenario, baseline: Any) -> Any:
+    """Return the accepted run of a scenario; None without one, and where it is the baseline anyway."""
+    anchor = scenario.anchor
+    if anchor is None or not isinstance(baseline, str | Path):
+        return anchor
+    return None if Path(baseline).resolve() == Path(anchor).resolve() else anchor
+
+
+def _column_of(on: str | None, columns: Sequence[str]) -> str | None:
+    """Return the column that tells questions by the name it has here, as other tools write it or as we do."""
+    return on if on is None or on in columns else rename_map([on]).get(on, on)
+
+
+def pairs_of_systems(
+    run: Run, on: str | None = None, *, couples: Iterable[tuple[str, str]]
+) -> Iterator[Pairs]:
+    """Yield the pairs of systems of one run, each couple a candidate and its baseline; rows are read once."""
     scenario, columns = run.scenario, [*column_names(run.frame)]
-    on = on if on is None or on in columns else rename_map([on]).get(on, on)
+    on = _column_of(on, columns)
     if on is not None:
         need_known("on", on, columns, "Neither side has it.")
     read = ("sample_id", "question", on, scenario.doc, scenario.cluster, "label", run.system)
     rows = rows_of(run.frame, run.metrics, read, doc=scenario.doc)
     parts = {name: rows[rows[run.system] == name] for name in run.systems}
-    found = dict[tuple[str, str], Pairs]()
-    for new, old in itertools.combinations(run.systems, 2):
+    for new, old in couples:
         origins = (run, new), (run, old)
-        sides = [parts[new], parts[old]]
-        pairs = _paired(sides, run.metrics, on, scenario, (new, old), origins)
-        found[new, old], found[old, new] = pairs, pairs.swapped
-    return [found[new, old] for old in run.systems for new in run.systems if new != old]
+        yield _paired([parts[new], parts[old]], run.metrics, on, scenario, (new, old), origins)
 
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:

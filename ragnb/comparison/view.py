@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ragnb import texts
 from ragnb.comparison.differences import TOTAL, Margin, changes, compared, with_ratings
 from ragnb.comparison.estimates import OFTEN, Verdict, gate_verdict, outcome_of, pass_chance
 from ragnb.comparison.people import APART, BY_PEOPLE, UNCHECKED
-from ragnb.comparison.source import Pairs, Run, paired_runs, run_of
+from ragnb.comparison.source import Pairs, Run, anchor_beside, paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
@@ -128,10 +127,9 @@ def _beside_anchor(
     run: Run, baseline: Any, settings: Mapping[str, Any] | None, how: Mapping[str, Any]
 ) -> list[Pairs] | None:
     """Pair a run with the accepted one, None where there is none or it is what the run is compared with anyway."""
-    anchor, other = run.scenario.anchor, run.scenario.baseline if baseline is None else baseline
+    other = run.scenario.baseline if baseline is None else baseline
+    anchor = anchor_beside(run.scenario, other)
     if anchor is None or other is None:
-        return None
-    if isinstance(other, str | Path) and Path(other).resolve() == Path(anchor).resolve():
         return None
     return paired_runs(run, anchor, settings=settings, **how)[1]
 

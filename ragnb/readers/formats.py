@@ -251,6 +251,13 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     return [Document(path, encoding) for path in paths]
 
 
+def _empty(path: Path) -> RagnbError:
+    """Return the refusal of a file that holds nothing."""
+    return RagnbError(
+        f"{place(path)}the file is empty; write the results to it again, or name another file"
+    )
+
+
 def _paths_of(source: str | os.PathLike[str]) -> list[Path]:
     """Return the files that a path, a pattern or a folder matches, each with something in it."""
     paths = matched(source)
@@ -269,9 +276,7 @@ def _paths_of(source: str | os.PathLike[str]) -> list[Path]:
                 f"{place(path)}there is no such file; {did_you_mean(path.name, names)}"
             )
         if not path.stat().st_size:
-            raise RagnbError(
-                f"{place(path)}the file is empty; write the results to it again, or name another file"
-            )
+            raise _empty(path)
     return paths
 
 
@@ -350,9 +355,7 @@ def record_blocks(
         bad.append((number, f"{held} records on one line" if held > 1 else why))
     yield numbers, records
     if not good and not bad:
-        raise RagnbError(
-            f"{place(document.path)}the file is empty; write the results to it again, or name another file"
-        )
+        raise _empty(document.path)
     if len(bad) >= good:
         number, why = bad[0]
         raise RagnbError(
@@ -633,9 +636,7 @@ def _laid(
 ) -> Raw:
     """Return rows of texts, each with its line, as columns under the names of the first that is not blank."""
     if not table:
-        raise RagnbError(
-            f"{place(document.path)}the file is empty; write the results to it again, or name another file"
-        )
+        raise _empty(document.path)
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header, width = [name.strip() for name in names], len(names)
     kept = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
@@ -722,9 +723,7 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a list of records, a dict of columns, or a split table (``columns`` and ``data``)."""
     text = document.text()
     if not text.strip():
-        raise RagnbError(
-            f"{place(document.path)}the file is empty; write the results to it again, or name another file"
-        )
+        raise _empty(document.path)
     try:
         value = _parsed(text)
     except _Twice:

@@ -164,7 +164,9 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         }
     comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
-    rungs = ladder(scenario, frame, metrics, means) if len(names) > 1 else None
+    # Pairs hold every question: rows that are streamed are more than memory may hold.
+    is_whole = len(names) > 1 and inputs.stream is None
+    rungs = ladder(scenario, frame, metrics, means) if is_whole else None
     account = make_account(
         means,
         worst=worst,

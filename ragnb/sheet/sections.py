@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from importlib import metadata
 from operator import itemgetter
 from pathlib import Path
@@ -64,7 +64,7 @@ from ragnb.sheet.account import (
     said_losses,
     worst_words,
 )
-from ragnb.sheet.standing import standing
+from ragnb.sheet.standing import Standing, standing
 from ragnb.weights import why_no_total
 
 TOTAL = "weighted_score"
@@ -149,6 +149,11 @@ class Formatter:
     def known(self, metric: str) -> bool:
         """Whether a metric has a mean."""
         return not pd.isna(self.rows[metric]["value"])
+
+    @cached_property
+    def standing(self) -> Standing:
+        """How the means stand against their thresholds."""
+        return standing(self, incomplete_metrics(self))
 
     # Words
 
@@ -676,7 +681,7 @@ def metrics(w: Formatter) -> Section | None:
         _measures(w, told, folded),
         _operations(w),
     ]
-    found = standing(w, incomplete_metrics(w))
+    found = w.standing
     lead = w.say(
         "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
     )
@@ -1101,7 +1106,7 @@ def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, 
     if not gates:
         if w.whole.log is not None or not any(map(w.known, w.quality)):
             return "none", "no_gates" if w.whole.log is None else "log", *_without_gates(w)
-        found = standing(w, incomplete_metrics(w))
+        found = w.standing
         if _is_open(_rungs(w)):
             return "watch", "undecided", *_without_gates(w)
         return found.tone, f"standing_{found.status}", *_without_gates(w)
@@ -1191,7 +1196,7 @@ def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the log, say where no gate decides."""
     if any(map(w.known, w.quality)):
-        finding = standing(w, incomplete_metrics(w)).finding + w.say("headline.end")
+        finding = w.standing.finding + w.say("headline.end")
         if w.shown is None:
             return finding, w.say("headline.no_gates")
         if rungs := _rungs(w):
