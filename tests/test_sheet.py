@@ -19,7 +19,8 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.markup.blocks import Measure, Samples, Section, Table
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
-from ragnb.sheet.sections import DATA, LABELS, SECTIONS, Formatter
+from ragnb.sheet.formatter import DATA, LABELS, Formatter
+from ragnb.sheet.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = {

@@ -17,7 +17,7 @@ import ragnb as rn
 from ragnb import texts
 from ragnb.markup.blocks import Bar, Measure, Samples, Steps, Table, Verdict
 from ragnb.markup.rendering import render_page
-from ragnb.sheet.sections import Formatter
+from ragnb.sheet.formatter import Formatter
 from ragnb.texts import entry, load
 
 ROOT = Path(__file__).resolve().parents[1]

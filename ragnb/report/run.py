@@ -43,8 +43,10 @@ from ragnb.readers import to_csv_text
 from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
 from ragnb.scenario.model import SOURCES
-from ragnb.sheet.build import run_record
-from ragnb.sheet.sections import GATE_TONES, calibrated, row_name
+from ragnb.sheet.assessment import run_record
+from ragnb.sheet.formatter import GATE_TONES
+from ragnb.sheet.ratings import calibrated
+from ragnb.sheet.sections.judge import row_name
 from ragnb.texts.errors import translated
 
 Overrides = Mapping[str, Any]

@@ -19,7 +19,7 @@ from ragnb.markup.blocks import Table
 from ragnb.schema import records
 
 if TYPE_CHECKING:
-    from ragnb.sheet.sections import Formatter
+    from ragnb.sheet.formatter import Formatter
 
 Row = Mapping[Any, Any]
 _SAME = 1e-9

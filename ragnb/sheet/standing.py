@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from ragnb import texts
+from ragnb.sheet.account import incomplete_metrics
 
 if TYPE_CHECKING:
-    from ragnb.sheet.sections import Formatter
+    from ragnb.sheet.formatter import Formatter
 
 
 class Standing(NamedTuple):
@@ -44,9 +45,10 @@ class _Mean(NamedTuple):
     spare: float
 
 
-def standing(w: Formatter, incomplete: list[str]) -> Standing:
-    """Return how the means stand; `incomplete` are the metrics of which too much is missing to judge them."""
+def standing(w: Formatter) -> Standing:
+    """Return how the means stand; one of which too much is missing judges nothing."""
     say = w.say
+    incomplete = incomplete_metrics(w)
     offered = w.quality or w.rates
     scored = [name for name in offered if w.known(name)]
     if incomplete:

@@ -40,7 +40,7 @@ from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, Rubric, records
 from ragnb.scoring.generation import DECISIONS, WORDING, review_sheet, with_decisions
 from ragnb.sheet.build import weighable
-from ragnb.sheet.sections import TOTAL, Formatter, Row
+from ragnb.sheet.formatter import TOTAL, Formatter, Row
 from ragnb.texts.errors import translated
 from ragnb.weights import Moments, nfc, notes, why_no_total
 from ragnb.weights.total import total_of

@@ -1,0 +1,410 @@
+"""The sheet of a run: every small result frame, and how it is shown and saved."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ragnb.calibration import CalibrationCard
+from ragnb.diagnostics import gates_json, junit
+from ragnb.errors import unknown
+from ragnb.files import json_text, write_whole
+from ragnb.markup import count
+from ragnb.markup.blocks import Section
+from ragnb.markup.rendering import render_fragment, render_markdown, render_page
+from ragnb.readers import to_csv_text
+from ragnb.scenario import Scenario
+from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.heroes import sentence
+from ragnb.sheet.sections import SECTIONS
+from ragnb.sheet.sections.gates import cases
+from ragnb.texts import counted, load
+from ragnb.traces import Log
+
+if TYPE_CHECKING:
+    pass
+
+
+_COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", "documents")
+
+
+_PACKAGES = (
+    "numpy",
+    "pandas",
+    "scipy",
+    "pydantic",
+    "narwhals",
+    "polars",
+    "matplotlib",
+    "papermill",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment:
+    """Every small result frame of one run, made by `assess`.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        The settings that were used, overrides included.
+    scores : DataFrame
+        The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates. Of rows
+        too many to hold (see `assess`) only those that the sheet shows: the 1,000 worst by weighted score, and
+        the worst samples of the diagnoses. No number of the sheet is computed from them.
+    rows : int
+        How many rows the sheet is about.
+    spread : DataFrame
+        ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many
+        rows score in each tenth of a metric's range and at its very ends, and how many have no score.
+    means : DataFrame
+        As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
+    systems, common : DataFrame or None
+        Where there are several systems, which are never pooled, ``means``, ``diagnoses``, ``modes``, ``outcomes``,
+        ``documents`` and ``slices`` have a first column ``system``, and ``systems`` is ``means``; ``common`` is
+        the same on the questions that all of them answered, where they did not answer the same ones; how many
+        those are is ``common_questions``.
+    documents : DataFrame or None
+        The means by document; rows of one document are the clusters of its own interval.
+    slices : DataFrame or None
+        The same by the groups of the scenario's slices: ``slice, group`` and the columns of means.
+    diagnoses, modes : DataFrame
+        As `diagnose` and ``diagnostics.failure_summary`` give them.
+    outcomes : DataFrame or None
+        ``label, meaning, n, share`` of labelled traces.
+    label_counts : DataFrame or None
+        ``slice, group, label, n``: the same by the groups of the slices, and by document.
+    gates : DataFrame
+        As `check_gates` gives it, a row a gate and system, after them the gates on completeness (see
+        ``diagnostics.completeness``).
+    account : DataFrame
+        ``stage, subject, system, expected, seen, lost, reason, failed, not_applicable, decides, worst``: what was
+        expected and what came, from the ``lines`` of the files over ``questions`` and ``answers`` to the ``cells``
+        of each metric and the ``total``; ``expected = seen + lost``. ``decides``: a gate or the total uses it.
+        ``worst``: the mean if all that is lost were wrong.
+    calibration : CalibrationCard or None
+        Of the scenario's ratings; None without.
+    comparison : DataFrame or None
+        Beside the scenario's ``baseline``, as `compare` gives it; `report` names the previous run where the
+        scenario names none.
+    accepted : DataFrame or None
+        Beside the scenario's ``anchor``, the accepted run, in the same form; None where that is the baseline.
+    ladder : DataFrame or None
+        Of several systems without candidate and baseline: the one with the best score beside each other one, as
+        `compare` gives it, Holm's correction over the pairs.
+    changed : DataFrame or None
+        Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
+        ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, and ``change``:
+        ``fixed`` and ``broken`` where the answer turned right or wrong, else ``better, worse, same``.
+    notes : DataFrame
+        ``code, about, text``: what a reader must know before believing the numbers.
+    ledger : DataFrame
+        ``step, rows``: where the rows came from and where they went.
+    inputs : list of dict
+        ``role, path, sha256, rows`` of the files read.
+    operations : DataFrame or None
+        ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
+    left_out : mapping of column to str
+        The columns that the table offers as metrics and that do not count, where nobody chose the metrics: what is
+        not known of each (``direction, scale``), or that it is not ``declared``.
+    log : Log or None
+        Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
+    only : str or None
+        The one of several systems whose frames these are, after `of_system`.
+
+    Examples
+    --------
+    >>> from ragnb import assess
+    >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+    >>> sheet.means["metric"].tolist()
+    ['faithfulness', 'weighted_score']
+    """
+
+    scenario: Scenario
+    scores: pd.DataFrame
+    rows: int
+    spread: pd.DataFrame
+    means: pd.DataFrame
+    systems: pd.DataFrame | None
+    common: pd.DataFrame | None
+    common_questions: int
+    documents: pd.DataFrame | None
+    slices: pd.DataFrame | None
+    diagnoses: pd.DataFrame
+    modes: pd.DataFrame
+    outcomes: pd.DataFrame | None
+    label_counts: pd.DataFrame | None
+    gates: pd.DataFrame
+    account: pd.DataFrame
+    notes: pd.DataFrame
+    ledger: pd.DataFrame
+    inputs: list[dict[str, Any]]
+    calibration: CalibrationCard | None = None
+    operations: pd.DataFrame | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    comparison: pd.DataFrame | None = None
+    accepted: pd.DataFrame | None = None
+    ladder: pd.DataFrame | None = None
+    changed: pd.DataFrame | None = None
+    log: Log | None = None
+    only: str | None = None
+
+    @cached_property
+    def verdict(self) -> str:
+        """The answer to "is it good enough?" with its reason and the overall score, as the page begins."""
+        return sentence(Formatter(self))
+
+    @property
+    def streamed(self) -> bool:
+        """Whether `scores` holds only some of the rows."""
+        return len(self.scores) < self.rows
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a gate blocks."""
+        return bool(self.gates["blocks"].any())
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether more input lines are damaged or lost than ``allow:`` accepts."""
+        return bool((self.gates["reason"] == "incomplete").any())
+
+    @property
+    def shown_system(self) -> str | None:
+        """The system that a page shows in detail: `only`, the candidate, what gates block most, or the best."""
+        if self.systems is None or self.only is not None:
+            return self.only
+        blocks, totals = (
+            self.gates.groupby("system")["blocks"].sum(),
+            self.systems["metric"] == "weighted_score",
+        )
+        order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
+        worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
+        if self.ladder is not None and not self.gates["blocks"].any():
+            return str(self.ladder["candidate"].iloc[0])
+        return self.scenario.candidate or str(worst)
+
+    def of_system(self, name: str) -> Assessment:
+        """Return the same run with the frames of one system alone, which its pages show in detail.
+
+        Raises
+        ------
+        RagnbError
+            For a name that is none of the systems.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> scores = pd.DataFrame({"question": ["x", "x"], "faithfulness": [1.0, 0.8], "system": ["a", "b"]})
+        >>> assess(scores).of_system("b").means["value"].tolist()
+        [0.8, 0.8]
+        """
+        names = (
+            self.systems["system"].unique().tolist()
+            if self.systems is not None and self.only is None
+            else []
+        )
+        if name not in names:
+            raise unknown("system", name, names)
+        own: dict[str, Any] = {}
+        for name_of_frame in (
+            "means",
+            "spread",
+            "diagnoses",
+            "modes",
+            "operations",
+            "outcomes",
+            "label_counts",
+            "documents",
+            "slices",
+        ):
+            if (frame := getattr(self, name_of_frame)) is not None:
+                own[name_of_frame] = (
+                    frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
+                )
+        return replace(self, **own, only=name)
+
+    def __repr__(self) -> str:
+        return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"
+
+    def sections(self, *keys: str) -> list[Section]:
+        """Return the sections of the sheet that have something to say, in reading order.
+
+        Parameters
+        ----------
+        *keys : str
+            Of ``summary, fix, metrics, gates, outcomes, log, comparison, documents, judge, questions, run,
+            glossary``; by default all.
+
+        Raises
+        ------
+        RagnbError
+            For a key that is none of these.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> [section.key for section in sheet.sections("metrics", "gates")]
+        ['metrics', 'gates']
+        """
+        for key in keys:
+            if key not in SECTIONS:
+                raise unknown("section", key, SECTIONS)
+        writer = Formatter(self)
+        made = (SECTIONS[key](writer) for key in keys or SECTIONS)
+        return [section for section in made if section is not None]
+
+    def section(self, key: str) -> Section | None:
+        """Return one section, which shows itself in a notebook and prints as Markdown; None where it is empty.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sheet.section("metrics").name
+        'Metrics'
+        """
+        return next(iter(self.sections(key)), None)
+
+    @property
+    def title(self) -> str:
+        """What the run is called."""
+        scenario = self.scenario
+        named = scenario.title or (scenario.name if "name" in scenario.model_fields_set else None)
+        return named or load(scenario.lang)("sheet.title")
+
+    def _repr_html_(self) -> str:
+        return render_fragment(self.sections(*_COMPACT))
+
+    def to_html(self) -> str:
+        """Return the whole page, which opens from a file and asks no host."""
+        say, lang = load(self.scenario.lang), self.scenario.lang
+        docs = 0 if self.documents is None else self.documents["document"].nunique()
+        key = (
+            "sheet.questions" if self.systems is None else "sheet.answers"
+        )  # each system answers each
+        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
+        facts += [counted(say, "sheet.documents", count(docs))] if docs else []
+        return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
+
+    def to_markdown(self) -> str:
+        """Return the sheet as Markdown, without times and machine paths: equal input gives equal text.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8, 0.9], "doc_name": ["a", "b", "c"]}), gates=[])
+        >>> next(line for line in sheet.to_markdown().splitlines() if line.startswith("- faith"))[:28]
+        '- faithfulness: 0.9000 (w=1)'
+        """
+        sections = [section for section in self.sections() if section.key != "glossary"]
+        return render_markdown(sections, title=self.title)
+
+    def to_junit(self) -> str:
+        """Return the gates as a JUnit XML test suite: one that blocks fails, one that is not decided is skipped.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sheet.to_junit()[:22]
+        '<?xml version="1.0" en'
+        """
+        return junit(self.scenario.name, cases(Formatter(self)))
+
+    def save(
+        self, folder: str | os.PathLike[str], *, command: str | None = None
+    ) -> dict[str, Path]:
+        """Write the page and the tables of the run into a folder; each file appears whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+        command : str, optional
+            What was called, for ``run.json``.
+
+        Returns
+        -------
+        dict of name to path
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.html, report.md, run.json,
+            scenario.snapshot.yaml``; ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to
+            hold; with ratings also ``calibration.json, calibration.md``; of a log ``log_daily.csv, to_label.csv``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
+        ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
+        """
+        judge = None if self.calibration is None else self.calibration.verdict
+        result = {
+            "blocked": self.blocked,
+            "verdict": self.verdict,
+            "overall": _overall(self),
+            "judge": judge,
+        }
+        texts = {
+            "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
+            "means.csv": to_csv_text(self.means),
+            "gates.json": gates_json(self.gates, account=self.account),
+            "gates.junit.xml": self.to_junit(),
+            "report.html": self.to_html(),
+            "report.md": self.to_markdown(),
+            "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
+            "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
+        }
+        if self.calibration is not None:
+            texts["calibration.json"] = json_text(self.calibration.to_dict())
+            texts["calibration.md"] = self.calibration.to_markdown()
+        if self.log is not None:
+            texts["log_daily.csv"] = to_csv_text(self.log.daily)
+            texts["to_label.csv"] = "\ufeff" + to_csv_text(self.log.to_label)
+        return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
+
+
+def run_record(
+    scenario: Scenario, inputs: Any, command: str | None = None, **result: Any
+) -> dict[str, Any]:
+    """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
+    return {
+        "ragnb": metadata.version("ragnb"),
+        "python": platform.python_version(),
+        "packages": {
+            name: metadata.version(name)
+            for name in _PACKAGES
+            if any(metadata.distributions(name=name))
+        },
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "scenario": scenario.name,
+        "inputs": inputs,
+        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
+        **result,
+    }
+
+
+def _overall(sheet: Assessment) -> dict[str, Any]:
+    """The weighted score as JSON holds it: what is not there is null."""
+    row = Formatter(sheet).rows["weighted_score"]
+    names = ("value", "low", "high", "range_low", "range_high")
+    *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
+    counts = {name: int(row[name]) for name in ("n", "n_clusters")}
+    return (
+        dict(zip(names, found, strict=False))
+        | counts
+        | {"range": None if None in (low, high) else [low, high]}
+    )

@@ -1,0 +1,60 @@
+"""The labels of answers: how often each occurs, what a rate counts, and how they are drawn."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb.comparison.differences import RIGHT
+from ragnb.markup.blocks import (
+    Mark,
+    Stack,
+)
+from ragnb.schema import records
+from ragnb.sheet.formatter import DATA, LABELS, Formatter
+
+
+def tally(w: Formatter) -> dict[str, int]:
+    """Return how often each label occurs; nothing without labels."""
+    table = w.sheet.outcomes
+    return (
+        {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
+    )
+
+
+def counted(w: Formatter, metric: str) -> tuple[int, int]:
+    """Return how many answers a rate counts, and of how many: of 0 where no label says."""
+    found = tally(w)
+    k, n = (
+        sum(found.get(label, 0) for label in labels)
+        for labels in DATA["counted"].get(metric, ((), ()))
+    )
+    return k, n
+
+
+def label_mark(w: Formatter, label: str) -> Mark:
+    """Return a label in words."""
+    return Mark(LABELS[label]["tone"], w.say(f"label.{label}"))
+
+
+def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
+    """Return the labels of one group, side by side in one order."""
+    counts = dict(zip(rows["label"], rows["n"], strict=True))
+    return Stack(
+        tuple(
+            (row["kind"], w.say(f"label.{label}"), int(counts.get(label, 0)))
+            for label, row in LABELS.items()
+        ),
+        int(rows["n"].sum()),
+    )
+
+
+def n_wrong(w: Formatter, metric: str) -> int:
+    """Return how many answers a rate counts as wrong; 0 where no label says."""
+    k, n = counted(w, metric)
+    return k if wrong_label(metric) else n - k
+
+
+def wrong_label(metric: str) -> str:
+    """Return the label that a rate of wrong answers counts; nothing for any other metric."""
+    label: str = DATA["counted"].get(metric, [["OK"]])[0][0]
+    return "" if label in RIGHT else label

@@ -1,0 +1,37 @@
+"""Means as a radar, where it shows something that the table does not."""
+
+from __future__ import annotations
+
+from ragnb.markup import (
+    blocks,
+)
+from ragnb.markup.rendering import SYSTEM_COLOURS
+from ragnb.sheet.formatter import Formatter
+
+
+def radar(w: Formatter) -> blocks.Picture | None:
+    """Return the means as a radar; none where it shows nothing that the table does not."""
+    # The metrics of quality, else the rates, whose ranges have ends.
+    axes = [name for name in w.quality or w.rates if w.span(name) and w.known(name)]
+    changed, systems = (
+        w.sheet.comparison,
+        w.whole.systems if w.whole.common is None else w.whole.common,
+    )
+    if w.whole.systems is not None:
+        parts = systems.set_index("metric")["value"].groupby(
+            systems["system"].to_numpy(), sort=False
+        )
+        values = {str(name): part[axes].tolist() for name, part in parts}
+    elif changed is not None and changed["candidate"].nunique() == 1:
+        rows = changed[changed["n_common"] > 0].set_index("metric")
+        axes = [name for name in axes if name in rows.index]
+        roles = ("candidate", "baseline")
+        values = {changed[role].iloc[0]: rows.loc[axes, f"{role}_mean"].tolist() for role in roles}
+    else:
+        axes = [name for name in axes if w.thresholds(name)]
+        values = {w.say("radar.means"): [w.rows[name]["value"] for name in axes]}
+        values[w.say("radar.thresholds")] = [w.thresholds(name)[0][1] for name in axes]
+    if len(axes) < 3 or len(values) > len(SYSTEM_COLOURS):
+        return None
+    label = w.say("radar.label", names=w.list(values, most=5))
+    return w.radar({w.title(name): name for name in axes}, values, label)

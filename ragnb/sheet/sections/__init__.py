@@ -1,0 +1,32 @@
+"""The sections of a page, a file each: assessment -> section, in the order in which a reader asks."""
+
+from ragnb.sheet.sections.comparison import comparison
+from ragnb.sheet.sections.documents import documents
+from ragnb.sheet.sections.fix import fix_first
+from ragnb.sheet.sections.gates import gates
+from ragnb.sheet.sections.glossary import glossary
+from ragnb.sheet.sections.judge import judge
+from ragnb.sheet.sections.log import log
+from ragnb.sheet.sections.metrics import metrics
+from ragnb.sheet.sections.outcomes import outcomes
+from ragnb.sheet.sections.questions import questions
+from ragnb.sheet.sections.run import details
+from ragnb.sheet.sections.summary import summary
+
+SECTIONS = {
+    "summary": summary,
+    "fix": fix_first,
+    "metrics": metrics,
+    "gates": gates,
+    "outcomes": outcomes,
+    "log": log,
+    "comparison": comparison,
+    "documents": documents,
+    "judge": judge,
+    "questions": questions,
+    "run": details,
+    "glossary": glossary,
+}
+
+
+"""Key of a section -> its function, in the order in which a reader asks."""

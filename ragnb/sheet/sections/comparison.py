@@ -1,0 +1,113 @@
+"""Is it better than before: paired differences with their intervals; and systems side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ragnb.comparison.view import difference, difference_table, outcome_mark
+from ragnb.markup import (
+    count,
+)
+from ragnb.markup.blocks import (
+    Mark,
+    Section,
+    Small,
+    Table,
+    Text,
+)
+from ragnb.schema import records
+from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.ladder import best_first, ladder_finding, rungs_of
+from ragnb.sheet.radar import radar
+
+_MOST_LINKS = 20
+
+
+def comparison(w: Formatter) -> Section | None:
+    """Return how the run differs from its baseline, and several systems side by side; nothing without either."""
+    table = w.whole.comparison
+    rows = [] if table is None else records(table := table[table["n_common"] > 0])
+    accepted = w.whole.accepted
+    if accepted is not None:
+        accepted = accepted[accepted["n_common"] > 0]
+    said = [] if accepted is None else [*_beside_anchor(w, accepted)]
+    if not rows and not said and w.whole.systems is None:
+        return None
+    beside_anchor = [difference_table(accepted, w.lang, name=w.title)] if said else []
+    lines = [Text((line,)) for line in said]
+    if not rows and (rungs := rungs_of(w)):
+        lead = w.say("compared.lead", level=w.level)
+        below = [*lines, *beside_anchor, *_ladder(w, rungs), *_systems(w), radar(w)]
+        return w.section("comparison", ladder_finding(w, rungs), lead, below)
+    others = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
+    if not rows and said:
+        lead = w.say("compared.lead", level=w.level)
+        return w.section("comparison", said[0], lead, others)
+    shown = [*lines, *others]
+    if not rows:
+        finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
+        return w.section(
+            "comparison", finding, w.say("compared.systems_lead", level=w.level), shown
+        )
+    first, *more = [row for row in rows if row["primary"]] or rows
+    finding = _difference_finding(w, first)
+    badge = outcome_mark(first, w.say) if first["primary"] or not more else ""
+    differences = difference_table(table, w.lang, name=w.title)
+    return w.section(
+        "comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge
+    )
+
+
+def _difference_finding(w: Formatter, row: Mapping[Any, Any]) -> str:
+    """Return a sentence on one difference."""
+    words = {
+        "name": row["baseline"],
+        "metric": w.name(row["metric"]),
+        "value": difference(row, w.say),
+    }
+    return w.say(f"compared.finding_{row['outcome']}", **words)
+
+
+def _beside_anchor(w: Formatter, accepted: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on each candidate beside the accepted run."""
+    decisive = accepted[accepted["primary"]] if accepted["primary"].any() else accepted[:1]
+    for row in records(decisive):
+        yield w.say("compare.anchor", head=_difference_finding(w, row))
+
+
+def _ladder(w: Formatter, rungs: list[dict[Any, Any]]) -> Iterator[Table]:
+    """Yield the differences of the best system from each other one, the metric that decides first."""
+    for row in rungs:
+        of_pair = w.whole.ladder[w.whole.ladder["baseline"] == row["baseline"]]
+        yield difference_table(of_pair, w.lang, name=w.title)
+
+
+def _systems(w: Formatter) -> Iterator[Table]:
+    """Yield the means of all systems, on common questions first where they answered different ones."""
+    names, n = [*w.total, *w.quality, *w.rates], count(w.whole.common_questions)
+    tables = {"common": w.whole.common, "all": w.whole.systems}
+    for key, table in (
+        (key, table) for key, table in tables.items() if w.shown is not None and table is not None
+    ):
+        cells = {(row["system"], row["metric"]): w.mean_cell(row) for row in records(table)}
+        heads = (w.say("column.system"), *(f">{w.title(name)}" for name in names))
+        rows = tuple(
+            (one, *(cells[one, name] for name in names)) for one in best_first(table, names[0])
+        )
+        yield Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level))
+
+
+def _changed(w: Formatter) -> Text | None:
+    """Return the questions that were fixed and broken."""
+    out = []
+    for key, tone in (
+        {"fixed": "good", "broken": "bad"}.items() if w.whole.changed is not None else ()
+    ):
+        names = w.whole.changed.loc[w.whole.changed["change"] == key, "sample_id"].tolist()
+        rest = [Small(f"+{len(names) - _MOST_LINKS}")] if len(names) > _MOST_LINKS else []
+        mark = Mark(tone, w.say(f"compared.n_{key}", n=len(names)))
+        out += [(mark, *map(w.link, names[:_MOST_LINKS]), *rest)] if names else []
+    return Text(tuple(out), "changed") if out else None

@@ -1,0 +1,125 @@
+"""Where the run is weak: documents by their pull on the overall score, and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ragnb.markup import (
+    MISSING,
+    count,
+    one_line,
+    signed,
+)
+from ragnb.markup.blocks import (
+    Block,
+    Mark,
+    Section,
+    Small,
+    Table,
+)
+from ragnb.schema import records
+from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
+from ragnb.sheet.labels import label_stack
+
+_MOST_DOCUMENTS, _MOST_GROUPS, _MOST_METRICS = 30, 8, 8
+
+
+_WIDELY = 0.8  # of the documents: where a metric is low nearly everywhere, its head says so once
+
+
+def documents(w: Formatter) -> Section | None:
+    """Return documents by metrics, those that pull the overall score down most first, and the slices.
+
+    Nothing where there is one document and no slice.
+    """
+    table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
+    n = 0 if table is None or table["value"].isna().all() else table["document"].nunique()
+    if n > 1:
+        rows = table[table["metric"] == TOTAL]
+        rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
+        order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
+        if not pd.isna(pull):
+            key = "documents.pulls" if pull < 0 else "documents.alike"
+            finding = w.say(key, name=one_line(order[0], 60), pull=signed(pull))
+        shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
+    if not shown:
+        return None
+    lead = w.say("documents.lead") if n > 1 else ""
+    lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
+    return w.section("documents", finding, lead, shown, count(n) if n else "")
+
+
+def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
+    """Return documents by their means."""
+    # There may be a hundred thousand documents: only the rows of those that are shown are taken out.
+    in_order = table["document"].isin(order)
+    cells = {(row["document"], row["metric"]): row for row in records(table[in_order])}
+    means = dict(iter(table.dropna(subset=["value"]).groupby("metric")["value"]))
+    names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
+    widely = {name for name in names if w.share_low(name, means[name]) >= _WIDELY}
+    marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
+    counts = w.sheet.label_counts
+    labels = {}
+    if counts is not None:
+        of_shown = (counts["slice"] == w.sheet.scenario.doc) & counts["group"].isin(order)
+        labels = dict(iter(counts[of_shown].groupby("group")))
+
+    def mean_of(name: str) -> Write:
+        return lambda one: _cell(w, cells[one, name], name in widely)
+
+    columns: list[tuple[str, Write]] = [(w.say("column.document"), lambda one: one_line(one, 80))]
+    if TOTAL in means:
+        columns.append((w.head(">documents.share"), lambda one: _share(cells[one, TOTAL]["share"])))
+    if labels:
+        stacks = {one: label_stack(w, rows) for one, rows in labels.items()}
+        columns.append((w.say("section.outcomes"), lambda one: stacks.get(one, "")))
+    columns += [(f">{w.title(name)}{mark}", mean_of(name)) for name, mark in marks.items()]
+    if TOTAL in means:
+        columns += [(f">{w.title(TOTAL)}", mean_of(TOTAL))]
+        columns += [(w.head(">documents.pull"), lambda one: signed(cells[one, TOTAL]["pull"]))]
+    return table_of(order, columns)
+
+
+def _share(value: float) -> str:
+    return "" if pd.isna(value) else f"{100 * value:.0f} %"
+
+
+def _cell(w: Formatter, row: Row, plain: bool) -> object:
+    """Write a mean; marked where it is below its threshold, unless the head says that nearly all are."""
+    metric, value = row["metric"], row["value"]
+    if pd.isna(value):
+        return Small(w.kind_of_gap(row))
+    text = w.value(metric, value)
+    return Mark(w.tone(metric, value), text) if not plain and w.is_low(metric, value) else text
+
+
+def _slices(w: Formatter) -> list[Block]:
+    """Return one table a slice: the metrics by its groups, each mean with its interval and n."""
+    shown, slices = list[Block](), w.sheet.slices
+    for name, table in (
+        () if slices is None else slices.fillna({"group": MISSING}).groupby("slice", sort=False)
+    ):
+        groups, there = (
+            table["group"].unique().tolist(),
+            set(table.dropna(subset="value")["metric"]),
+        )
+        in_order = table["group"].isin(groups[:_MOST_GROUPS])
+        cells = {
+            (row["group"], row["metric"]): w.mean_cell(row) for row in records(table[in_order])
+        }
+        rest = (
+            w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
+            if len(groups) > _MOST_GROUPS
+            else ""
+        )
+        title = w.say("documents.slice", name=name, level=w.level) + rest
+        rows = tuple(
+            (w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))
+            for one in [*w.total, *w.quality, *w.rates]
+            if one in there
+        )
+        heads = (w.say("column.metric"), *(f">{group}" for group in groups[:_MOST_GROUPS]))
+        shown.append(Table(heads, rows, folded=title))
+    return shown

@@ -1,0 +1,148 @@
+"""Every gate with what was seen beside its limit."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.diagnostics import if_documents_fail
+from ragnb.markup import (
+    MISSING,
+    count,
+    number,
+    one_line,
+)
+from ragnb.markup.blocks import (
+    Code,
+    Estimate,
+    Section,
+    Small,
+    Table,
+)
+from ragnb.markup.rendering import cell
+from ragnb.schema import records
+from ragnb.sheet.account import (
+    gate_words,
+    incomplete_metrics,
+)
+from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, chance
+from ragnb.sheet.heroes import by_outcome, deciding
+
+
+def gates(w: Formatter) -> Section | None:
+    """Return every gate; nothing where there is none."""
+    rows, judging = records(w.gates), deciding(w.whole.gates)
+    table = Table(_heads(w), tuple(_row(w, row) for row in sorted(rows, key=_urgency)), cards=True)
+    lead, badge = w.say("gates.lead", level=w.level), next(iter(by_outcome(w, judging)), "")
+    return w.section("gates", _finding(w, judging), lead, [table], badge) if rows else None
+
+
+def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
+    """Return every gate as a case of `ragnb.diagnostics.junit`, with the words of its row in the table."""
+    heads, out = [head.removeprefix(">") for head in _heads(w)], []
+    for gate in records(w.whole.gates):
+        skipped = gate["outcome"] in ("no_data", "undecided") and gate["reason"] == ""
+        kind = "failure" if gate["blocks"] else "skipped" if skipped else "system-out"
+        system = "" if gate["system"] is None else f" ({gate['system']})"
+        title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
+        *told, _, flip, more = (cell(one, one_line) for one in _row(w, gate))
+        told += [
+            f"{head}: {text}"
+            for head, text in zip(heads[4:], (flip, more), strict=True)
+            if text != MISSING
+        ]
+        words = w.say("list.also").join(text for text in told if text != MISSING)
+        out.append((title, kind, gate["outcome"], words))
+    return out
+
+
+def _heads(w: Formatter) -> tuple[str, ...]:
+    keys = (
+        "gates.asks",
+        "gates.outcome",
+        ">gates.seen",
+        "gates.limit",
+        ">gates.flip",
+        ">gates.more",
+    )
+    return tuple(map(w.head, keys))
+
+
+def _urgency(row: Row) -> tuple[int, int, float]:
+    """Order gates by outcome, the advisory ones last; within one the least firm first."""
+    firm: float = 0.0 if pd.isna(row["p_flip"]) else -row["p_flip"]
+    return (
+        int(row["reason"] != ""),
+        0 if row["blocks"] else [*GATE_TONES].index(row["outcome"]),
+        firm,
+    )
+
+
+def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
+    n = {key: sum(row["outcome"] == key for row in rows) for key in GATE_TONES}
+    if not rows:
+        lost = [gate for gate in records(w.whole.gates) if gate["role"] == "completeness"]
+        failed = sum(bool(gate["blocks"]) for gate in lost)
+        if failed:
+            return texts.counted(w.say, "gates.incomplete", failed)
+        return w.say("gates.advisory_only")
+    key = (
+        "failed"
+        if n["fail"]
+        else "open"
+        if n["undecided"]
+        else "no_data"
+        if not n["pass"]
+        else "passed"
+        if n["pass"] == len(rows)
+        else "passed_some"
+    )
+    key += "_open" if n["fail"] and n["undecided"] else ""
+    if key == "passed":
+        return texts.counted(w.say, "gates.finding_passed", len(rows))
+    counts = {"fail": n["fail"], "open": n["undecided"], "passed": n["pass"], "n": len(rows)}
+    return w.say(f"gates.finding_{key}", **counts)
+
+
+def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
+    metric, outcome = gate["metric"], w.outcome(gate)
+    key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(
+        gate["reason"]
+    )
+    kind = [Small(w.say(key))] if key else []
+    if gate["role"] == "completeness":
+        return w.requirement(gate), (outcome, *kind), gate_words(w, gate), "", "", ""
+    asks, seen, place = (w.requirement(gate), Code(w.code(gate))), ("",), ("", Small(""))
+    if not pd.isna(gate["value"]):
+        words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
+        seen = (w.value(metric, gate["value"], gate), Small(words))
+        place = _place(w, gate)
+    flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
+    return asks, (outcome, *kind), seen, place, flip, _more(w, gate)
+
+
+def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
+    """Return where the value stands beside the limit, drawn and in words: by how much it meets or misses it."""
+    metric, at, above = gate["metric"], float(gate["threshold"]), gate["op"] == ">="
+    gap = (gate["value"] - at) * (1 if above else -1)
+    digits = w.digits(metric, gate)
+    if w.is_share(metric):
+        by = w.say("gates.points", n=f"{abs(100 * gap):.{digits}f}")
+    else:
+        by = number(abs(gap), digits)
+    words = Small(w.say("gates.meets" if gap >= 0 else "gates.misses", by=by))
+    if metric not in w.rows or gate["role"] == "difference" or (span := w.span(metric)) is None:
+        return "", words
+    shaded = (at, span[1]) if above else (span[0], at)
+    return w.estimate(metric, gate, thresholds=((w.limit(metric, at), at),), shaded=shaded), words
+
+
+def _more(w: Formatter, gate: Row) -> str:
+    """Say how many more questions would decide a gate; a number beyond reach is said as such."""
+    if gate["outcome"] != "undecided" or pd.isna(gate["low"]):
+        return ""
+    if gate["metric"] in incomplete_metrics(w):  # what is lost would decide it, not more questions
+        return ""
+    if pd.isna(gate["more_needed"]):
+        return w.say("gates.more_documents" if if_documents_fail(gate) else "gates.too_close")
+    return w.say("gates.about", n=count(gate["more_needed"]))

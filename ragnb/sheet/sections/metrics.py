@@ -1,0 +1,117 @@
+"""Every metric in one row, the overall score first, and what the answers took."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ragnb.markup import (
+    blocks,
+    count,
+)
+from ragnb.markup.blocks import (
+    Mark,
+    Section,
+    Small,
+    Table,
+)
+from ragnb.schema import records
+from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount
+from ragnb.sheet.radar import radar
+from ragnb.sheet.standing import standing
+from ragnb.weights import why_no_total
+
+
+def metrics(w: Formatter) -> Section | None:
+    """Return the metrics with the overall score first, the rates folded below."""
+    names = [*w.total, *w.quality]
+    # Without gold most rates say nothing; they are rows only where all do.
+    told = [name for name in w.rates if w.known(name)] or w.rates
+    alone = w.whole.systems is None and w.sheet.comparison is None
+    folded = w.say("measures.rates", n=len(told)) if names else ""
+    shown = [
+        _measures(w, names),
+        radar(w) if alone else None,
+        _measures(w, told, folded),
+        _operations(w),
+    ]
+    found = standing(w)
+    lead = w.say(
+        "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
+    )
+    badge = Mark(found.tone, w.say("measures.low", n=found.low)) if found.low else ""
+    return w.section("metrics", found.finding, lead, shown, badge) if names or told else None
+
+
+def _operations(w: Formatter) -> Table | None:
+    """Return what the answers took: latency, tokens, cost. A log has its own table by day."""
+    table = w.sheet.operations
+    if table is None or w.sheet.log is not None:
+        return None
+
+    def mean(row: Row) -> tuple[str, Small]:
+        declared = w.rows.get(row["metric"])
+        interval = "" if declared is None else w.ends(row["metric"], declared)
+        return amount(row["mean"]), Small(interval)
+
+    columns: dict[str, Write] = {
+        "operations.column": lambda row: row["metric"],
+        ">column.n": lambda row: count(row["n"]),
+        ">operations.mean": mean,
+        ">operations.median": lambda row: amount(row["median"]),
+        ">operations.p95": lambda row: amount(row["p95"]),
+    }
+    return w.table(records(table), columns, caption=w.say("operations.caption"))
+
+
+def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
+    heads = tuple(
+        w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins")
+    )
+    return Table(heads, tuple(measure(w, name) for name in names), folded=folded) if names else None
+
+
+def measure(w: Formatter, metric: str) -> blocks.Measure:
+    """Return the row of one metric."""
+    row, about, why = (
+        w.rows[metric],
+        w.gloss(metric),
+        "" if w.known(metric) else w.kind_of_gap(w.rows[metric]),
+    )
+    lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
+    if metric == TOTAL:
+        why = why and (why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add"))
+        bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))
+        about = "; ".join(filter(None, [w.say("measures.total"), bands]))
+    lacking = {kind: int(row[f"n_{kind}"]) for kind in ("missing", "failed", "not_applicable")}
+    rest = w.list((f"{count(n)} {w.say(f'column.{kind}')}" for kind, n in lacking.items() if n))
+    return blocks.Measure(
+        w.title(metric),
+        metric,
+        " ".join(filter(None, [about, lower])),
+        "" if pd.isna(row["weight"]) else f"{row['weight']:g}",
+        int(row["n"]),
+        int(row["n"]) + sum(lacking.values()),
+        rest,
+        w.estimate(metric, row, thresholds=w.thresholds(metric)),
+        histogram(w, metric),
+        why,
+        "" if why else w.counted(row),
+    )
+
+
+def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
+    """Return how the scores of a metric spread over its range; a bar below its threshold is marked."""
+    rows = w.sheet.spread[w.sheet.spread["metric"] == metric]
+    if not rows["n"].sum():
+        return None
+    low, high, between = int(rows["n_low"].iloc[0]), int(rows["n_high"].iloc[0]), rows["n"].tolist()
+    between[0] -= low
+    between[-1] -= high
+    limit = next((at for _, at in w.thresholds(metric)), np.nan)
+    below = (
+        rows["bin_high"] <= limit + 1e-9
+        if w.better[metric] == "higher"
+        else rows["bin_low"] >= limit - 1e-9
+    )
+    return blocks.Histogram(low, tuple(between), high, tuple(below.tolist()))

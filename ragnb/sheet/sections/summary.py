@@ -1,0 +1,124 @@
+"""The first screen: the verdict, what to know before believing it, and the outcome bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragnb.comparison.view import difference, outcome_mark
+from ragnb.markup import (
+    blocks,
+    count,
+    one_line,
+)
+from ragnb.markup.blocks import (
+    Estimate,
+    Mark,
+    Section,
+    Small,
+    Table,
+    Text,
+)
+from ragnb.schema import records
+from ragnb.sheet.account import (
+    worst_words,
+)
+from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter, Write, table_of
+from ragnb.sheet.heroes import (
+    by_outcome,
+    deciding,
+    headline_metric,
+    means_of_systems,
+    parts_of_total,
+    words_of,
+)
+from ragnb.sheet.labels import counted, tally
+from ragnb.sheet.ladder import best_first
+
+
+def summary(w: Formatter) -> Section:
+    """Return the verdict, what to know before believing it, and the outcome bar."""
+    gates, notes = deciding(w.whole.gates), w.whole.notes
+    cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
+    tone, status, title, lead = words_of(w, gates)
+    said = Mark(tone, w.say(f"status.{status}"))
+    verdict = blocks.Verdict(
+        said, title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), *_score(w)
+    )
+    shown = [
+        verdict,
+        Text(cautions, "caution") if cautions else None,
+        None if w.shown is None else _by_system(w),
+    ]
+    return w.section("summary", "", "", [*shown, _bar(w)])
+
+
+def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
+    """Return the overall score, else the share of answers that ended right; none where neither is there."""
+    if (metric := headline_metric(w.rows)) is None:
+        return None, "", ()
+    row, before = w.rows[metric], None
+    notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(
+        w.ends(metric, row)
+    )
+    notes.append(w.counted(row))
+    if worst := worst_words(w, metric, row, "account.worst_alone"):
+        notes.append(worst)
+    if metric == TOTAL and (parts := parts_of_total(w, w.rows)):
+        notes.append(parts.lstrip(",，;；、 "))
+    changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
+    rows = [
+        one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
+    ]
+    if len(rows) == 1 and rows[0]["n_common"]:
+        mark, before = outcome_mark(rows[0], w.say), float(rows[0]["baseline_mean"])
+        than = Small(w.say("compared.than", name=rows[0]["baseline"]))
+        notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
+    name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {one_line(w.shown, 40)}"
+    return w.estimate(metric, row, before=before)._replace(interval="", tone=""), name, tuple(notes)
+
+
+def _by_system(w: Formatter) -> Table:
+    """Return one verdict a system; systems are never pooled."""
+    gates, of_systems = w.whole.gates, means_of_systems(w)
+    judging = gates[(gates["role"] != "completeness") & (gates["reason"] != "advisory")]
+    stopping = gates[gates["blocks"]].sort_values(
+        "outcome", key=lambda outcome: outcome != "fail", kind="stable"
+    )
+
+    def blocked_by(name: str) -> tuple[Any, ...]:
+        for first in records(
+            stopping[(stopping["system"] == name) & (stopping["role"] != "completeness")]
+        ):
+            return w.requirement({**first, "system": None}), Small(
+                w.interval(first["metric"], first)
+            )
+        return "", Small("")
+
+    def score(name: str) -> str:
+        metric = headline_metric(of_systems[name]) or TOTAL
+        return w.interval(metric, of_systems[name][metric])
+
+    def marks(name: str) -> Any:
+        return by_outcome(w, records(judging[judging["system"] == name])) or w.say(
+            "status.no_gates"
+        )
+
+    columns: list[tuple[str, Write]] = [
+        (w.say("column.system"), str),
+        (w.say("section.gates"), marks),
+    ]
+    columns += [(w.say("sheet.blocked_by"), blocked_by), (f">{w.title(TOTAL)}", score)]
+    return table_of(best_first(w.whole.systems, TOTAL), columns, cards=True)
+
+
+def _bar(w: Formatter) -> blocks.Bar | None:
+    """Return how the answers ended, right and wrong, in one bar."""
+    found, (right, n) = tally(w), counted(w, OUTCOME)
+    groups = dict[str, list[tuple[str, str, int]]]()
+    for label, row in ((label, row) for label, row in LABELS.items() if label in found):
+        groups.setdefault(row["group"], []).append(
+            (row["kind"], w.say(f"label.{label}"), found[label])
+        )
+    title = w.say("sheet.ended_right", n=count(right), all=count(n)) + w.say("headline.end")
+    shown = tuple((w.say(f"sheet.{name}"), tuple(parts)) for name, parts in groups.items())
+    return blocks.Bar(title, w.say("sheet.bar_note"), shown) if found else None
