@@ -120,11 +120,14 @@ def test_what_was_expected_is_what_came_and_what_is_lost(tmp_path_factory, table
             if row["expected"]:
                 worst = sum(values) / row["expected"]
                 assert row["worst"] == pytest.approx(worst)
+                best = (sum(values) + row["lost"]) / row["expected"]
+                assert row["best"] == pytest.approx(best)
         asked = {*frame["sample_id"]} if cases is None else {*cases}
         shares.append(2 * len(asked - {*own["sample_id"]}) / len(asked))  # half as many may be lost
     if max(shares) > 0.1 + 1e-9:
         assert sheet.blocked
-        assert sheet.verdict.startswith("Incomplete input")
+        status = "Incomplete input" if sheet.means["n"].any() else "Nothing to evaluate"
+        assert sheet.verdict.startswith(status)
         assert "Ready" not in sheet.verdict
 
 
@@ -184,7 +187,7 @@ def test_no_score_at_all_is_said_in_one_number():
     frame = pd.DataFrame({"faithfulness": [np.nan] * 6, "context_recall": [np.nan] * 6})
     sheet = rn.assess(frame)
     assert sheet.blocked
-    assert sheet.verdict.startswith("Incomplete input: All 12 scores are missing.")
+    assert sheet.verdict.startswith("Nothing to evaluate: All 12 scores are missing:")
 
 
 def test_a_field_that_only_some_rows_lack_explains_an_empty_cell():
@@ -394,7 +397,7 @@ def test_no_mean_is_praised_where_its_metric_is_incomplete(tmp_path):
     sheet = rn.assess(write_csv(tmp_path / "s.csv", [0.9] * 6 + [""] * 4), gates=[])
     text = sheet.to_markdown()
     assert "meet their thresholds" not in text
-    assert "Too many scores are missing to judge faithfulness" in text
+    assert "Means of the scored answers only; no verdict is drawn from them" in text
 
 
 def test_the_losses_of_each_system_are_its_own():
@@ -419,8 +422,8 @@ def test_a_gate_passes_on_what_is_left_only_if_it_would_with_all_that_is_lost_wr
     assert sum(left) / 300 == pytest.approx(0.18)
     assert found["outcome"] == outcome
     assert sheet.blocked
-    assert "Complete the input first" in sheet.to_markdown()
-    assert "0.180 if all lost answers were wrong" in sheet.to_markdown()
+    assert "0.180 to 0.980" in sheet.to_markdown()
+    assert "0.180 if all lost answers were wrong" in sheet.verdict
 
 
 @pytest.mark.parametrize(("rows", "blocks"), [(38, False), (37, True)])

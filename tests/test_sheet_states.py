@@ -27,6 +27,7 @@ STATUS = {
     "incomplete": "Incomplete input",
     "failed": "Not ready",
     "undecided": "Inconclusive",
+    "nothing": "Nothing to evaluate",
     "passed": "Ready",
     "no_data": "Nothing measured",
     "no_gates": "No gates set",
@@ -108,10 +109,10 @@ STATES = {
     "one document": lambda: (rn.assess(frame(docs=1), gates=[gate(threshold=0.9)]), None),
     "one question": lambda: (rn.assess(frame(1), gates=[gate()]), None),
     "two systems": lambda: (rn.assess(pd.concat(TWO), gates=[gate()]), "failed"),
-    "everything failed": lambda: (everything_failed(), "incomplete"),
+    "everything failed": lambda: (everything_failed(), "nothing"),
     "nothing scored": lambda: (
         rn.assess(frame().assign(**dict.fromkeys(METRICS, np.nan))),
-        "incomplete",
+        "nothing",
     ),
     "no data for the gate": lambda: (rn.assess(frame(), gates=[ABSENT], no_data="skip"), "no_data"),
     "inconclusive": lambda: (
@@ -133,6 +134,11 @@ def state(request):
     """A sheet of each state with its parts, and the status it must have where the data leave no choice."""
     sheet, status = STATES[request.param]()
     return request.param, sheet, status, {section.key: section for section in sheet.sections()}
+
+
+def is_failed(sheet):
+    of_input = sheet.gates[sheet.gates["role"] == "completeness"]
+    return bool(of_input["blocks"].any())
 
 
 def deciding(sheet):
@@ -165,7 +171,7 @@ def test_status_is_what_the_gates_say_or_else_the_thresholds(state):
     assert isinstance(verdict, Verdict)
     gates, of_input = deciding(sheet), sheet.gates[sheet.gates["role"] == "completeness"]
     if of_input["blocks"].any():
-        want = "incomplete"
+        want = "incomplete" if sheet.means["n"].any() else "nothing"
     elif not len(gates):
         want = status_by_thresholds(sheet) if sheet.log is None else "log"
     elif gates["blocks"].any():
@@ -176,8 +182,14 @@ def test_status_is_what_the_gates_say_or_else_the_thresholds(state):
         want = "no_data" if (gates["outcome"] == "no_data").all() else "passed"
     assert verdict.status.text == STATUS[want]
     assert status in (None, want)
-    assert sheet.blocked == (want in ("incomplete", "failed"))
-    tones = {"incomplete": "bad", "failed": "bad", "undecided": "watch", "passed": "good"}
+    assert sheet.blocked == (want in ("incomplete", "nothing", "failed"))
+    tones = {
+        "incomplete": "bad",
+        "nothing": "bad",
+        "failed": "bad",
+        "undecided": "watch",
+        "passed": "good",
+    }
     tones |= {"standing_met": "good", "standing_missed": "bad"}
     tones |= dict.fromkeys(("standing_met_unsure", "standing_open"), "watch")
     assert verdict.status.tone == tones.get(want, "none")
@@ -204,6 +216,10 @@ def test_nothing_on_the_first_screen_contradicts_the_gates_or_the_verdict(state)
     assert sheet.verdict.startswith(f"{verdict.status.text}: {verdict.title.rstrip('.')}")
     words = {"fail": "failed", "undecided": "inconclusive", "no_data": "no data", "pass": "passed"}
     counts = {words[one]: n for one, n in gates["outcome"].value_counts().items()}
+    if is_failed(sheet):  # what is left of the scores decides nothing
+        counts = {}
+        assert "gates" not in parts
+        assert "fix" not in parts
     assert {
         mark.text.split(" ", 1)[1]: int(mark.text.split()[0]) for mark in verdict.marks
     } == counts
@@ -226,8 +242,11 @@ def test_parts_are_there_exactly_where_there_is_something_to_say(state):
     assert ("outcomes" in parts) == labels
     assert any(isinstance(block, Bar) for block in parts["summary"].blocks) == labels
     assert ("comparison" in parts) == (sheet.systems is not None)
-    assert {"summary", "metrics", "questions", "run", "glossary"} <= set(parts)
-    assert ("gates" in parts) == bool(len(Formatter(sheet).gates))
+    assert {"summary", "questions", "run", "glossary"} <= set(parts)
+    assert ("metrics" in parts) == bool(sheet.means["n"].any())
+    assert ("causes" in parts) == (not sheet.means["n"].any())
+    assert ("missing" in parts) == is_failed(sheet)
+    assert ("gates" in parts) == (bool(len(Formatter(sheet).gates)) and not is_failed(sheet))
     if name in ("one question", "one document"):
         assert "documents" not in parts
     if sheet.systems is not None:
@@ -257,6 +276,8 @@ def test_every_state_is_a_page_a_text_and_a_cell_of_a_notebook(state):
 
 def test_the_badge_of_metrics_counts_the_rows_that_are_marked(state):
     _, _, _, parts = state
+    if "metrics" not in parts:
+        return
     marked = [
         row
         for block in parts["metrics"].blocks
@@ -585,8 +606,8 @@ def test_a_run_that_lost_everything_has_no_sentence_of_one_that_scored():
     for metric in ("faithfulness", "answer_relevancy"):
         columns |= {metric: [None] * 40, f"{metric}__status": ["failed"] * 40}
     said = {
-        "en": ("1 completeness gate failed", "0 of 40 answers have a score"),
-        "zh": ("1 个完整性门禁未通过", "40 个回答都没有得分"),
+        "en": ("All 80 scores are missing", "0 of 40 answers have a score"),
+        "zh": ("80 个得分全部缺失", "40 个回答都没有得分"),
     }
     for lang, sentences in said.items():
         sheet = rn.assess(

@@ -28,14 +28,17 @@ COLUMNS = (
     "not_applicable",
     "decides",
     "worst",
+    "best",
 )
 """``expected = seen + lost``. Beside them: how many of the lost failed, how many cells are not expected because
-the metric does not apply, whether a gate or the total uses it, and the mean if all that is lost were wrong."""
+the metric does not apply, whether a gate or the total uses it, and the mean if all that is lost were wrong, and
+of a metric if all of it were right."""
 
 EVIDENCE = ("retrieved_contexts", "ground_truth_answer", "ground_truth_contexts")
 """The fields whose absence in a row explains an empty cell of a metric that needs them; a question and an answer
 are what the run itself should hold, so that their absence explains nothing."""
 
+_SAME = 1e-12
 _OPEN = ("", "missing")  # the statuses of an empty cell that say nothing about why it is empty
 
 
@@ -486,7 +489,7 @@ def make_account(
             rows[-1]["decides"] = row["metric"] in decides
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     counts = dict.fromkeys(("expected", "seen", "lost", "failed", "not_applicable"), "int64")
-    return frame.astype(counts | {"decides": bool, "worst": "float64"})
+    return frame.astype(counts | {"decides": bool, "worst": "float64", "best": "float64"})
 
 
 def _of_system(table: pd.DataFrame, system: Any) -> list[dict[Any, Any]]:
@@ -511,6 +514,7 @@ def _row(
     failed: int = 0,
     not_applicable: int = 0,
     worst: float = math.nan,
+    best: float = math.nan,
 ) -> dict[str, Any]:
     """Return a row of the account; what is lost and did not fail is missing, or damaged in a file."""
     reasons = []
@@ -530,6 +534,7 @@ def _row(
         "not_applicable": not_applicable,
         "decides": False,
         "worst": worst,
+        "best": best,
     }
 
 
@@ -547,7 +552,28 @@ def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) ->
         failed=int(row["n_failed"]),
         not_applicable=int(row["n_not_applicable"]),
         worst=worst,
+        best=math.nan if row["role"] == "total" else _raised(row, worst, bad, lost),
     )
+
+
+def _raised(row: Mapping[Any, Any], worst: float, bad: float, lost: int) -> float:
+    """Return the mean of a metric with all that is lost at the good end of its range.
+
+    The weight of what is lost follows from how far it lowers the mean; where the mean is at the bad end already
+    and nothing can lower it, from how many scores are lost.
+    """
+    good = row["range_high"] if bad == row["range_low"] else row["range_low"]
+    if pd.isna(worst):
+        return math.nan
+    if not lost:
+        return float(row["value"])
+    if not row["n"]:
+        return float(good)
+    value = float(row["value"])
+    share = lost / (lost + int(row["n"]))
+    if abs(value - bad) > _SAME:
+        share = (value - worst) / (value - bad)
+    return float(value + share * (good - value))
 
 
 def _of_rate(row: Mapping[Any, Any], given: Answers, lost_answers: int) -> dict[str, Any]:

@@ -89,6 +89,25 @@ class Stack(NamedTuple):
     all: int
 
 
+class Strip(NamedTuple):
+    """The rows of a table in their order, in parts of equal size: which share of each has a value.
+
+    `n` of `all` rows have one, and `text` says what of, for those who hear it.
+    """
+
+    filled: tuple[float, ...]
+    n: int
+    all: int
+    text: str = ""
+
+
+class Action(NamedTuple):
+    """A line to run next, and what it does."""
+
+    command: str
+    what: str
+
+
 class Text(NamedTuple):
     """Paragraphs: ``lead``, ``text``, ``note``, ``caution`` or ``list``."""
 
@@ -154,6 +173,8 @@ class Verdict(NamedTuple):
     score: Estimate | None = None
     score_name: str = ""
     score_notes: tuple[Cell, ...] = ()
+    action: Action | None = None
+    action_name: str = ""
 
 
 class Step(NamedTuple):

@@ -239,6 +239,8 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
             return write(text) if target.startswith("#") else f"[{write(text)}](<{target}>)"
         case blocks.Estimate():
             return value.written + (f" ({value.interval})" if value.interval else "")
+        case blocks.Strip():
+            return f"{value.n} / {value.all}"
         case blocks.Stack(parts):
             return ", ".join(f"{write(label)} {n}" for _, label, n in parts if n)
         case tuple():  # last, as each of the cells above is one, too

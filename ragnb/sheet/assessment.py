@@ -26,6 +26,7 @@ from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes import sentence
+from ragnb.sheet.kinds import ORDER, kind_of
 from ragnb.sheet.sections import SECTIONS
 from ragnb.sheet.sections.gates import cases
 from ragnb.texts import counted, load
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     pass
 
 
-_COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", "documents")
+# Not in the output of a notebook cell.
+_FOLDED = ("judge", "questions", "run", "glossary")
 
 
 _PACKAGES = (
@@ -88,10 +90,11 @@ class Assessment:
         As `check_gates` gives it, a row a gate and system, after them the gates on completeness (see
         ``diagnostics.completeness``).
     account : DataFrame
-        ``stage, subject, system, expected, seen, lost, reason, failed, not_applicable, decides, worst``: what was
-        expected and what came, from the ``lines`` of the files over ``questions`` and ``answers`` to the ``cells``
-        of each metric and the ``total``; ``expected = seen + lost``. ``decides``: a gate or the total uses it.
-        ``worst``: the mean if all that is lost were wrong.
+        ``stage, subject, system, expected, seen, lost, reason, failed, not_applicable, decides, worst, best``:
+        what was expected and what came, from the ``lines`` of the files over ``questions`` and ``answers`` to the
+        ``cells`` of each metric and the ``total``; ``expected = seen + lost``. ``decides``: a gate or the total
+        uses it.
+        ``worst, best``: the mean if all that is lost were wrong, and of a metric if all of it were right.
     calibration : CalibrationCard or None
         Of the scenario's ratings; None without.
     comparison : DataFrame or None
@@ -243,8 +246,8 @@ class Assessment:
         Parameters
         ----------
         *keys : str
-            Of ``summary, fix, metrics, gates, outcomes, log, comparison, documents, judge, questions, run,
-            glossary``; by default all.
+            Of ``summary, missing, causes, fix, metrics, gates, outcomes, log, comparison, documents, judge,
+            questions, run, glossary``; by default those of the kind of the run, in their order.
 
         Raises
         ------
@@ -262,7 +265,7 @@ class Assessment:
             if key not in SECTIONS:
                 raise unknown("section", key, SECTIONS)
         writer = Formatter(self)
-        made = (SECTIONS[key](writer) for key in keys or SECTIONS)
+        made = (SECTIONS[key](writer) for key in keys or ORDER[kind_of(writer)])
         return [section for section in made if section is not None]
 
     def section(self, key: str) -> Section | None:
@@ -285,7 +288,8 @@ class Assessment:
         return named or load(scenario.lang)("sheet.title")
 
     def _repr_html_(self) -> str:
-        return render_fragment(self.sections(*_COMPACT))
+        order = ORDER[kind_of(Formatter(self))]
+        return render_fragment(self.sections(*(key for key in order if key not in _FOLDED)))
 
     def to_html(self) -> str:
         """Return the whole page, which opens from a file and asks no host."""

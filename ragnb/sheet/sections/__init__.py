@@ -1,5 +1,6 @@
 """The sections of a page, a file each: assessment -> section, in the order in which a reader asks."""
 
+from ragnb.sheet.sections.causes import causes
 from ragnb.sheet.sections.comparison import comparison
 from ragnb.sheet.sections.documents import documents
 from ragnb.sheet.sections.fix import fix_first
@@ -8,6 +9,7 @@ from ragnb.sheet.sections.glossary import glossary
 from ragnb.sheet.sections.judge import judge
 from ragnb.sheet.sections.log import log
 from ragnb.sheet.sections.metrics import metrics
+from ragnb.sheet.sections.missing import missing
 from ragnb.sheet.sections.outcomes import outcomes
 from ragnb.sheet.sections.questions import questions
 from ragnb.sheet.sections.run import details
@@ -15,6 +17,8 @@ from ragnb.sheet.sections.summary import summary
 
 SECTIONS = {
     "summary": summary,
+    "missing": missing,
+    "causes": causes,
     "fix": fix_first,
     "metrics": metrics,
     "gates": gates,

@@ -27,11 +27,8 @@ from ragnb.markup.blocks import (
     Text,
 )
 from ragnb.schema import records
-from ragnb.sheet.account import (
-    blocking_words,
-)
 from ragnb.sheet.formatter import OUTCOME, RULE_OF, Formatter, Row, Write, below, text_of
-from ragnb.sheet.heroes import deciding
+from ragnb.sheet.heroes.gates import deciding
 from ragnb.sheet.labels import counted, n_wrong, wrong_label
 
 _MOST_STEPS = 5
@@ -44,17 +41,14 @@ def fix_first(w: Formatter) -> Section | None:
         tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst")),
     )
     rest = w.list(step.problem for step in steps[_MOST_STEPS:])
-    lost = blocking_words(w)
-    if not steps and not lost:
+    if not steps:
         return None
-    # What is missing may be what is below a threshold.
-    lead = w.say("fix.lead") if steps else w.say("fix.input", lost=w.list(lost))
     shown = [
-        blocks.Steps(heads, tuple(steps[:_MOST_STEPS])) if steps else None,
+        blocks.Steps(heads, tuple(steps[:_MOST_STEPS])),
         Text((w.say("fix.rest", names=rest),), "note") if rest else None,
         _modes(w),
     ]
-    return w.section("fix", w.say("section.fix"), lead, shown, str(len(steps)) if steps else "")
+    return w.section("fix", w.say("section.fix"), w.say("fix.lead"), shown, str(len(steps)))
 
 
 def _steps(w: Formatter) -> list[blocks.Step]:

@@ -26,7 +26,7 @@ from ragnb.sheet.account import (
     incomplete_metrics,
 )
 from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, chance
-from ragnb.sheet.heroes import by_outcome, deciding
+from ragnb.sheet.heroes.gates import by_outcome, deciding
 
 
 def gates(w: Formatter) -> Section | None:

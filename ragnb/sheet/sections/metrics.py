@@ -17,6 +17,7 @@ from ragnb.markup.blocks import (
 )
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount
+from ragnb.sheet.kinds import FAILED, kind_of
 from ragnb.sheet.radar import radar
 from ragnb.sheet.standing import standing
 from ragnb.weights import why_no_total
@@ -39,8 +40,14 @@ def metrics(w: Formatter) -> Section | None:
     lead = w.say(
         "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
     )
+    if not names and not told:
+        return None
+    if kind_of(w) == FAILED:  # what is left of the scores is no verdict
+        if not any(map(w.known, names or told)):
+            return None
+        return w.section("metrics", w.say("measures.so_far"), lead, shown)
     badge = Mark(found.tone, w.say("measures.low", n=found.low)) if found.low else ""
-    return w.section("metrics", found.finding, lead, shown, badge) if names or told else None
+    return w.section("metrics", found.finding, lead, shown, badge)
 
 
 def _operations(w: Formatter) -> Table | None:

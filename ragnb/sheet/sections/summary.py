@@ -23,14 +23,10 @@ from ragnb.sheet.account import (
     worst_words,
 )
 from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter, Write, table_of
-from ragnb.sheet.heroes import (
-    by_outcome,
-    deciding,
-    headline_metric,
-    means_of_systems,
-    parts_of_total,
-    words_of,
-)
+from ragnb.sheet.heroes import hero_of
+from ragnb.sheet.heroes.gates import by_outcome, deciding
+from ragnb.sheet.heroes.score import headline_metric, means_of_systems, parts_of_total
+from ragnb.sheet.kinds import FAILED, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.ladder import best_first
 
@@ -39,10 +35,19 @@ def summary(w: Formatter) -> Section:
     """Return the verdict, what to know before believing it, and the outcome bar."""
     gates, notes = deciding(w.whole.gates), w.whole.notes
     cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
-    tone, status, title, lead = words_of(w, gates)
-    said = Mark(tone, w.say(f"status.{status}"))
+    found = hero_of(w)
+    is_failed = kind_of(w) == FAILED
+    marks = () if is_failed else by_outcome(w, gates)
+    score = (None, "", ()) if is_failed else _score(w)
     verdict = blocks.Verdict(
-        said, title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), *_score(w)
+        found.mark,
+        found.title,
+        found.lead,
+        marks,
+        w.say("sheet.gates_count"),
+        *score,
+        found.action,
+        w.say("sheet.next"),
     )
     shown = [
         verdict,

@@ -1,0 +1,49 @@
+"""The kind of a run, decided in one place from what is there, and the sections of its page in their order."""
+
+from __future__ import annotations
+
+from ragnb.sheet.account import blocking_words
+from ragnb.sheet.formatter import Formatter
+
+FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
+    "failed",
+    "systems",
+    "judge",
+    "traces",
+    "log",
+    "scores",
+)
+_REST = ("documents", "judge", "questions", "run", "glossary")
+_DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", *_REST)
+ORDER: dict[str, tuple[str, ...]] = {
+    # No verdict is drawn from what is left: neither gates nor what to fix.
+    FAILED: ("summary", "missing", "causes", "metrics", "questions", "run", "glossary"),
+    SYSTEMS: ("summary", "comparison", "gates", "fix", "metrics", "outcomes", *_REST),
+    JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),
+    TRACES: _DECIDED,
+    LOG: _DECIDED,
+    SCORES: _DECIDED,
+}
+"""The keys of the sections by kind; a section that has nothing to say is left out."""
+
+
+def kind_of(w: Formatter) -> str:
+    """Return the kind of a run, the first that holds."""
+    sheet = w.whole
+    if blocking_words(w):
+        return FAILED
+    if sheet.systems is not None and sheet.scenario.candidate is None and sheet.comparison is None:
+        return SYSTEMS
+    if sheet.outcomes is not None:
+        return TRACES
+    if sheet.log is not None:
+        return LOG
+    if is_judged(w):
+        return JUDGE
+    return SCORES
+
+
+def is_judged(w: Formatter) -> bool:
+    """Whether the scores are those of a rubric that says which answers pass."""
+    rubric = w.sheet.scenario.rubric
+    return rubric is not None and w.rows.get(rubric.passing.metric, {"n": 0})["n"] > 0
