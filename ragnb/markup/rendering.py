@@ -121,7 +121,7 @@ def render_page(
         say=texts.entry(lang, "page"),
         lang=LANGUAGES[lang],
         policy=Safe(policy),
-        headed=any(isinstance(block, Verdict) for block in blocks),
+        verdict=next((block for block in blocks if isinstance(block, Verdict)), None),
     )
 
 
