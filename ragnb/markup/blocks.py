@@ -203,6 +203,15 @@ class Bar(NamedTuple):
     groups: tuple[tuple[str, tuple[tuple[str, str, int], ...]], ...]
 
 
+class PassMark(NamedTuple):
+    """How many answers have each score, ``(score, n, passes)``, on both sides of the score that passes."""
+
+    title: str
+    fails: str
+    passes: str
+    steps: tuple[tuple[str, int, bool], ...]
+
+
 class Picture(NamedTuple):
     """An SVG of ours with its caption."""
 
@@ -258,7 +267,7 @@ class Samples(NamedTuple):
     rest: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
 
 
-Block = Text | Table | Verdict | Steps | Bar | Picture | Samples
+Block = Text | Table | Verdict | Steps | Bar | PassMark | Picture | Samples
 
 
 @dataclass(frozen=True, repr=False)

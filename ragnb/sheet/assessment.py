@@ -115,6 +115,9 @@ class Assessment:
         ``step, rows``: where the rows came from and where they went.
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
+    passing : DataFrame or None
+        ``system, metric, threshold, k, n, share, low, high, bias, k_unbiased``: how many answers pass the rubric
+        of a judge, and how many would once its bias against labels of people is taken off. None without a rubric.
     operations : DataFrame or None
         ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
     left_out : mapping of column to str
@@ -154,6 +157,7 @@ class Assessment:
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
     operations: pd.DataFrame | None = None
+    passing: pd.DataFrame | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None

@@ -42,6 +42,7 @@ from ragnb.schema import (
 from ragnb.sheet.assessment import Assessment
 from ragnb.sheet.notes import ledger, notes
 from ragnb.sheet.operations import measure_operations, operation_names
+from ragnb.sheet.passing import passing
 from ragnb.sheet.ratings import calibrated
 from ragnb.traces import outcome_counts
 from ragnb.weights import Moments, Weighing
@@ -204,6 +205,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         changed=turned,
         log=inputs.log,
     )
+    sheet = replace(sheet, passing=passing(scenario, frame, names, sheet.calibration))
     said = notes(sheet, inputs, metrics, asked_of, docs)
     return replace(sheet, notes=pd.concat([changed, said_of_anchor, said], ignore_index=True))
 

@@ -23,10 +23,11 @@ from ragnb.sheet.account import (
 from ragnb.sheet.formatter import GATE_TONES, OUTCOME, TOTAL, Formatter, Row, chance
 from ragnb.sheet.heroes.failed import of_failed
 from ragnb.sheet.heroes.gates import deciding, of_gates
+from ragnb.sheet.heroes.judge import of_judge, passing_row
 from ragnb.sheet.heroes.score import means_of_systems, score_words
 from ragnb.sheet.heroes.scores import of_scores
 from ragnb.sheet.heroes.states import Hero
-from ragnb.sheet.kinds import FAILED, kind_of
+from ragnb.sheet.kinds import FAILED, JUDGE, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.ladder import is_open, ladder_finding, rungs_of
 from ragnb.sheet.standing import standing
@@ -37,7 +38,12 @@ def hero_of(w: Formatter) -> Hero:
     if kind_of(w) == FAILED:
         return of_failed(w)
     gates = deciding(w.whole.gates)
-    found = of_gates(w, gates) if gates else of_scores(w)
+    row = passing_row(w)
+    is_blocked = any(gate["blocks"] for gate in gates)
+    if kind_of(w) == JUDGE and row is not None and not is_blocked:
+        found = of_judge(w, row, gates)
+    else:
+        found = of_gates(w, gates) if gates else of_scores(w)
     if losses := said_losses(w):
         said = w.say("list.also").join(losses) + w.say("headline.end")
         found = found._replace(lead=w.say("headline.losses", losses=said, lead=found.lead))

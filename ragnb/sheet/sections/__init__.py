@@ -13,12 +13,14 @@ from ragnb.sheet.sections.missing import missing
 from ragnb.sheet.sections.outcomes import outcomes
 from ragnb.sheet.sections.questions import questions
 from ragnb.sheet.sections.run import details
+from ragnb.sheet.sections.suggestions import suggestions
 from ragnb.sheet.sections.summary import summary
 
 SECTIONS = {
     "summary": summary,
     "missing": missing,
     "causes": causes,
+    "suggestions": suggestions,
     "fix": fix_first,
     "metrics": metrics,
     "gates": gates,

@@ -25,10 +25,12 @@ from ragnb.sheet.account import (
 from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter, Write, table_of
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.gates import by_outcome, deciding
+from ragnb.sheet.heroes.judge import passing_row
 from ragnb.sheet.heroes.score import headline_metric, means_of_systems, parts_of_total
-from ragnb.sheet.kinds import FAILED, kind_of
+from ragnb.sheet.kinds import FAILED, JUDGE, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.ladder import best_first
+from ragnb.sheet.passing_pictures import pass_mark, passing_share, radar_of_passing
 
 
 def summary(w: Formatter) -> Section:
@@ -39,6 +41,9 @@ def summary(w: Formatter) -> Section:
     is_failed = kind_of(w) == FAILED
     marks = () if is_failed else by_outcome(w, gates)
     score = (None, "", ()) if is_failed else _score(w)
+    judged = passing_row(w) if kind_of(w) == JUDGE else None
+    if judged is not None:
+        score = passing_share(w, judged)
     verdict = blocks.Verdict(
         found.mark,
         found.title,
@@ -54,7 +59,8 @@ def summary(w: Formatter) -> Section:
         Text(cautions, "caution") if cautions else None,
         None if w.shown is None else _by_system(w),
     ]
-    return w.section("summary", "", "", [*shown, _bar(w)])
+    pictures = [] if judged is None else [pass_mark(w, judged), radar_of_passing(w, judged)]
+    return w.section("summary", "", "", [*shown, _bar(w), *pictures])
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:

@@ -1,0 +1,91 @@
+"""How many answers pass the rubric of a judge, with the interval of their share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+
+from ragnb import weights
+from ragnb.calibration import CalibrationCard
+from ragnb.inputs import streams
+from ragnb.scenario import Scenario
+from ragnb.schema import Metric, records
+
+COLUMNS = ("system", "metric", "threshold", "k", "n", "share", "low", "high", "bias", "k_unbiased")
+_PASSES = Metric("passing", kind="binary")
+
+
+def passing(
+    scenario: Scenario, frame: Any, names: Sequence[Any], card: CalibrationCard | None
+) -> pd.DataFrame | None:
+    """Return how many answers of each system pass; None without a rubric whose metric is a column.
+
+    Every answer counts once, without the weights of documents, so that the share is that of a count. Where labels
+    of people show a bias of the judge, ``k_unbiased`` is how many pass once it is taken off every score.
+    """
+    rubric = scenario.rubric
+    if rubric is None or rubric.passing.metric not in weights.column_names(frame):
+        return None
+    gate = rubric.passing
+    bias = bias_of(card, gate.metric)
+    rows = []
+    for name in names:
+        own = streams.of_system(frame, name)
+        score = nw.col(gate.metric).cast(nw.Float64)
+        counts = [
+            _count(score >= gate.threshold).alias("k"),
+            _count(score - (0.0 if bias is None else bias) >= gate.threshold).alias("k_unbiased"),
+            _count(~(score.is_null() | score.is_nan())).alias("n"),
+        ]
+        found = weights.collected(weights.opened(own).select(*counts)).to_dict(as_series=False)
+        n, k = int(found["n"][0] or 0), int(found["k"][0] or 0)
+        if not n:
+            continue
+        flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)
+        marked = nw.from_native(own).with_columns(flag.alias(_PASSES.name)).to_native()
+        how: dict[str, Any] = {
+            "doc": scenario.doc,
+            "cluster": scenario.cluster,
+            "corpus": scenario.corpus,
+        }
+        means = weights.moments(marked, metrics=[_PASSES], **how)
+        table = weights.Weighing(doc=scenario.doc, level=scenario.level).means(means)
+        ends = table.set_index("metric").loc[_PASSES.name]
+        rows.append(
+            {
+                "system": name,
+                "metric": gate.metric,
+                "threshold": gate.threshold,
+                "k": k,
+                "n": n,
+                "share": k / n,
+                "low": ends["low"],
+                "high": ends["high"],
+                "bias": bias,
+                "k_unbiased": None if bias is None else int(found["k_unbiased"][0] or 0),
+            }
+        )
+    if not rows:
+        return None
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"bias": float, "k_unbiased": "Int64"})
+
+
+def _count(condition: nw.Expr) -> nw.Expr:
+    return nw.when(condition).then(1).otherwise(0).sum()
+
+
+def bias_of(card: CalibrationCard | None, dimension: str) -> float | None:
+    """Return by how much the judge is above people on a dimension; None where no label says."""
+    row = verdict_of(card, dimension)
+    return None if row is None or pd.isna(row["bias"]) else float(row["bias"])
+
+
+def verdict_of(card: CalibrationCard | None, dimension: str) -> dict[Any, Any] | None:
+    """Return the verdict on the judge for a dimension; of several judges none speaks for the scores."""
+    if card is None:
+        return None
+    rows = [row for row in records(card.verdicts) if row["dimension"] in (dimension, "all")]
+    return rows[0] if len(rows) == 1 else None
