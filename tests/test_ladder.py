@@ -60,10 +60,10 @@ def test_a_pair_that_does_not_hold_after_holm_is_open():
 @pytest.mark.parametrize(
     ("shifts", "key", "status"),
     [
-        ({"新": 0.15, "旧": 0.05}, "better", "standing_met"),
-        ({"新": 0.11, "旧": 0.1}, "better_within", "standing_met"),
-        ({"新": 0.1, "旧": 0.1}, "same", "standing_met"),
-        ({"新": -0.1, "旧": -0.2}, "better", "standing_missed"),
+        ({"新": 0.15, "旧": 0.05}, "better", "systems_met"),
+        ({"新": 0.11, "旧": 0.1}, "better_within", "systems_better_within"),
+        ({"新": 0.1, "旧": 0.1}, "same", "systems_same"),
+        ({"新": -0.1, "旧": -0.2}, "better", "systems_missed"),
     ],
 )
 def test_the_page_begins_with_the_comparison(shifts, key, status, lang):
@@ -72,10 +72,12 @@ def test_the_page_begins_with_the_comparison(shifts, key, status, lang):
     assert row["outcome"] == key
     say = load(lang)
     verdict = sheet.section("summary").blocks[0]
-    assert verdict.status.text == say(f"status.{status}")
+    assert verdict.status.text == say(f"hero.{status}.status")
     said = f"{row['value']:+.3f}".replace("-", "−")
+    assert said in verdict.lead
+    assert said in sheet.section("comparison").finding
+    assert said.lstrip("+−") in verdict.title or key == "same"
     for text in (verdict.title, sheet.section("comparison").finding):
-        assert said in text
         assert row["candidate"] in text
         assert row["baseline"] in text
     assert sheet.shown_system == row["candidate"], "what to fix is that of the best"
@@ -87,7 +89,7 @@ def test_few_common_questions_are_no_comparison_and_no_difference_is_called_open
     for table, said in ((few, "a and b share only 19 questions"), (scores, "a is better than b")):
         verdict = rn.assess(table, gates=[]).section("summary").blocks[0]
         assert verdict.title.startswith(said)
-        assert (verdict.status.text == "Inconclusive") is (table is few)
+        assert (verdict.status.text == "No comparison") is (table is few)
     wide = scores.assign(faithfulness=np.random.default_rng(1).random(2 * N).round(3))
     sheet = rn.assess(wide, gates=[])
     row = sheet.ladder.query("primary").iloc[0]
@@ -96,7 +98,7 @@ def test_few_common_questions_are_no_comparison_and_no_difference_is_called_open
     assert "cannot be told apart" in verdict.title
     assert verdict.status.text == "Inconclusive"
     more = int(row["questions_needed"] - row["n_common"])
-    assert f"about {more:,} more questions" in verdict.title
+    assert f"About {more:,} more questions" in verdict.lead
 
 
 def test_a_candidate_a_baseline_or_systems_on_other_questions_have_no_ladder():

@@ -831,15 +831,42 @@ def test_the_glossary_holds_a_sentence_for_each_metric_of_the_run(both):
 
 def test_systems_stand_side_by_side_the_best_first():
     sheet = rn.assess(ROOT / "data/quickstart/scores.csv")
-    table = Reader(html_of(sheet, "comparison")).tables[-1]  # below the best beside the others
-    total = sheet.systems[sheet.systems["metric"] == "weighted_score"].set_index("system")
-    assert [row[0] for row in table[1:]] == total.sort_values(
-        "value", ascending=False
-    ).index.tolist()
-    for row in table[1:]:
-        one = total.loc[row[0]]
-        assert numbers(row[1]) == numbers(f"{mean(one)} {ends(one)} n = {one['n']}")
-    assert 'class="rg-svg"' in html_of(sheet, "comparison")
+    heads, *rows = Reader(html_of(sheet, "comparison")).tables[0]
+    means = sheet.systems.set_index(["system", "metric"])
+    total = means.xs("weighted_score", level="metric").sort_values("value", ascending=False)
+    assert heads[1:-1] == total.index.tolist()
+    for system, cell in zip(heads[1:-1], rows[0][1:-1], strict=True):
+        one = total.loc[system]
+        assert numbers(cell) == numbers(f"{mean(one)} {ends(one)} n = {one['n']}")
+    assert 'class="rg-svg"' not in html_of(sheet, "comparison")
+
+
+def test_a_mean_is_marked_by_the_side_of_its_threshold_that_its_interval_is_on():
+    rng = np.random.default_rng(2)
+    parts = []
+    for name, middle in {"good": 0.85, "near": 0.7, "bad": 0.5}.items():
+        values = np.clip(rng.normal(middle, 0.05, 60), 0, 1)
+        parts.append(
+            frame(60, system=[name] * 60, doc_name=[f"d{i % 12}" for i in range(60)]).assign(
+                faithfulness=values
+            )
+        )
+    sheet = rn.assess(pd.concat(parts, ignore_index=True), gates=[], metrics=["faithfulness"])
+    table = sheet.section("comparison").blocks[0]
+    row = next(row for row in table.rows if row[0][0] == "Faithfulness")
+    marks = dict(zip((head.lstrip(">") for head in table.heads[1:4]), row[1:4], strict=True))
+    means = sheet.systems[sheet.systems["metric"] == "faithfulness"].set_index("system")
+    for system, one in means.iterrows():
+        tone = "good" if one["low"] >= 0.7 else "bad" if one["high"] < 0.7 else "watch"
+        assert marks[system][0].tone == tone
+    assert {mark[0].tone for mark in marks.values()} == {"good", "watch", "bad"}
+    first = sheet.section("summary").blocks
+    standing = next(block for block in first if isinstance(block, Table))
+    assert {row[0]: row[-1][0].text for row in standing.rows} == {
+        "good": "1 met",
+        "near": "1 inconclusive",
+        "bad": "1 missed",
+    }
 
 
 def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
@@ -853,7 +880,14 @@ def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
     outcomes = sheet.gates[sheet.gates["gate"] == "F"].set_index("system")["outcome"]
     words = {"pass": "passed", "fail": "failed", "undecided": "inconclusive"}
     want = {name: f"1 {words[one]}" for name, one in outcomes.items()}
-    assert {row[0]: row[1][0].text for row in table.rows} == want
+    column = table.heads.index("Gates")
+    assert {row[0]: row[column][0].text for row in table.rows} == want
+    by_system = sheet.section("gates").blocks[0]
+    assert len(by_system.rows) == 1
+    cells = dict(zip(by_system.heads[1:], by_system.rows[0][1:], strict=True))
+    assert {name: cell[0].text.split(",")[0] for name, cell in cells.items()} == {
+        name: words[one] for name, one in outcomes.items()
+    }
     assert outcomes["m0"] == "pass"
     assert outcomes["m2"] == "fail"
 

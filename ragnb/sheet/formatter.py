@@ -55,6 +55,8 @@ LABELS: dict[str, dict[str, str]] = DATA["labels"]
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
 
 
+# The sections that show one of several systems.
+_OF_ONE_SYSTEM = ("fix", "metrics", "outcomes", "documents")
 RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 
 
@@ -194,7 +196,10 @@ class Formatter:
     ) -> Section:
         """Return a section under its name, with the blocks that there are."""
         there = tuple(block for block in blocks if block is not None)
-        return Section(key, self.say(f"section.{key}"), finding, lead, there, badge, self.lang)
+        name = self.say(f"section.{key}")
+        if self.shown is not None and key in _OF_ONE_SYSTEM:
+            name = f"{name} · {one_line(self.shown, 30)}"
+        return Section(key, name, finding, lead, there, badge, self.lang)
 
     # Numbers
 

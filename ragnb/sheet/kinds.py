@@ -18,7 +18,7 @@ _DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison
 ORDER: dict[str, tuple[str, ...]] = {
     # No verdict is drawn from what is left: neither gates nor what to fix.
     FAILED: ("summary", "missing", "causes", "metrics", "questions", "run", "glossary"),
-    SYSTEMS: ("summary", "comparison", "gates", "fix", "metrics", "outcomes", *_REST),
+    SYSTEMS: ("summary", "comparison", "losses", "gates", "fix", "metrics", "outcomes", *_REST),
     JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),
     TRACES: _DECIDED,
     LOG: _DECIDED,

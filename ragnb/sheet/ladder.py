@@ -13,7 +13,7 @@ from ragnb.markup import (
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter
 
-_LEAST_COMMON = 20  # questions that both systems answered; fewer are no comparison
+LEAST_COMMON = 20  # questions that both systems answered; fewer are no comparison
 
 
 def best_first(means: pd.DataFrame, metric: str) -> list[str]:
@@ -30,7 +30,7 @@ def rungs_of(w: Formatter) -> list[dict[Any, Any]]:
 
 def is_open(rungs: list[dict[Any, Any]]) -> bool:
     """Whether nothing is known of the best of several systems and one of the others."""
-    few = any(row["n_common"] < _LEAST_COMMON for row in rungs)
+    few = any(row["n_common"] < LEAST_COMMON for row in rungs)
     return few or any(row["outcome"] in ("undecided", "worse", "worse_within") for row in rungs)
 
 
@@ -44,7 +44,7 @@ def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
         "margin": f"{nearest['margin']:g}",
         "n": count(nearest["n_common"]),
     }
-    if nearest["n_common"] < _LEAST_COMMON:
+    if nearest["n_common"] < LEAST_COMMON:
         return w.say("ladder.few", **words)
     if nearest["outcome"] == "better":
         words["others"] = w.list(f"{row['baseline']} ({change(row, w.say)})" for row in rungs)

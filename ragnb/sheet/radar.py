@@ -1,4 +1,4 @@
-"""Means as a radar, where it shows something that the table does not."""
+"""The means of a run beside those of its baseline as a radar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragnb.sheet.formatter import Formatter
 
 
 def radar(w: Formatter) -> blocks.Picture | None:
-    """Return the means as a radar; none where it shows nothing that the table does not."""
+    """Return the means of systems, or of a run and its baseline; nothing of one alone, which repeats its table."""
     # The metrics of quality, else the rates, whose ranges have ends.
     axes = [name for name in w.quality or w.rates if w.span(name) and w.known(name)]
     changed, systems = (
@@ -28,9 +28,7 @@ def radar(w: Formatter) -> blocks.Picture | None:
         roles = ("candidate", "baseline")
         values = {changed[role].iloc[0]: rows.loc[axes, f"{role}_mean"].tolist() for role in roles}
     else:
-        axes = [name for name in axes if w.thresholds(name)]
-        values = {w.say("radar.means"): [w.rows[name]["value"] for name in axes]}
-        values[w.say("radar.thresholds")] = [w.thresholds(name)[0][1] for name in axes]
+        return None
     if len(axes) < 3 or len(values) > len(SYSTEM_COLOURS):
         return None
     label = w.say("radar.label", names=w.list(values, most=5))

@@ -25,12 +25,18 @@ class Standing(NamedTuple):
         One sentence without its full stop.
     low : int
         How many means are on the wrong side of their threshold, conclusively or not.
+    short : str
+        The mean that decides, with its threshold.
+    judged : int
+        How many means have a threshold.
     """
 
     tone: str
     status: str
     finding: str
     low: int
+    short: str = ""
+    judged: int = 0
 
 
 class _Mean(NamedTuple):
@@ -66,12 +72,14 @@ def standing(w: Formatter) -> Standing:
         furthest = min(missed, key=lambda one: one.spare)
         every = len(missed) == len(judged) > 1
         key = "missed_all" if every else "missed_one" if len(missed) == 1 else "missed"
-        return Standing("bad", "missed", _said(w, f"standing.{key}", furthest, words), len(low))
+        finding = _said(w, f"standing.{key}", furthest, words)
+        return Standing("bad", "missed", finding, len(low), _short(w, furthest), len(judged))
     if low:
         furthest = min(low, key=lambda one: one.spare)
         has_ends = bool(w.ends(furthest.name, furthest.row))
         key = "standing.open" if has_ends else "standing.open_without_ends"
-        return Standing("watch", "open", _said(w, key, furthest, words), len(low))
+        finding = _said(w, key, furthest, words)
+        return Standing("watch", "open", finding, len(low), _short(w, furthest), len(judged))
     closest = min(judged, key=lambda one: one.spare)
     lacking = [name for name in offered if w.thresholds(name) and not w.known(name)]
     key = "met_one" if len(judged) == 1 else "met"
@@ -81,9 +89,12 @@ def standing(w: Formatter) -> Standing:
     elif len(judged) < len(scored):
         key = "met_some_one" if len(judged) == 1 else "met_some"
     finding = _said(w, f"standing.{key}", closest, words)
-    if any(not one.is_sure for one in judged):
-        return Standing("watch", "met_unsure", finding, 0)
-    return Standing("watch" if lacking else "good", "met", finding, 0)
+    unsure = [one for one in judged if not one.is_sure]
+    if unsure:
+        nearest = min(unsure, key=lambda one: one.spare)
+        return Standing("watch", "met_unsure", finding, 0, _short(w, nearest), len(judged))
+    tone = "watch" if lacking else "good"
+    return Standing(tone, "met", finding, 0, _short(w, closest), len(judged))
 
 
 def _beside(w: Formatter, name: str) -> _Mean:
@@ -103,6 +114,17 @@ def _beside(w: Formatter, name: str) -> _Mean:
         w.is_low(name, near),
         not pd.isna(far) and not w.is_low(name, far),
         spare,
+    )
+
+
+def _short(w: Formatter, one: _Mean) -> str:
+    """Write a mean beside its threshold as a part of a sentence."""
+    beside = {**one.row, "threshold": one.at}
+    return w.say(
+        "standing.short",
+        metric=w.name(one.name),
+        value=w.value(one.name, one.row["value"], beside),
+        limit=w.limit(one.name, one.at),
     )
 
 

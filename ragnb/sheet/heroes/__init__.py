@@ -27,7 +27,8 @@ from ragnb.sheet.heroes.judge import of_judge, passing_row
 from ragnb.sheet.heroes.score import means_of_systems, score_words
 from ragnb.sheet.heroes.scores import of_scores
 from ragnb.sheet.heroes.states import Hero
-from ragnb.sheet.kinds import FAILED, JUDGE, kind_of
+from ragnb.sheet.heroes.systems import of_systems
+from ragnb.sheet.kinds import FAILED, JUDGE, SYSTEMS, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.ladder import is_open, ladder_finding, rungs_of
 from ragnb.sheet.standing import standing
@@ -43,7 +44,8 @@ def hero_of(w: Formatter) -> Hero:
     if kind_of(w) == JUDGE and row is not None and not is_blocked:
         found = of_judge(w, row, gates)
     else:
-        found = of_gates(w, gates) if gates else of_scores(w)
+        of_pairs = of_systems(w, gates) if kind_of(w) == SYSTEMS and not is_blocked else None
+        found = of_pairs or (of_gates(w, gates) if gates else of_scores(w))
     if losses := said_losses(w):
         said = w.say("list.also").join(losses) + w.say("headline.end")
         found = found._replace(lead=w.say("headline.losses", losses=said, lead=found.lead))

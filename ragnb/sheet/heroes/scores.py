@@ -8,7 +8,6 @@ from ragnb.markup import (
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.labels import tally
-from ragnb.sheet.ladder import is_open, ladder_finding, rungs_of
 from ragnb.sheet.standing import standing
 
 
@@ -18,8 +17,6 @@ def of_scores(w: Formatter) -> Hero:
     if w.whole.log is not None or not any(map(w.known, w.quality)):
         status = "no_gates" if w.whole.log is None else "log"
         return Hero(status, "none", w.say(f"status.{status}"), title, lead)
-    if is_open(rungs_of(w)):
-        return Hero("systems_open", "watch", w.say("status.undecided"), title, lead)
     found = standing(w)
     return Hero(found.status, found.tone, w.say(f"status.standing_{found.status}"), title, lead)
 
@@ -30,10 +27,6 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
         finding = standing(w).finding + w.say("headline.end")
         if w.shown is None:
             return finding, w.say("headline.no_gates")
-        if rungs := rungs_of(w):
-            title = ladder_finding(w, rungs) + w.say("headline.end")
-            lead = w.say("ladder.of", name=w.shown, finding=finding) + w.say("headline.no_gates")
-            return title, lead + w.say("headline.shown", name=w.shown)
         return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say(
             "headline.shown", name=w.shown
         )

@@ -8,6 +8,7 @@ from ragnb.sheet.sections.gates import gates
 from ragnb.sheet.sections.glossary import glossary
 from ragnb.sheet.sections.judge import judge
 from ragnb.sheet.sections.log import log
+from ragnb.sheet.sections.losses import losses
 from ragnb.sheet.sections.metrics import metrics
 from ragnb.sheet.sections.missing import missing
 from ragnb.sheet.sections.outcomes import outcomes
@@ -27,6 +28,7 @@ SECTIONS = {
     "outcomes": outcomes,
     "log": log,
     "comparison": comparison,
+    "losses": losses,
     "documents": documents,
     "judge": judge,
     "questions": questions,

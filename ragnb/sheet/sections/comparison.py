@@ -12,6 +12,7 @@ from ragnb.markup import (
     count,
 )
 from ragnb.markup.blocks import (
+    Block,
     Mark,
     Section,
     Small,
@@ -22,6 +23,7 @@ from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.ladder import best_first, ladder_finding, rungs_of
 from ragnb.sheet.radar import radar
+from ragnb.sheet.systems_table import metric_by_system
 
 _MOST_LINKS = 20
 
@@ -40,7 +42,12 @@ def comparison(w: Formatter) -> Section | None:
     lines = [Text((line,)) for line in said]
     if not rows and (rungs := rungs_of(w)):
         lead = w.say("compared.lead", level=w.level)
-        below = [*lines, *beside_anchor, *_ladder(w, rungs), *_systems(w), radar(w)]
+        below: list[Block | None] = [
+            *lines,
+            *beside_anchor,
+            *_systems(w),
+            *_ladder(w, rungs),
+        ]
         return w.section("comparison", ladder_finding(w, rungs), lead, below)
     others = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
     if not rows and said:
@@ -82,12 +89,17 @@ def _ladder(w: Formatter, rungs: list[dict[Any, Any]]) -> Iterator[Table]:
     """Yield the differences of the best system from each other one, the metric that decides first."""
     for row in rungs:
         of_pair = w.whole.ladder[w.whole.ladder["baseline"] == row["baseline"]]
-        yield difference_table(of_pair, w.lang, name=w.title)
+        title = w.say("systems.pair", first=row["candidate"], other=row["baseline"])
+        yield difference_table(of_pair, w.lang, name=w.title)._replace(folded=title)
 
 
 def _systems(w: Formatter) -> Iterator[Table]:
     """Yield the means of all systems, on common questions first where they answered different ones."""
     names, n = [*w.total, *w.quality, *w.rates], count(w.whole.common_questions)
+    side_by_side = metric_by_system(w) if w.whole.systems is not None else None
+    if side_by_side is not None:
+        yield side_by_side
+        return
     tables = {"common": w.whole.common, "all": w.whole.systems}
     for key, table in (
         (key, table) for key, table in tables.items() if w.shown is not None and table is not None

@@ -27,14 +27,20 @@ from ragnb.sheet.account import (
 )
 from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, chance
 from ragnb.sheet.heroes.gates import by_outcome, deciding
+from ragnb.sheet.systems_table import gate_by_system
 
 
 def gates(w: Formatter) -> Section | None:
     """Return every gate; nothing where there is none."""
     rows, judging = records(w.gates), deciding(w.whole.gates)
-    table = Table(_heads(w), tuple(_row(w, row) for row in sorted(rows, key=_urgency)), cards=True)
+    by_system = None if w.whole.systems is None else gate_by_system(w, rows)
+    rest = [row for row in rows if by_system is None or row["system"] is None]
+    ordered = tuple(_row(w, row) for row in sorted(rest, key=_urgency))
+    table = Table(_heads(w), ordered, cards=True) if ordered else None
     lead, badge = w.say("gates.lead", level=w.level), next(iter(by_outcome(w, judging)), "")
-    return w.section("gates", _finding(w, judging), lead, [table], badge) if rows else None
+    return (
+        w.section("gates", _finding(w, judging), lead, [by_system, table], badge) if rows else None
+    )
 
 
 def cases(w: Formatter) -> list[tuple[str, str, str, str]]:

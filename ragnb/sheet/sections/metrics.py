@@ -18,7 +18,6 @@ from ragnb.markup.blocks import (
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount
 from ragnb.sheet.kinds import FAILED, kind_of
-from ragnb.sheet.radar import radar
 from ragnb.sheet.standing import standing
 from ragnb.weights import why_no_total
 
@@ -28,11 +27,9 @@ def metrics(w: Formatter) -> Section | None:
     names = [*w.total, *w.quality]
     # Without gold most rates say nothing; they are rows only where all do.
     told = [name for name in w.rates if w.known(name)] or w.rates
-    alone = w.whole.systems is None and w.sheet.comparison is None
     folded = w.say("measures.rates", n=len(told)) if names else ""
     shown = [
         _measures(w, names),
-        radar(w) if alone else None,
         _measures(w, told, folded),
         _operations(w),
     ]

@@ -15,22 +15,21 @@ from ragnb.markup.blocks import (
     Mark,
     Section,
     Small,
-    Table,
     Text,
 )
 from ragnb.schema import records
 from ragnb.sheet.account import (
     worst_words,
 )
-from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter, Write, table_of
+from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.gates import by_outcome, deciding
 from ragnb.sheet.heroes.judge import passing_row
-from ragnb.sheet.heroes.score import headline_metric, means_of_systems, parts_of_total
+from ragnb.sheet.heroes.score import headline_metric, parts_of_total
 from ragnb.sheet.kinds import FAILED, JUDGE, kind_of
 from ragnb.sheet.labels import counted, tally
-from ragnb.sheet.ladder import best_first
 from ragnb.sheet.passing_pictures import pass_mark, passing_share, radar_of_passing
+from ragnb.sheet.systems_table import systems_table
 
 
 def summary(w: Formatter) -> Section:
@@ -57,7 +56,7 @@ def summary(w: Formatter) -> Section:
     shown = [
         verdict,
         Text(cautions, "caution") if cautions else None,
-        None if w.shown is None else _by_system(w),
+        None if w.shown is None else systems_table(w),
     ]
     pictures = [] if judged is None else [pass_mark(w, judged), radar_of_passing(w, judged)]
     return w.section("summary", "", "", [*shown, _bar(w), *pictures])
@@ -86,40 +85,6 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
     name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {one_line(w.shown, 40)}"
     return w.estimate(metric, row, before=before)._replace(interval="", tone=""), name, tuple(notes)
-
-
-def _by_system(w: Formatter) -> Table:
-    """Return one verdict a system; systems are never pooled."""
-    gates, of_systems = w.whole.gates, means_of_systems(w)
-    judging = gates[(gates["role"] != "completeness") & (gates["reason"] != "advisory")]
-    stopping = gates[gates["blocks"]].sort_values(
-        "outcome", key=lambda outcome: outcome != "fail", kind="stable"
-    )
-
-    def blocked_by(name: str) -> tuple[Any, ...]:
-        for first in records(
-            stopping[(stopping["system"] == name) & (stopping["role"] != "completeness")]
-        ):
-            return w.requirement({**first, "system": None}), Small(
-                w.interval(first["metric"], first)
-            )
-        return "", Small("")
-
-    def score(name: str) -> str:
-        metric = headline_metric(of_systems[name]) or TOTAL
-        return w.interval(metric, of_systems[name][metric])
-
-    def marks(name: str) -> Any:
-        return by_outcome(w, records(judging[judging["system"] == name])) or w.say(
-            "status.no_gates"
-        )
-
-    columns: list[tuple[str, Write]] = [
-        (w.say("column.system"), str),
-        (w.say("section.gates"), marks),
-    ]
-    columns += [(w.say("sheet.blocked_by"), blocked_by), (f">{w.title(TOTAL)}", score)]
-    return table_of(best_first(w.whole.systems, TOTAL), columns, cards=True)
 
 
 def _bar(w: Formatter) -> blocks.Bar | None:

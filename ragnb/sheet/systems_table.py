@@ -1,0 +1,235 @@
+"""Several systems side by side: the first screen's table, the best first, and each metric or gate by system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ragnb.comparison.view import change, difference, outcome_mark
+from ragnb.markup import count, one_line
+from ragnb.markup.blocks import Mark, Small, Table
+from ragnb.schema import records
+from ragnb.sheet.formatter import GATE_TONES, TOTAL, Formatter, Row, Write, table_of
+from ragnb.sheet.heroes.gates import by_outcome
+from ragnb.sheet.heroes.score import headline_metric, means_of_systems
+from ragnb.sheet.ladder import best_first, rungs_of
+
+MOST_COLUMNS = 6  # systems side by side: more are rows
+_GOOD, _OPEN, _MISSED = "good", "watch", "bad"
+
+
+def systems_table(w: Formatter) -> Table:
+    """Return one row a system: its score, its difference from the first, its gates, or else its thresholds."""
+    means = means_of_systems(w)
+    rungs = {row["baseline"]: row for row in rungs_of(w)}
+    gates = w.whole.gates
+    judging = gates[(gates["role"] != "completeness") & (gates["reason"] != "advisory")]
+    stopping = gates[gates["blocks"] & (gates["role"] != "completeness")]
+    stopping = stopping.sort_values("outcome", key=lambda outcome: outcome != "fail", kind="stable")
+    order = best_first(w.whole.systems, TOTAL)
+
+    def score(name: str) -> str:
+        metric = headline_metric(means[name]) or TOTAL
+        return w.interval(metric, means[name][metric])
+
+    def beside(name: str) -> tuple[Any, ...] | str:
+        row = rungs.get(name)
+        if row is None:
+            return w.say("systems.reference") if rungs and name == order[0] else ""
+        # The row is of the first system beside this one: read from this one, the sign turns.
+        turned = turned_row(row)
+        wins = w.say("systems.counts", wins=row["losses"], ties=row["ties"], losses=row["wins"])
+        return difference(turned, w.say), outcome_mark(turned, w.say), Small(wins)
+
+    def marks(name: str) -> Any:
+        own = records(judging[judging["system"] == name])
+        return by_outcome(w, own) or _thresholds(w, means[name]) or w.say("status.no_gates")
+
+    def blocked_by(name: str) -> tuple[Any, ...]:
+        for first in records(stopping[stopping["system"] == name]):
+            asks = w.requirement({**first, "system": None})
+            return asks, Small(w.interval(first["metric"], first))
+        return "", Small("")
+
+    columns: list[tuple[str, Write]] = [
+        (w.say("column.system"), lambda name: one_line(name, 60)),
+        (f">{w.title(TOTAL)}", score),
+    ]
+    if rungs:
+        columns.append((w.say("systems.beside", name=one_line(order[0], 40)), beside))
+    key = "section.gates" if len(judging) else "systems.thresholds"
+    columns.append((w.say(key), marks))
+    if len(stopping):
+        columns.append((w.say("sheet.blocked_by"), blocked_by))
+    note = w.say("systems.note", level=w.level) if rungs else ""
+    return table_of(order, columns, cards=True, caption=note)
+
+
+def turned_row(row: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return a difference read from its other side."""
+    turned = {
+        "better": "worse",
+        "worse": "better",
+        "better_within": "worse_within",
+        "worse_within": "better_within",
+    }
+    outcome = turned.get(row["outcome"], row["outcome"])
+    return {
+        **row,
+        "value": -row["value"],
+        "low": -row["high"],
+        "high": -row["low"],
+        "outcome": outcome,
+    }
+
+
+def side_of(w: Formatter, metric: str, row: Row) -> str:
+    """Return the tone of a mean beside its threshold: the whole interval meets it, includes it, or misses it."""
+    known = w.thresholds(metric)
+    if not known or pd.isna(row["value"]):
+        return ""
+    low, high = row["low"], row["high"]
+    if pd.isna(low) or pd.isna(high):
+        return _OPEN
+    near, far = (high, low) if w.better[metric] == "higher" else (low, high)
+    if w.is_low(metric, near):
+        return _MISSED
+    return _OPEN if w.is_low(metric, far) else _GOOD
+
+
+def _thresholds(w: Formatter, rows: Mapping[str, Row]) -> tuple[Mark, ...]:
+    """Return how many means meet their threshold, include it, and miss it."""
+    tones = [side_of(w, name, rows[name]) for name in w.quality if name in rows]
+    names = {_MISSED: "missed", _OPEN: "open", _GOOD: "met"}
+    return tuple(
+        Mark(tone, w.say(f"systems.{names[tone]}", n=tones.count(tone)))
+        for tone in names
+        if tone in tones
+    )
+
+
+def metric_by_system(w: Formatter) -> Table | None:
+    """Return the means of each metric by system with the side of its threshold; None of many systems."""
+    means = means_of_systems(w)
+    order = best_first(w.whole.systems, TOTAL)
+    if len(order) > MOST_COLUMNS or w.whole.common is not None:
+        return None
+    table = w.whole.ladder
+    rungs = [] if table is None else records(table)
+    names = [name for name in [*w.total, *w.quality, *w.rates] if name in w.rows]
+
+    def cell(metric: str, system: str) -> tuple[Any, ...]:
+        row = means[system][metric]
+        written = w.mean_cell(row)
+        tone = side_of(w, metric, row) if metric != TOTAL else ""
+        return (Mark(tone, str(written[0])), *written[1:]) if tone else written
+
+    def head(metric: str) -> tuple[Any, ...]:
+        known = w.thresholds(metric)
+        if metric == TOTAL or not known:
+            return w.title(metric), Small("")
+        key = "requirement.at_least" if w.better[metric] == "higher" else "requirement.at_most"
+        return w.title(metric), Small(w.say(key, at=w.limit(metric, known[0][1])))
+
+    def leads(metric: str) -> str:
+        better = [row for row in rungs if row["metric"] == metric and row["outcome"] == "better"]
+        others = w.list(one_line(row["baseline"], 40) for row in better)
+        return w.say("systems.better_than", names=others) if better else ""
+
+    rows = [
+        (
+            head(metric),
+            *(cell(metric, system) for system in order),
+            *([leads(metric)] if rungs else []),
+        )
+        for metric in names
+    ]
+    heads = [w.say("column.metric"), *(f">{one_line(system, 40)}" for system in order)]
+    if rungs:
+        heads.append(w.say("systems.first_is", name=one_line(order[0], 40)))
+    caption = w.say("systems.by_metric", level=w.level)
+    return Table(tuple(heads), tuple(rows), caption=caption)
+
+
+def gate_by_system(w: Formatter, rows: Sequence[Row]) -> Table | None:
+    """Return each gate with what came out for each system; None of many systems, and of gates of no system."""
+    systems = best_first(w.whole.systems, TOTAL)
+    own = [row for row in rows if row["system"] in systems]
+    if not own or len(systems) > MOST_COLUMNS:
+        return None
+    cells = {(row["gate"], row["metric"], row["system"]): row for row in own}
+    gates = {(row["gate"], row["metric"]): row for row in own}
+    worst = [*GATE_TONES]
+
+    def urgency(key: tuple[str, str]) -> tuple[bool, int]:
+        outcomes = [
+            worst.index(cells[*key, one]["outcome"]) for one in systems if (*key, one) in cells
+        ]
+        return gates[key]["reason"] == "advisory", min(outcomes)
+
+    def cell(key: tuple[str, str], system: str) -> tuple[Any, ...] | str:
+        row = cells.get((*key, system))
+        if row is None:
+            return ""
+        known = not pd.isna(row["value"])
+        value = w.interval(row["metric"], row) if known else ""
+        return w.outcome(row), Small(value)
+
+    def asks(key: tuple[str, str]) -> tuple[Any, ...]:
+        row = {**gates[key], "system": None}
+        kind = w.say("gates.advisory") if row["reason"] == "advisory" else ""
+        return w.requirement(row), Small(kind)
+
+    heads = (w.say("gates.asks"), *(one_line(system, 40) for system in systems))
+    made = tuple(
+        (asks(key), *(cell(key, system) for system in systems))
+        for key in sorted(gates, key=urgency)
+    )
+    return Table(heads, made, cards=True)
+
+
+def losses(w: Formatter, most: int = 10) -> tuple[str, Table] | None:
+    """Return on how many questions the runner-up scores higher than the first, the largest losses first."""
+    rungs = rungs_of(w)
+    scores: pd.DataFrame = w.whole.scores
+    key = next((name for name in ("sample_id", "question") if name in scores), None)
+    if not rungs or key is None or w.whole.streamed:
+        return None
+    row = rungs[0]
+    metric = row["metric"]
+    if metric not in scores or w.better[metric] == "lower":
+        return None
+    pair = scores[scores["system"].astype(str).isin([row["candidate"], row["baseline"]])]
+    wide = pair.pivot_table(index=key, columns="system", values=metric, aggfunc="mean").dropna()
+    wide.columns = wide.columns.map(str)
+    change_of = wide[row["candidate"]] - wide[row["baseline"]]
+    lost = change_of[change_of < 0].sort_values(kind="stable")
+    if not len(lost):
+        return None
+    texts = pair.drop_duplicates(key).set_index(key)
+
+    def question(name: Any) -> tuple[Any, ...]:
+        text = texts.loc[name].get("question", name)
+        return one_line(text, 120), Small("" if key == "question" else one_line(name, 40))
+
+    columns: list[tuple[str, Write]] = [
+        (w.say("column.question"), question),
+        *(
+            (f">{one_line(one, 40)}", lambda name, one=one: w.value(metric, wide.loc[name, one]))
+            for one in (row["candidate"], row["baseline"])
+        ),
+        (
+            w.head(">systems.difference"),
+            lambda name: change({**row, "value": lost[name]}, w.say),
+        ),
+    ]
+    finding = w.say(
+        "systems.losses",
+        n=count(len(lost)),
+        all=count(len(wide)),
+        first=row["candidate"],
+        other=row["baseline"],
+    )
+    return finding, table_of(lost.index[:most].tolist(), columns)
