@@ -70,7 +70,7 @@ def _sheet(scenario: Path) -> Assessment:
 def _cases(sheet: Assessment) -> list[tuple[str, str, str]]:
     """Return the title of each gate, what it is in JUnit, and its sentence; nothing that decides is skipped."""
     from ragnb.sheet.formatter import Formatter
-    from ragnb.sheet.heroes.gates import deciding
+    from ragnb.sheet.gates import deciding
     from ragnb.sheet.sections.gates import cases
 
     found = [(title, kind, words) for title, kind, _, words in cases(Formatter(sheet))]

@@ -127,6 +127,10 @@ def check_command(
     from ragnb.diagnostics import gates_json
     from ragnb.scenario import Scenario
     from ragnb.sheet import assess
+    from ragnb.sheet.formatter import Formatter
+    from ragnb.sheet.heroes import hero_of
+    from ragnb.sheet.sections.gates import gate_list
+    from ragnb.texts import load
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
     files = {role: asked[role] for role in ("gold", "traces", "scores")}
@@ -159,12 +163,9 @@ def check_command(
         raise RagnbError(
             f"--to-label {path}: only traces without gold have questions to label; leave it out"
         )
-    blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
-    # Without the picture of the distance, and the long words last.
-    tables = [
-        ("", [[*row[1:3], *row[4:], row[0]] for row in terminal.block_rows(table)])
-        for table in blocks
-    ]
+    writer = Formatter(sheet)
+    listed = gate_list(writer)
+    tables = [] if listed is None else [("", terminal.block_rows(listed))]
     of_log: Any = () if (log := sheet.section("log")) is None else log.blocks
     tables += [
         (block.caption, terminal.block_rows(block)) for block in of_log if hasattr(block, "caption")
@@ -172,6 +173,9 @@ def check_command(
     click.echo(
         "\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist()))
     )
+    if (action := hero_of(writer).action) is not None:
+        next_step = load(sheet.scenario.lang)("sheet.next")
+        click.echo(f"\n{next_step}: {action.command}\n  {action.what}")
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
     if path and sheet.log is not None:
         terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")

@@ -32,7 +32,7 @@ def scenario_text(
     *,
     lang: str,
 ) -> str:
-    """Return a scenario as text: settings that hold, then, as comments, choices and what may be added."""
+    """Return a scenario as text: settings that hold, gates, then, as comments, choices and what may be added."""
     say = texts.load(lang)
     lines = [
         f"# {say('card.head', kind=say(f'card.{kind}'))}",
@@ -62,27 +62,41 @@ def _comment(text: str) -> list[str]:
 def _gates(
     metrics: pd.DataFrame, choices: list[dict[str, Any]], say: Callable[..., str]
 ) -> list[str]:
-    """Return a gate for each metric, as comments: at the threshold that a run shows, else at a place to change."""
+    """Return a gate for each metric at the threshold that a run shows, and as a comment at a place to change.
+
+    Without any threshold that a run shows all of them are comments.
+    """
     open_ones = {choice["name"] for choice in choices}
     known = metrics[metrics["better"].isin(["higher", "lower"])]
-    gates = [_gate(row) for row in known.to_dict("records") if row["metric"] not in open_ones]
-    if not gates:
-        gates = [Gate("quality", "faithfulness", ">=", _SHARE)]
-    lines = [say("card.offer.gates"), "gates:"]
-    for gate in gates:
-        row = {"name": gate.name, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold}
-        lines.append(f"- {flow(row)}")
-    return [f"# {line}" for line in lines]
+    made = [_gate(row) for row in known.to_dict("records") if row["metric"] not in open_ones]
+    shown = [_line(gate) for gate, is_shown in made if is_shown]
+    offered = [_line(gate) for gate, is_shown in made if not is_shown]
+    if shown:
+        return [
+            *_comment(say("card.offer.gates_shown")),
+            "gates:",
+            *shown,
+            *(f"# {line}" for line in offered),
+        ]
+    offered = offered or [_line(Gate("quality", "faithfulness", ">=", _SHARE))]
+    return [f"# {line}" for line in (say("card.offer.gates"), "gates:", *offered)]
 
 
-def _gate(row: Mapping[Any, Any]) -> Gate:
+def _line(gate: Gate) -> str:
+    row = {"name": gate.name, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold}
+    return f"- {flow(row)}"
+
+
+def _gate(row: Mapping[Any, Any]) -> tuple[Gate, bool]:
+    """Return the gate of a metric, and whether a run shows its threshold."""
     name = str(row["metric"])
     low, high = float(row["low"]), float(row["high"])
     metric = Metric(name, low, high, row["better"], role="quality")
     known = METRICS.get(name)
     same = known is not None and (known.scale, known.better) == (metric.scale, metric.better)
     threshold = warning_bars(RULES, [known]).get(name) if same and known is not None else None
+    is_shown = threshold is not None
     if threshold is None:
         share = _SHARE if metric.better == "higher" else 1 - _SHARE
         threshold = round(low + share * (high - low), 6)
-    return Gate(name, name, ">=" if metric.better == "higher" else "<=", threshold)
+    return Gate(name, name, ">=" if metric.better == "higher" else "<=", threshold), is_shown

@@ -26,7 +26,7 @@ from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes import sentence
-from ragnb.sheet.kinds import ORDER, kind_of
+from ragnb.sheet.kinds import order_of
 from ragnb.sheet.sections import SECTIONS
 from ragnb.sheet.sections.gates import cases
 from ragnb.texts import counted, load
@@ -269,7 +269,7 @@ class Assessment:
             if key not in SECTIONS:
                 raise unknown("section", key, SECTIONS)
         writer = Formatter(self)
-        made = (SECTIONS[key](writer) for key in keys or ORDER[kind_of(writer)])
+        made = (SECTIONS[key](writer) for key in keys or order_of(writer))
         return [section for section in made if section is not None]
 
     def section(self, key: str) -> Section | None:
@@ -292,7 +292,7 @@ class Assessment:
         return named or load(scenario.lang)("sheet.title")
 
     def _repr_html_(self) -> str:
-        order = ORDER[kind_of(Formatter(self))]
+        order = order_of(Formatter(self))
         return render_fragment(self.sections(*(key for key in order if key not in _FOLDED)))
 
     def to_html(self) -> str:

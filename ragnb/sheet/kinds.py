@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragnb.sheet.account import blocking_words
 from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.gates import deciding
 
 FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
     "failed",
@@ -22,7 +23,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),
     TRACES: _DECIDED,
     LOG: _DECIDED,
-    SCORES: _DECIDED,
+    SCORES: ("summary", "metrics", "fix", "gates", "comparison", *_REST),
 }
 """The keys of the sections by kind; a section that has nothing to say is left out."""
 
@@ -41,6 +42,17 @@ def kind_of(w: Formatter) -> str:
     if is_judged(w):
         return JUDGE
     return SCORES
+
+
+def order_of(w: Formatter) -> tuple[str, ...]:
+    """Return the keys of the sections of a page in their order.
+
+    Where nobody set a gate the thresholds of the rules stand beside the means, and are no section of their own.
+    """
+    kind = kind_of(w)
+    if kind == SCORES and not deciding(w.whole.gates):
+        return tuple(key for key in ORDER[kind] if key != "gates")
+    return ORDER[kind]
 
 
 def is_judged(w: Formatter) -> bool:

@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb.markup import blocks, count, ends, percent
 from ragnb.markup.blocks import Estimate, Mark
 from ragnb.sheet.formatter import Formatter, Row
-from ragnb.sheet.heroes.gates import deciding
+from ragnb.sheet.gates import deciding
 
 _PARTS = 10  # of a scale with decimals
 _MOST_STEPS = 12

@@ -12,7 +12,7 @@ from ragnb.markup import count, one_line
 from ragnb.markup.blocks import Mark, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import GATE_TONES, TOTAL, Formatter, Row, Write, table_of
-from ragnb.sheet.heroes.gates import by_outcome
+from ragnb.sheet.gates import by_outcome
 from ragnb.sheet.heroes.score import headline_metric, means_of_systems
 from ragnb.sheet.ladder import best_first, rungs_of
 

@@ -21,8 +21,9 @@ from ragnb.sheet.account import (
     worst_words,
 )
 from ragnb.sheet.formatter import GATE_TONES, OUTCOME, TOTAL, Formatter, Row, chance
+from ragnb.sheet.gates import deciding
 from ragnb.sheet.heroes.failed import of_failed
-from ragnb.sheet.heroes.gates import deciding, of_gates
+from ragnb.sheet.heroes.gates import of_gates
 from ragnb.sheet.heroes.judge import of_judge, passing_row
 from ragnb.sheet.heroes.score import means_of_systems, score_words
 from ragnb.sheet.heroes.scores import of_scores

@@ -10,27 +10,10 @@ from ragnb import texts
 from ragnb.markup import (
     count,
 )
-from ragnb.markup.blocks import (
-    Mark,
-)
-from ragnb.schema import DRAWN, records
-from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, chance
+from ragnb.schema import DRAWN
+from ragnb.sheet.formatter import Formatter, Row, chance
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.labels import counted
-
-
-def deciding(gates: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the gates that decide: not those of the input, of advice, and of others than the candidate."""
-    return records(gates[(gates["reason"] == "") & (gates["role"] != "completeness")])
-
-
-def by_outcome(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[Mark, ...]:
-    """Return how many gates came out which way, the worst first."""
-    counts = {outcome: sum(row["outcome"] == outcome for row in gates) for outcome in GATE_TONES}
-    return tuple(
-        Mark(GATE_TONES[key], f"{n} {w.say(f'sheet.gate_{key}')}") for key, n in counts.items() if n
-    )
-
 
 # The rates that are 0 where no citation is read.
 _OF_CITATIONS = ("answer_precision", "citation_hit_rate", "correct_outcome", "compliance")

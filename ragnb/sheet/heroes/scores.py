@@ -5,6 +5,7 @@ from __future__ import annotations
 from ragnb.markup import (
     count,
 )
+from ragnb.sheet.actions import action
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.labels import tally
@@ -18,7 +19,12 @@ def of_scores(w: Formatter) -> Hero:
         status = "no_gates" if w.whole.log is None else "log"
         return Hero(status, "none", w.say(f"status.{status}"), title, lead)
     found = standing(w)
-    return Hero(found.status, found.tone, w.say(f"status.standing_{found.status}"), title, lead)
+    files = [file["path"] for file in w.whole.inputs]
+    is_alone = len(files) == 1 and w.whole.scenario.path is None and found.judged
+    write = action(w, "init", "ragnb init {source}") if is_alone else None
+    return Hero(
+        found.status, found.tone, w.say(f"status.standing_{found.status}"), title, lead, write
+    )
 
 
 def _without_gates(w: Formatter) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from ragnb.markup.blocks import (
 )
 from ragnb.schema import records
 from ragnb.sheet.formatter import OUTCOME, RULE_OF, Formatter, Row, Write, below, text_of
-from ragnb.sheet.heroes.gates import deciding
+from ragnb.sheet.gates import deciding
 from ragnb.sheet.labels import counted, n_wrong, wrong_label
 
 _MOST_STEPS = 5

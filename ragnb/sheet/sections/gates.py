@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import pandas as pd
 
 from ragnb import texts
@@ -25,8 +27,8 @@ from ragnb.sheet.account import (
     gate_words,
     incomplete_metrics,
 )
-from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, chance
-from ragnb.sheet.heroes.gates import by_outcome, deciding
+from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, Write, chance
+from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.systems_table import gate_by_system
 
 
@@ -36,7 +38,8 @@ def gates(w: Formatter) -> Section | None:
     by_system = None if w.whole.systems is None else gate_by_system(w, rows)
     rest = [row for row in rows if by_system is None or row["system"] is None]
     ordered = tuple(_row(w, row) for row in sorted(rest, key=_urgency))
-    table = Table(_heads(w), ordered, cards=True) if ordered else None
+    heads = tuple(map(w.head, _HEADS))
+    table = Table(heads, ordered, cards=True) if ordered else None
     lead, badge = w.say("gates.lead", level=w.level), next(iter(by_outcome(w, judging)), "")
     return (
         w.section("gates", _finding(w, judging), lead, [by_system, table], badge) if rows else None
@@ -45,33 +48,47 @@ def gates(w: Formatter) -> Section | None:
 
 def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
     """Return every gate as a case of `ragnb.diagnostics.junit`, with the words of its row in the table."""
-    heads, out = [head.removeprefix(">") for head in _heads(w)], []
+    out = []
     for gate in records(w.whole.gates):
         skipped = gate["outcome"] in ("no_data", "undecided") and gate["reason"] == ""
         kind = "failure" if gate["blocks"] else "skipped" if skipped else "system-out"
         system = "" if gate["system"] is None else f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
-        *told, _, flip, more = (cell(one, one_line) for one in _row(w, gate))
-        told += [
-            f"{head}: {text}"
-            for head, text in zip(heads[4:], (flip, more), strict=True)
-            if text != MISSING
-        ]
+        row = _row(w, gate)
+        told = [cell(one, one_line) for one in (row.asks, row.outcome, row.seen)]
+        for key, one in (("gates.flip", row.flip), ("gates.more", row.more)):
+            text = cell(one, one_line)
+            told.append(MISSING if text == MISSING else f"{w.say(key)}: {text}")
         words = w.say("list.also").join(text for text in told if text != MISSING)
         out.append((title, kind, gate["outcome"], words))
     return out
 
 
-def _heads(w: Formatter) -> tuple[str, ...]:
-    keys = (
-        "gates.asks",
-        "gates.outcome",
-        ">gates.seen",
-        "gates.limit",
-        ">gates.flip",
-        ">gates.more",
-    )
-    return tuple(map(w.head, keys))
+def gate_list(w: Formatter) -> Table | None:
+    """Return every gate for a terminal, without the picture, what is asked last; None where there is none."""
+    rows = [_row(w, row) for row in sorted(records(w.gates), key=_urgency)]
+    columns: dict[str, Write] = {
+        "gates.outcome": lambda row: row.outcome,
+        ">gates.seen": lambda row: row.seen,
+        ">gates.flip": lambda row: row.flip,
+        ">gates.more": lambda row: row.more,
+        "gates.asks": lambda row: row.asks,
+    }
+    return w.table(rows, columns) if rows else None
+
+
+class _Row(NamedTuple):
+    """The cells of a gate."""
+
+    asks: Any
+    outcome: Any
+    seen: Any
+    place: Any
+    flip: str
+    more: str
+
+
+_HEADS = ("gates.asks", "gates.outcome", ">gates.seen", "gates.limit", ">gates.flip", ">gates.more")
 
 
 def _urgency(row: Row) -> tuple[int, int, float]:
@@ -110,21 +127,21 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
     return w.say(f"gates.finding_{key}", **counts)
 
 
-def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
+def _row(w: Formatter, gate: Row) -> _Row:
     metric, outcome = gate["metric"], w.outcome(gate)
     key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(
         gate["reason"]
     )
     kind = [Small(w.say(key))] if key else []
     if gate["role"] == "completeness":
-        return w.requirement(gate), (outcome, *kind), gate_words(w, gate), "", "", ""
+        return _Row(w.requirement(gate), (outcome, *kind), gate_words(w, gate), "", "", "")
     asks, seen, place = (w.requirement(gate), Code(w.code(gate))), ("",), ("", Small(""))
     if not pd.isna(gate["value"]):
         words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
         seen = (w.value(metric, gate["value"], gate), Small(words))
         place = _place(w, gate)
     flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
-    return asks, (outcome, *kind), seen, place, flip, _more(w, gate)
+    return _Row(asks, (outcome, *kind), seen, place, flip, _more(w, gate))
 
 
 def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:

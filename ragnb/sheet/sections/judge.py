@@ -20,22 +20,15 @@ from ragnb.markup.blocks import (
     Table,
     Text,
 )
-from ragnb.schema import METRICS, records
+from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
 
 
 def judge(w: Formatter) -> Section | None:
-    """Return the verdict of the calibration; without human labels, that nobody can say."""
+    """Return the verdict of the calibration; nothing without labels of people, which a note says."""
     card = w.sheet.calibration
     if card is None:
-        lexical = all(name in METRICS and METRICS[name].family == "wording" for name in w.quality)
-        finding = w.say("judge_trust.no_judge" if lexical else "judge_trust.unvalidated")
-        text = None if lexical else Text((w.say("judge_trust.unvalidated_why"),))
-        return (
-            w.section("judge", finding, "", [text], w.say("judge_trust.no_labels"))
-            if w.quality
-            else None
-        )
+        return None
     first, *rest = card.reasons
     rows, target = records(card.verdicts), ((w.say("judge_trust.target"), card.target),)
 

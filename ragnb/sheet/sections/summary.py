@@ -22,8 +22,8 @@ from ragnb.sheet.account import (
     worst_words,
 )
 from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter
+from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.heroes import hero_of
-from ragnb.sheet.heroes.gates import by_outcome, deciding
 from ragnb.sheet.heroes.judge import passing_row
 from ragnb.sheet.heroes.score import headline_metric, parts_of_total
 from ragnb.sheet.kinds import FAILED, JUDGE, kind_of
