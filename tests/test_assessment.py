@@ -283,7 +283,7 @@ def test_a_notebook_shows_it_without_loading_what_draws(tmp_path):
     code = (
         "import sys, pandas as pd, ragnb as rn\n"
         "html = rn.assess(pd.DataFrame({'faithfulness': [1.0, 0.4]}))._repr_html_()\n"
-        "assert 'faithfulness' in html\n"
+        "assert 'Faithfulness' in html\n"
         "heavy = {'matplotlib', 'seaborn', 'papermill', 'ipywidgets', 'scipy.stats', 'nbconvert'}\n"
         "bad = heavy & set(sys.modules)\n"
         "assert not bad, bad\n"

@@ -1,6 +1,7 @@
 """inspect_file: what a file is taken for; every line of a card works, also after a refusal."""
 
 import json
+import re
 import shlex
 from contextlib import redirect_stdout
 from io import StringIO
@@ -127,9 +128,11 @@ def test_init_writes_a_scenario_that_loads_and_reads_the_file(tmp_path, monkeypa
         assert out.read_bytes() == before
     # What is offered as a comment is valid once the marks are removed.
     lines = out.read_text(encoding="utf-8").splitlines()
-    offered = [line.removeprefix("# ") for line in lines if line.startswith(("# gates", "# - "))]
-    (tmp_path / "made" / "full.yaml").write_text("\n".join([*lines, *offered]), encoding="utf-8")
-    assert rn.load_scenario(tmp_path / "made" / "full.yaml").gates is not None or not offered
+    marks = ("# gates", "# - ")
+    full = [line.removeprefix("# ") if line.startswith(marks) else line for line in lines]
+    (tmp_path / "made" / "full.yaml").write_text("\n".join(full), encoding="utf-8")
+    has_gates = any(line.startswith("gates:") for line in full)
+    assert (rn.load_scenario(tmp_path / "made" / "full.yaml").gates is not None) == has_gates
 
 
 @pytest.mark.parametrize("name", ["gold", "totals", "numbers alone"])
@@ -424,7 +427,7 @@ def test_init_writes_what_the_card_says_and_it_runs(tmp_path, monkeypatch, capsy
     text = (tmp_path / "s.yaml").read_text(encoding="utf-8")
     assert rn.load_scenario("s.yaml").scores == path.resolve()
     assert "# baseline: " in text
-    assert "# gates:" in text
+    assert "gates:" in text
     card = rn.inspect_file(path)
     settled = [row["name"] for row in card.settings.get("metrics", ()) if row not in card.choices]
     assert [metric.name for metric in rn.load_scenario("s.yaml").declared.values()] == settled
@@ -433,15 +436,15 @@ def test_init_writes_what_the_card_says_and_it_runs(tmp_path, monkeypatch, capsy
             assert main(["check", "s.yaml"]) in (0, 1, 2)
         assert "Traceback" not in capsys.readouterr().err
     lines = text.splitlines()
+    is_gate = re.compile(r"(# )?(gates:|- \{name: .*, op: )")
+    gates = [line.removeprefix("# ") for line in lines if is_gate.match(line)]
+    lines = [line for line in lines if not is_gate.match(line)]
     answered = [line for line in lines if not line.startswith(("metrics:", "- {name"))]
     assert bool(open_ones) == any(line.startswith("# metrics: ") for line in lines)
     for line in lines:
         if line.startswith("# metrics: "):
             chosen = line.removeprefix("# ").replace('better: "?"', "better: lower")
             answered.append(chosen.replace('low: "?", high: "?"', "low: -500, high: 9000"))
-    gates = [
-        line.removeprefix("# ") for line in lines if line.startswith(("# gates:", "# - {name"))
-    ]
     if not open_ones:
         answered = lines
     (tmp_path / "full.yaml").write_text("\n".join([*answered, *gates]), encoding="utf-8")

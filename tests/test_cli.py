@@ -281,7 +281,7 @@ def test_report_says_where_the_page_lies_and_goes_on_after_a_refusal(run, scores
     (page,) = (tmp_path / "r").rglob("report.html")
     assert f"  HTML: {page}\n" in out
     assert "blocks" in out
-    assert "<title>T</title>" in page.read_text(encoding="utf-8")
+    assert "<title>■ Not ready – T</title>" in page.read_text(encoding="utf-8")
 
 
 def test_blocked_report_exits_0(run, scores, tmp_path):

@@ -835,7 +835,8 @@ def test_init_offers_a_baseline_and_gates_and_keeps_what_was_seen(tmp_path):
     text = out.read_text(encoding="utf-8")
     assert "tone_of_voice" in text
     assert "# baseline:" in text
-    assert "# gates:" in text
+    assert [gate.metric for gate in rn.load_scenario(out).gates] == ["faithfulness"]
+    assert "# - {name: tone_of_voice" in text or "tone_of_voice" in text.split("gates:")[0]
 
 
 # 15. Encodings of Windows

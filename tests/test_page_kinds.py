@@ -1,0 +1,251 @@
+"""What holds on the page of any run: one hero, no false sentence, no empty section, both languages alike."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.sheet.bounds import bounds_of
+from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.heroes import failed as failed_heroes
+from ragnb.sheet.heroes import hero_of
+from ragnb.sheet.heroes import judge as judge_heroes
+from ragnb.sheet.heroes import systems as systems_heroes
+from ragnb.sheet.kinds import ORDER, kind_of
+from ragnb.sheet.systems_table import side_of
+from ragnb.texts import entry
+
+METRICS = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")
+HOSTILE = "<b>x</b> & | `rm` $(x)\u202e"
+KINDS = ("scores", "failed", "part", "systems", "judge", "one row", "nothing known", "hostile")
+
+
+def rows(rng, n, mean, docs=12, name=""):
+    made = {
+        "sample_id": [f"q{i}" for i in range(n)],
+        "question": [f"question {i} {name}?" for i in range(n)],
+        "doc_name": [f"doc {i % docs} {name}" for i in range(n)],
+    }
+    for metric in METRICS:
+        middle = mean + rng.normal(0, 0.12)
+        made[metric] = np.clip(rng.normal(middle, 0.15, n), 0, 1).round(3)
+    return pd.DataFrame(made)
+
+
+def run_of(kind, seed, lang="en", **settings):
+    """Return a run of a kind whose scores, gaps and sizes a seed draws."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    n, mean = int(rng.integers(20, 90)), rng.uniform(0.4, 0.95)
+    settings = {"lang": lang, "gates": [], **settings}
+    frame = rows(rng, 1 if kind == "one row" else n, mean)
+    if kind == "failed":
+        frame[list(METRICS)] = np.nan
+    if kind == "part":
+        gone = rng.random((n, len(METRICS))) < rng.uniform(0.12, 0.7)
+        frame[list(METRICS)] = frame[list(METRICS)].mask(gone)
+        frame.loc[0, list(METRICS)] = 0.5
+        frame.loc[1 : max(2, n // 8), METRICS[0]] = np.nan
+    if kind == "systems":
+        parts = []
+        for k in range(int(rng.integers(2, 5))):
+            part = frame.assign(system=f"system {k}")
+            shift = rng.choice([0.0, 0.01, 0.05, -0.1])
+            for metric in METRICS:
+                noise = rng.normal(shift, rng.uniform(0.01, 0.2), n)
+                part[metric] = (part[metric] + noise).clip(0, 1).round(3)
+            parts.append(part)
+        frame = pd.concat(parts, ignore_index=True)
+    if kind == "judge":
+        frame = frame.drop(columns=list(METRICS))
+        frame["accuracy"] = np.clip(rng.normal(10 * mean, 2, n), 1, 10).round()
+        frame["completeness"] = np.clip(frame["accuracy"] - 1, 1, 10)
+        frame["suggestion"] = rng.choice(["Add a fact.", "Cite.", HOSTILE], n)
+        settings["rubric"] = {
+            "dimensions": [{"name": name, "weight": 1} for name in ("accuracy", "completeness")]
+        }
+    if kind == "nothing known":
+        frame = frame.rename(columns={metric: f"{metric}_mine" for metric in METRICS})
+        settings["metrics"] = [rn.Metric(f"{metric}_mine") for metric in METRICS]
+    if kind == "hostile":
+        frame = rows(rng, n, mean, name=HOSTILE).assign(system=rng.choice([HOSTILE, "b"], n))
+    return rn.assess(frame, **settings)
+
+
+CASES = [(kind, seed) for kind in KINDS for seed in range(6)]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} {case[1]}")
+def run(request):
+    return request.param, run_of(*request.param)
+
+
+def tokens(text):
+    """Return the numbers of a text without signs, thousands marks and what stands in names and thresholds."""
+    text = re.sub(r"(question|system|doc) \d+", "", text)
+    return re.findall(r"\d+(?:\.\d+)?", text.replace(",", ""))
+
+
+def known_numbers(sheet):
+    """Return every number of the frames as it may be written: counts, scores, percentages, differences."""
+    frames = [sheet.means, sheet.gates, sheet.account, sheet.ladder, sheet.passing]
+    frames += [None if sheet.calibration is None else sheet.calibration.verdicts]
+    writer = Formatter(sheet)
+    values = [sheet.rows, sheet.scenario.level * 100, sheet.common_questions, 20]
+    values += [len(METRICS), writer.answers]
+    for frame in frames:
+        if frame is None:
+            continue
+        numeric = frame.select_dtypes("number")
+        values += numeric.to_numpy(dtype=float).ravel().tolist()
+        if "outcome" in frame and len(frame):
+            values += frame["outcome"].value_counts().tolist()
+    cells = sheet.account[sheet.account["stage"] == "cells"]
+    quality = cells[cells["subject"].isin(writer.quality)]
+    values += quality[["lost", "expected", "seen"]].sum().tolist()
+    for metric in writer.rows:
+        values += [at for _, at in writer.thresholds(metric)]
+    if sheet.passing is not None:
+        values += (sheet.passing["n"] - sheet.passing["k"]).tolist()
+        texts = sheet.scores.loc[sheet.scores["accuracy"] < 7, "suggestion"].astype(str)
+        values += texts.value_counts().tolist()
+    if sheet.ladder is not None:
+        values += (sheet.ladder["questions_needed"] - sheet.ladder["n_common"]).dropna().tolist()
+    known = set()
+    for value in values:
+        if value is None or not np.isfinite(value):
+            continue
+        for scaled in (abs(value), 100 * abs(value)):
+            known |= {f"{scaled:.{digits}f}" for digits in range(6)} | {f"{scaled:g}"}
+    # How many means a sentence is about.
+    judged = [name for name in writer.quality if writer.thresholds(name)]
+    return known | {str(k) for k in range(len(judged) + 1)}
+
+
+def test_every_number_of_the_first_lines_is_in_the_frames(run):
+    (kind, _), sheet = run
+    if kind == "hostile":
+        return
+    hero = hero_of(Formatter(sheet))
+    strange = [
+        one for one in tokens(f"{hero.title} {hero.lead}") if one not in known_numbers(sheet)
+    ]
+    strange = [one for one in strange if one not in ("1", "0")]  # ±1, and the ends of a scale
+    assert not strange, f"{hero.title} {hero.lead}"
+
+
+def test_both_languages_are_in_the_same_state_with_the_same_numbers(run):
+    (kind, seed), sheet = run
+    english, chinese = (hero_of(Formatter(one)) for one in (sheet, run_of(kind, seed, "zh")))
+    assert (english.key, english.tone) == (chinese.key, chinese.tone)
+    if kind != "hostile":
+        assert sorted(tokens(english.title)) == sorted(tokens(chinese.title))
+
+
+def test_there_is_one_hero_and_no_section_twice_or_empty(run):
+    _, sheet = run
+    sections = sheet.sections()
+    assert [section.key for section in sections] == [
+        key for key in ORDER[kind_of(Formatter(sheet))] if key in [one.key for one in sections]
+    ]
+    heads = [(section.name, section.finding) for section in sections]
+    assert len(set(heads)) == len(heads)
+    for section in sections:
+        assert section.blocks, section.key
+    page = sheet.to_html()
+    assert page.count("<h1") == 1
+    hero = hero_of(Formatter(sheet))
+    title = re.search(r"<title>(.*?)</title>", page)[1]
+    assert title[0] in "●▲■○"
+    assert hero.status.split(" ")[0] in title
+    assert len(hero.title) <= 220
+
+
+def test_good_is_said_only_where_every_interval_it_covers_is_on_the_right_side(run):
+    _, sheet = run
+    writer = Formatter(sheet)
+    hero = hero_of(writer)
+    if hero.tone == "good":
+        sides = [side_of(writer, name, writer.rows[name]) for name in writer.quality]
+        assert set(sides) <= {"good", ""}
+    if re.match(r"All \d+ means meet", hero.title) or "meets all" in hero.title:
+        asked = [name for name in writer.quality if writer.thresholds(name)]
+        assert all(writer.known(name) for name in asked)
+        assert not any(writer.is_low(name, writer.rows[name]["value"]) for name in asked)
+
+
+def test_a_run_without_scores_has_no_word_of_quality(run):
+    (kind, _), sheet = run
+    if kind == "failed":
+        text = sheet.to_markdown().split("## Run details")[0]
+        assert not re.search(r"\b(met|meets|passed|passes|Ready|Fix first|above its)\b", text)
+
+
+def test_what_missing_scores_leave_open_is_what_the_worst_and_the_best_case_say(run):
+    (kind, _), sheet = run
+    if kind != "part" or kind_of(Formatter(sheet)) != "failed":
+        return
+    frame, writer = sheet.scores, Formatter(sheet)
+    for bound in bounds_of(writer):
+        values = frame[bound.metric]
+        low, high = values.fillna(0).mean(), values.fillna(1).mean()
+        assert (bound.row["worst"], bound.row["best"]) == pytest.approx((low, high))
+        assert bound.is_open == (low < bound.at <= high)
+    hero = hero_of(writer)
+    is_open = any(bound.is_open for bound in bounds_of(writer))
+    assert (hero.key == "scores_lost") == is_open
+
+
+def test_no_count_of_the_first_lines_spans_systems(run):
+    (kind, _), sheet = run
+    if kind != "systems":
+        return
+    hero = hero_of(Formatter(sheet))
+    assert sheet.shown_system in hero.title
+    assert str(sheet.rows) not in tokens(f"{hero.title} {hero.lead}")
+
+
+@pytest.mark.parametrize(
+    "states", [failed_heroes.STATES, judge_heroes.STATES, systems_heroes.STATES]
+)
+def test_each_state_has_its_texts_in_both_languages(states):
+    assert len({state.key for state in states}) == len(states)
+    for state in states:
+        for lang in ("en", "zh"):
+            for part in ("status", "title", "lead"):
+                words = re.sub(r"\{\w+\}", "", entry(lang, "hero")[state.key][part])
+                assert words.strip()
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("scores", 0), ("part", 0), ("failed", 0), ("systems", None)]
+)
+def test_the_line_to_run_next_runs_beside_the_file(tmp_path, kind, code):
+    name = "my scores (1).csv"
+    run_of(kind, 1).scores.drop(columns=["weighted_score", "sample_weight"]).to_csv(
+        tmp_path / name, index=False
+    )
+    sheet = rn.assess(tmp_path / name, gates=[])
+    words = shlex.split(hero_of(Formatter(sheet)).action.command)
+    assert words[0] == "ragnb"
+    done = subprocess.run(
+        [sys.executable, "-m", "ragnb", *words[1:]], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode in ((0, 1, 2) if code is None else (code,)), done.stderr
+    assert "Traceback" not in done.stderr
+    if kind == "scores":
+        written = rn.load_scenario(tmp_path / "scenario.yaml")
+        assert {gate.metric for gate in written.gates} == set(METRICS)
+
+
+def test_a_name_that_no_page_can_show_has_no_line_to_run(tmp_path):
+    path = tmp_path / "a`b.csv"
+    run_of("scores", 1).scores.to_csv(path, index=False)
+    assert hero_of(Formatter(rn.assess(path, gates=[]))).action is None
+    assert hero_of(Formatter(run_of("scores", 1))).action is None  # a frame has no file
