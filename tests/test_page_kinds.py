@@ -18,7 +18,7 @@ from ragnb.sheet.heroes import failed as failed_heroes
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes import judge as judge_heroes
 from ragnb.sheet.heroes import systems as systems_heroes
-from ragnb.sheet.kinds import ORDER, kind_of
+from ragnb.sheet.kinds import kind_of, order_of
 from ragnb.sheet.systems_table import side_of
 from ragnb.texts import entry
 
@@ -152,7 +152,7 @@ def test_there_is_one_hero_and_no_section_twice_or_empty(run):
     _, sheet = run
     sections = sheet.sections()
     assert [section.key for section in sections] == [
-        key for key in ORDER[kind_of(Formatter(sheet))] if key in [one.key for one in sections]
+        key for key in order_of(Formatter(sheet)) if key in [one.key for one in sections]
     ]
     heads = [(section.name, section.finding) for section in sections]
     assert len(set(heads)) == len(heads)

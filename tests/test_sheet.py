@@ -20,7 +20,7 @@ from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.markup.blocks import Measure, Samples, Section, Table
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.sheet.formatter import DATA, LABELS, Formatter
-from ragnb.sheet.kinds import ORDER, SCORES
+from ragnb.sheet.kinds import order_of
 from ragnb.sheet.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -536,7 +536,7 @@ def test_a_question_says_which_scores_are_missing_and_why():
 def test_a_section_is_asked_for_by_its_key_and_an_unknown_one_is_refused():
     sheet = rn.assess(frame(doc_name=["d"] * 6), gates=[])
     keys = [section.key for section in sheet.sections()]
-    assert keys == [key for key in ORDER[SCORES] if key in keys]
+    assert keys == [key for key in order_of(Formatter(sheet)) if key in keys]
     assert set(keys) <= set(SECTIONS)
     assert not {"gates", "outcomes", "comparison", "documents"} & set(keys)
     assert sheet.section("outcomes") is None

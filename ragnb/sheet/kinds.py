@@ -16,6 +16,7 @@ FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
 )
 _REST = ("documents", "judge", "questions", "run", "glossary")
 _DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", *_REST)
+_UNDECIDED = ("summary", "metrics", "fix", "comparison", *_REST)
 ORDER: dict[str, tuple[str, ...]] = {
     # No verdict is drawn from what is left: neither gates nor what to fix.
     FAILED: ("summary", "missing", "causes", "metrics", "questions", "run", "glossary"),
@@ -23,7 +24,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),
     TRACES: _DECIDED,
     LOG: _DECIDED,
-    SCORES: ("summary", "metrics", "fix", "gates", "comparison", *_REST),
+    SCORES: _DECIDED,
 }
 """The keys of the sections by kind; a section that has nothing to say is left out."""
 
@@ -47,11 +48,11 @@ def kind_of(w: Formatter) -> str:
 def order_of(w: Formatter) -> tuple[str, ...]:
     """Return the keys of the sections of a page in their order.
 
-    Where nobody set a gate the thresholds of the rules stand beside the means, and are no section of their own.
+    Where nobody set a gate on scores the thresholds of the rules are beside the means, which come first.
     """
     kind = kind_of(w)
     if kind == SCORES and not deciding(w.whole.gates):
-        return tuple(key for key in ORDER[kind] if key != "gates")
+        return _UNDECIDED
     return ORDER[kind]
 
 

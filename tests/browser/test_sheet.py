@@ -135,7 +135,7 @@ def test_payloads_stay_text(pages, page, page_log):
     unfold(page)
     assert page.locator("iframe, img, [onload], [onerror], link").count() == 0
     assert page.locator("script").count() == 2
-    assert page.title() == PAYLOADS[6]
+    assert page.title() == f"■ Not ready – {PAYLOADS[6]}"
     body = page.locator("body").text_content()
     assert all(payload in body for payload in PAYLOADS)
     assert page.locator(".rg-samples :is(script:not([type]), iframe, img)").count() == 0

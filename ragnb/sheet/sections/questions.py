@@ -161,7 +161,8 @@ class _Rows:
         known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()
         self.changed, self.before = known.get("change", {}), known.get("before_label", {})
         self.labelled = bool(scores["label"].notna().any())
-        self.columns: list[tuple[str, Write]] = [(w.say("column.question"), _line("question", 160))]
+        question = (w.say("column.question"), _line("question", 160))
+        self.columns: list[tuple[str, Write]] = [question] * ("question" in scores)
         self.columns += [(w.say("column.system"), _line("system", 40))] * (
             w.whole.systems is not None
         )
