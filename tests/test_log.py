@@ -111,7 +111,7 @@ def test_rates_are_those_of_a_plain_loop(tmp_path):
     )
     assert means.loc["support_lexical", "value"] == pytest.approx(np.nanmean(support))
     assert means.loc["correct_outcome", "n"] == 0
-    assert sheet.verdict.startswith("Log only")
+    assert sheet.verdict.startswith("Requests fail")
     assert not sheet.blocked
 
 
@@ -251,7 +251,7 @@ def test_the_page_and_the_files_of_a_log(tmp_path):
         files = sheet.save(tmp_path / lang)
         assert {"to_label.csv", "log_daily.csv"} <= set(files)
         keys = [section.key for section in sheet.sections()]
-        assert "log" in keys
+        assert {"label", "wording"} <= set(keys)
         assert not [a for a, b in pairwise(keys) if a == b]
         page = files["report.html"].read_text(encoding="utf-8")
         assert str(sheet.log.to_label["question"].iloc[0]) in page

@@ -203,9 +203,10 @@ def test_a_log_without_a_column_of_errors_has_no_error_rate(tmp_path):
     path = write(tmp_path / "log.jsonl", log(failed=()))
     code, said = ragnb("check", path)
     assert code == 0
-    daily = [line for line in said.splitlines() if line.startswith("2026-03-01")]
-    assert daily
-    assert not any("0.0 %   0.0 %" in line for line in daily)
+    measures = [line.split(" · ")[0] for line in said.splitlines()]
+    assert "Refused" in measures
+    assert "Failed requests" not in measures
+    assert "failed" not in rn.assess(path).verdict
 
 
 def test_failed_answers_are_not_ten_failed_cells_each(tmp_path):

@@ -125,8 +125,10 @@ def check_command(
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
     from ragnb.diagnostics import gates_json
+    from ragnb.markup.blocks import Table
     from ragnb.scenario import Scenario
     from ragnb.sheet import assess
+    from ragnb.sheet.daily import daily_table
     from ragnb.sheet.formatter import Formatter
     from ragnb.sheet.heroes import hero_of
     from ragnb.sheet.sections.gates import gate_list
@@ -166,10 +168,14 @@ def check_command(
     writer = Formatter(sheet)
     listed = gate_list(writer)
     tables = [] if listed is None else [("", terminal.block_rows(listed))]
-    of_log: Any = () if (log := sheet.section("log")) is None else log.blocks
-    tables += [
-        (block.caption, terminal.block_rows(block)) for block in of_log if hasattr(block, "caption")
-    ]
+    if sheet.log is not None:
+        of_log = [section for key in ("wording", "label") if (section := sheet.section(key))]
+        shown = [daily_table(writer), *(block for section in of_log for block in section.blocks)]
+        tables += [
+            (block.caption, terminal.block_rows(block))
+            for block in shown
+            if isinstance(block, Table)
+        ]
     click.echo(
         "\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist()))
     )

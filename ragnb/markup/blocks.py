@@ -101,6 +101,18 @@ class Strip(NamedTuple):
     text: str = ""
 
 
+class Bars(NamedTuple):
+    """Values side by side, such as a measure by day, marked from one of them on.
+
+    `most` is the highest as it is written, and `text` says what is drawn, for those who hear it.
+    """
+
+    values: tuple[float, ...]
+    marked: int
+    most: str
+    text: str = ""
+
+
 class Action(NamedTuple):
     """A line to run next, and what it does."""
 

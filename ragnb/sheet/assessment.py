@@ -250,8 +250,9 @@ class Assessment:
         Parameters
         ----------
         *keys : str
-            Of ``summary, missing, causes, fix, metrics, gates, outcomes, log, comparison, documents, judge,
-            questions, run, glossary``; by default those of the kind of the run, in their order.
+            Of ``summary, missing, causes, suggestions, fix, metrics, gates, outcomes, label, wording, comparison,
+            losses, documents, judge, questions, run, glossary``; by default those of the kind of the run, in their
+            order.
 
         Raises
         ------

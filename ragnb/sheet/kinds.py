@@ -15,7 +15,7 @@ FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
     "scores",
 )
 _REST = ("documents", "judge", "questions", "run", "glossary")
-_DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "log", "comparison", *_REST)
+_DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", *_REST)
 _UNDECIDED = ("summary", "metrics", "fix", "comparison", *_REST)
 ORDER: dict[str, tuple[str, ...]] = {
     # No verdict is drawn from what is left: neither gates nor what to fix.
@@ -23,7 +23,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     SYSTEMS: ("summary", "comparison", "losses", "gates", "fix", "metrics", "outcomes", *_REST),
     JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),
     TRACES: _DECIDED,
-    LOG: _DECIDED,
+    LOG: ("summary", "gates", "label", "wording", "metrics", "questions", "run", "glossary"),
     SCORES: _DECIDED,
 }
 """The keys of the sections by kind; a section that has nothing to say is left out."""
@@ -36,10 +36,10 @@ def kind_of(w: Formatter) -> str:
         return FAILED
     if sheet.systems is not None and sheet.scenario.candidate is None and sheet.comparison is None:
         return SYSTEMS
-    if sheet.outcomes is not None:
-        return TRACES
     if sheet.log is not None:
         return LOG
+    if sheet.outcomes is not None:
+        return TRACES
     if is_judged(w):
         return JUDGE
     return SCORES

@@ -19,6 +19,7 @@ from ragnb.readers.names import loose
 from ragnb.schema import DRAWN
 from ragnb.scoring.lexical import name_support, number_support, support_lexical
 from ragnb.traces import answers, columns
+from ragnb.traces.changes import Changes, changes
 
 WORDS = tomllib.loads(Path(__file__).with_name("log.toml").read_text(encoding="utf-8"))
 TIMES: tuple[str, ...] = tuple(WORDS["times"])
@@ -28,6 +29,7 @@ LATENCY: tuple[str, ...] = tuple(WORDS["latency"])
 REASONS = ("repeated", "empty", "unsupported", "refused", "other")
 SUPPORT = ("support_lexical", "number_support", "name_support")
 MOST_CHECKED = 5000
+_SECONDS_MOST = 100.0  # a median latency above it is of milliseconds
 _OFTEN, _TO_LABEL, _FEW, _MOST_DOCS, _MOST_DAYS = 3, 60, 5, 12, 31
 
 
@@ -47,12 +49,16 @@ class Log:
         inclusion_probability``.
     checked : int
         How many answers the lexical checks looked at.
+    changes, days : DataFrame
+        The measures of the last seven days beside those before, and each by day: see `ragnb.traces.changes`.
     """
 
     patterns: pd.DataFrame
     daily: pd.DataFrame
     to_label: pd.DataFrame
     checked: int
+    changes: pd.DataFrame
+    days: pd.DataFrame
 
 
 def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
@@ -126,7 +132,34 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     patterns = pd.DataFrame(
         {"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples}
     )
-    return rows, Log(patterns, _daily(rows), _to_label(rows, question, order, passages), checked)
+    compared = _changes(rows)
+    drawn = _to_label(rows, question, order, passages)
+    daily = _daily(rows)
+    log = Log(patterns, daily, drawn, checked, compared.measures, compared.days)
+    return rows, log
+
+
+def _changes(rows: pd.DataFrame) -> Changes:
+    """Compare the last seven days with those before; a measure that no column speaks of is left out."""
+    ok = ok_of(rows)
+    failed = ok.eq(False).fillna(False).to_numpy(dtype=bool)
+    values: dict[str, Any] = {
+        "refused": rows["refusal_rate_proposed"].where(~failed).to_numpy(dtype=float)
+    }
+    if ok.notna().any():
+        values["failed"] = np.where(ok.isna(), np.nan, failed.astype(float))
+    if "number_support" in rows and rows["number_support"].notna().any():
+        support = rows["number_support"].astype(float)
+        values["unsupported"] = (support < 1).astype(float).where(support.notna()).to_numpy()
+    name = column_named(rows, LATENCY)
+    if name is not None:
+        latency = pd.to_numeric(rows[name], errors="coerce").astype(float).where(~failed)
+        is_milliseconds = loose(name).endswith("ms") or bool(latency.median() > _SECONDS_MOST)
+        values["latency"] = (latency / (1000 if is_milliseconds else 1)).to_numpy()
+    times = named_column(rows, TIMES)
+    moments = None if times is None else _moments(times)
+    days = None if moments is None else moments.dt.tz_localize(None).dt.normalize()
+    return changes(values, days)
 
 
 def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
@@ -188,23 +221,38 @@ def named_column(rows: pd.DataFrame, names: Sequence[str]) -> Any:
     >>> named_column(pd.DataFrame({"Latency-MS": [3]}), LATENCY).tolist()
     [3]
     """
-    near = {loose(name): name for name in reversed(list(map(str, rows.columns)))}
-    found = next((near[loose(name)] for name in names if loose(name) in near), None)
+    found = column_named(rows, names)
     return None if found is None else rows[found]
+
+
+def column_named(rows: pd.DataFrame, names: Sequence[str]) -> str | None:
+    """Return the name of the first column of some names, as `named_column` finds it.
+
+    Examples
+    --------
+    >>> column_named(pd.DataFrame({"Latency-MS": [3]}), LATENCY)
+    'Latency-MS'
+    """
+    near = {loose(name): name for name in reversed(list(map(str, rows.columns)))}
+    return next((near[loose(name)] for name in names if loose(name) in near), None)
 
 
 def _days(times: Any) -> Any:
     """Return the day of each time, in UTC; numbers are seconds or milliseconds since 1970."""
     if times is None:
         return None
+    found = _moments(times)
+    spans = [found.dt.strftime(form) for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m")]
+    return next((span for span in spans if span.nunique() <= _MOST_DAYS), spans[-1])
+
+
+def _moments(times: Any) -> Any:
+    """Return the times in UTC; numbers are seconds or milliseconds since 1970."""
     numbers = pd.to_numeric(times, errors="coerce")
     if numbers.notna().any():
         unit: Any = "ms" if numbers.abs().max() > 1e11 else "s"
-        found = pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce")
-    else:
-        found = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")
-    spans = [found.dt.strftime(form) for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m")]
-    return next((span for span in spans if span.nunique() <= _MOST_DAYS), spans[-1])
+        return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce")
+    return pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601")
 
 
 def _to_label(

@@ -25,11 +25,12 @@ from ragnb.sheet.gates import deciding
 from ragnb.sheet.heroes.failed import of_failed
 from ragnb.sheet.heroes.gates import of_gates
 from ragnb.sheet.heroes.judge import of_judge, passing_row
+from ragnb.sheet.heroes.log import of_log
 from ragnb.sheet.heroes.score import means_of_systems, score_words
 from ragnb.sheet.heroes.scores import of_scores
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.heroes.systems import of_systems
-from ragnb.sheet.kinds import FAILED, JUDGE, SYSTEMS, kind_of
+from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SYSTEMS, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.ladder import is_open, ladder_finding, rungs_of
 from ragnb.sheet.standing import standing
@@ -42,7 +43,9 @@ def hero_of(w: Formatter) -> Hero:
     gates = deciding(w.whole.gates)
     row = passing_row(w)
     is_blocked = any(gate["blocks"] for gate in gates)
-    if kind_of(w) == JUDGE and row is not None and not is_blocked:
+    if kind_of(w) == LOG and not gates:
+        found = of_log(w)
+    elif kind_of(w) == JUDGE and row is not None and not is_blocked:
         found = of_judge(w, row, gates)
     else:
         of_pairs = of_systems(w, gates) if kind_of(w) == SYSTEMS and not is_blocked else None

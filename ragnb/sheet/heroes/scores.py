@@ -1,4 +1,4 @@
-"""The first lines of a run without gates: what its means, or the rates of its log, say."""
+"""The first lines of a run without gates: what its means, or its rates, say."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from ragnb.markup import (
 from ragnb.sheet.actions import action
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes.states import Hero
-from ragnb.sheet.labels import tally
 from ragnb.sheet.standing import standing
 
 
 def of_scores(w: Formatter) -> Hero:
     """Return how the means stand, of several systems how the best stands beside the others."""
     title, lead = _without_gates(w)
-    if w.whole.log is not None or not any(map(w.known, w.quality)):
-        status = "no_gates" if w.whole.log is None else "log"
-        return Hero(status, "none", w.say(f"status.{status}"), title, lead)
+    if not any(map(w.known, w.quality)):
+        return Hero("no_gates", "none", w.say("status.no_gates"), title, lead)
     found = standing(w)
     files = [file["path"] for file in w.whole.inputs]
     is_alone = len(files) == 1 and w.whole.scenario.path is None and found.judged
@@ -28,7 +26,7 @@ def of_scores(w: Formatter) -> Hero:
 
 
 def _without_gates(w: Formatter) -> tuple[str, str]:
-    """Return what the metrics, or the log, say where no gate decides."""
+    """Return what the metrics, or the rates, say where no gate decides."""
     if any(map(w.known, w.quality)):
         finding = standing(w).finding + w.say("headline.end")
         if w.shown is None:
@@ -43,6 +41,5 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
     )
     if not names:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
-    key = "headline.no_gates" if tally(w) else "headline.no_gold"
-    said = w.say("headline.log", n=count(w.answers), rates=names)
-    return said, w.say(key)
+    said = w.say("headline.rates", n=count(w.answers), rates=names)
+    return said, w.say("headline.no_gates")

@@ -7,7 +7,7 @@ from ragnb.sheet.sections.fix import fix_first
 from ragnb.sheet.sections.gates import gates
 from ragnb.sheet.sections.glossary import glossary
 from ragnb.sheet.sections.judge import judge
-from ragnb.sheet.sections.log import log
+from ragnb.sheet.sections.label import label
 from ragnb.sheet.sections.losses import losses
 from ragnb.sheet.sections.metrics import metrics
 from ragnb.sheet.sections.missing import missing
@@ -16,6 +16,7 @@ from ragnb.sheet.sections.questions import questions
 from ragnb.sheet.sections.run import details
 from ragnb.sheet.sections.suggestions import suggestions
 from ragnb.sheet.sections.summary import summary
+from ragnb.sheet.sections.wording import wording
 
 SECTIONS = {
     "summary": summary,
@@ -26,7 +27,8 @@ SECTIONS = {
     "metrics": metrics,
     "gates": gates,
     "outcomes": outcomes,
-    "log": log,
+    "label": label,
+    "wording": wording,
     "comparison": comparison,
     "losses": losses,
     "documents": documents,

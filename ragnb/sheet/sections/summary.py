@@ -21,12 +21,13 @@ from ragnb.schema import records
 from ragnb.sheet.account import (
     worst_words,
 )
+from ragnb.sheet.daily import daily_table
 from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter
 from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.judge import passing_row
 from ragnb.sheet.heroes.score import headline_metric, parts_of_total
-from ragnb.sheet.kinds import FAILED, JUDGE, kind_of
+from ragnb.sheet.kinds import FAILED, JUDGE, LOG, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.passing_pictures import pass_mark, passing_share, radar_of_passing
 from ragnb.sheet.systems_table import systems_table
@@ -58,6 +59,8 @@ def summary(w: Formatter) -> Section:
         Text(cautions, "caution") if cautions else None,
         None if w.shown is None else systems_table(w),
     ]
+    if kind_of(w) == LOG:
+        shown.append(daily_table(w))
     pictures = [] if judged is None else [pass_mark(w, judged), radar_of_passing(w, judged)]
     return w.section("summary", "", "", [*shown, _bar(w), *pictures])
 

@@ -1,0 +1,202 @@
+"""What changed in a log: four measures of the last seven days beside the days before."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+
+LAST_DAYS = 7
+LEAST_DAYS = 14
+"""Days with requests below which nothing is compared."""
+MEASURES = ("refused", "failed", "unsupported", "latency")
+COLUMNS = (
+    "measure",
+    "before_k",
+    "before_n",
+    "before",
+    "now_k",
+    "now_n",
+    "now",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "outcome",
+    "most_day",
+    "most_k",
+)
+DAY_COLUMNS = ("measure", "day", "k", "n", "value")
+_MOST_DAYS = 90  # of the picture
+_ONE_DAY, _LEAST_ON_A_DAY = (
+    0.75,
+    3,
+)  # share and number of events of a single day that are said to be of that day
+
+
+class Changes(NamedTuple):
+    """The measures, the last seven days beside those before, and each of them by day."""
+
+    measures: pd.DataFrame
+    days: pd.DataFrame
+
+
+def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
+    """Compare the last seven days of a log with the days before, clustered by day.
+
+    Parameters
+    ----------
+    values : dict of measure to array
+        Of `MEASURES`, one value a request: 0 or 1, of latency seconds; nan where the measure does not apply. A
+        measure that no column speaks of is left out.
+    days : Series of datetime64 or None
+        The day of each request, missing where nothing says.
+    level : float
+        Of the intervals.
+
+    Returns
+    -------
+    Changes
+        ``measures``: how many of how many before and in the last days, the shares (of latency the medians), the
+        difference with its interval, and the outcome: ``rose`` or ``fell`` where Holm's correction over the
+        measures leaves it, ``one_day`` where most of the events of the last days are of one of them, else
+        ``no_change``; ``all`` where there are fewer than 14 days, and the last days are then all of them.
+        ``days``: each measure by day.
+
+    Notes
+    -----
+    Days are the clusters: a share is a ratio of sums over days. Its standard error is at least that of as many
+    independent requests (with one event more of either kind), so that seven days without an event do not look as
+    if nothing could happen. Of latency the medians of days are compared. The degrees of freedom are Welch's.
+
+    Examples
+    --------
+    >>> days = pd.Series(pd.date_range("2026-01-01", periods=20).repeat(30))
+    >>> refused = np.r_[np.tile([0.0] * 28 + [1.0] * 2, 13), np.tile([0.0] * 20 + [1.0] * 10, 7)]
+    >>> changes({"refused": refused}, days).measures[["before_k", "now_k", "outcome"]].values.tolist()
+    [[26, 70, 'rose']]
+    """
+    day = pd.Series(pd.NaT, index=range(_size(values))) if days is None else pd.Series(days)
+    day = day.reset_index(drop=True)
+    known = day.dropna()
+    first_of_last = None if known.empty else known.max() - pd.Timedelta(days=LAST_DAYS - 1)
+    is_compared = known.nunique() >= LEAST_DAYS and bool((known < first_of_last).any())
+    now = day >= first_of_last if is_compared else pd.Series(True, index=day.index)
+    before = day < first_of_last if is_compared else pd.Series(False, index=day.index)
+    rows = []
+    by_day = []
+    for name in MEASURES:
+        if name in values:
+            value = pd.Series(np.asarray(values[name], dtype=float))
+            rows.append(_row(name, value, day, before, now, level, is_compared))
+            by_day.append(_by_day(name, value, day))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["p_holm"] = stats.holm(table["p"].to_numpy(dtype=float))
+    table["outcome"] = [
+        _outcome(row, p_holm, level, is_compared)
+        for row, p_holm in zip(rows, table["p_holm"], strict=True)
+    ]
+    table = table.astype(
+        dict.fromkeys(("before_k", "before_n", "now_k", "now_n", "most_k"), "int64")
+    )
+    every = (
+        pd.concat(by_day, ignore_index=True) if by_day else pd.DataFrame(columns=list(DAY_COLUMNS))
+    )
+    return Changes(table, every)
+
+
+def _size(values: dict[str, Any]) -> int:
+    return max((len(value) for value in values.values()), default=0)
+
+
+def _row(
+    name: str,
+    value: pd.Series[Any],
+    day: pd.Series[Any],
+    before: pd.Series[Any],
+    now: pd.Series[Any],
+    level: float,
+    is_compared: bool,
+) -> dict[str, Any]:
+    """Return a measure, without its outcome."""
+    some = value.notna()
+    sides = [value[before & some], value[now & some]]
+    is_share = name != "latency"
+    made = {"measure": name, "most_day": pd.NaT, "most_k": 0}
+    for side, part in zip(("before", "now"), sides, strict=True):
+        made[f"{side}_k"] = int(part.sum()) if is_share else 0
+        made[f"{side}_n"] = len(part)
+        made[f"{side}"] = (part.mean() if is_share else part.median()) if len(part) else math.nan
+    if is_share and made["now_k"]:
+        events = day[now & (value == 1)].value_counts().sort_index()
+        if len(events):
+            made["most_day"] = events.idxmax()
+            made["most_k"] = int(events.max())
+    difference = low = high = p = math.nan
+    if is_compared and all(len(part) for part in sides):
+        pairs = [
+            _share(part, day[part.index]) if is_share else _medians(part, day[part.index])
+            for part in sides
+        ]
+        (old, old_se, old_df), (new, new_se, new_df) = pairs
+        difference = new - old
+        se = math.hypot(old_se, new_se)
+        if se > 0 and old_df > 0 and new_df > 0:
+            df = se**4 / (old_se**4 / old_df + new_se**4 / new_df)
+            low, high = stats.t_interval(difference, se, df, level)
+            p = _two_sided(difference / se, df)
+    return made | {"difference": difference, "low": low, "high": high, "p": p}
+
+
+def _share(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, float]:
+    """Return a share with its standard error and degrees of freedom, days the clusters."""
+    found = stats.clustered_mean(value.to_numpy(), day.to_numpy())
+    n = len(value)
+    k = float(value.sum())
+    careful = (k + 1) / (n + 2)
+    floor = math.sqrt(careful * (1 - careful) / n)
+    return found.value, max(found.se if found.se == found.se else 0.0, floor), found.n_clusters - 1
+
+
+def _medians(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, float]:
+    """Return the mean of the medians of days with its standard error and degrees of freedom."""
+    medians = value.groupby(day.to_numpy()).median()
+    if len(medians) < 2:
+        return float(medians.mean()), 0.0, 0.0
+    return (
+        float(medians.mean()),
+        float(medians.std(ddof=1)) / math.sqrt(len(medians)),
+        len(medians) - 1,
+    )
+
+
+def _two_sided(t_value: float, df: float) -> float:
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(df, -abs(t_value)))
+
+
+def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool) -> str:
+    if not is_compared:
+        return "all"
+    if p_holm <= 1 - level:
+        return "rose" if row["difference"] > 0 else "fell"
+    if row["most_k"] >= max(_LEAST_ON_A_DAY, _ONE_DAY * row["now_k"]):
+        return "one_day"
+    return "no_change"
+
+
+def _by_day(name: str, value: pd.Series[Any], day: pd.Series[Any]) -> pd.DataFrame:
+    """Return a measure by day, of the last days at most."""
+    some = value.notna() & day.notna()
+    groups = value[some].groupby(day[some])
+    made = pd.DataFrame({"k": groups.sum(), "n": groups.size()})
+    made["value"] = groups.median() if name == "latency" else made["k"] / made["n"]
+    made = made.tail(_MOST_DAYS).reset_index(names="day")
+    made.insert(0, "measure", name)
+    return made[list(DAY_COLUMNS)]
