@@ -75,6 +75,8 @@ class Reader(HTMLParser):
             self.samples[-1].append("")
         elif tag in ("small", "code", "br") and self._in("td", "th"):
             self._add(" ")
+        elif held.get("class") == "rg-line" and self._in("td", "th"):  # a line of its own
+            self._add(" ")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))

@@ -374,7 +374,8 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         detectable(found, level),
         _noise(column.noise[:, kept][:, there], v[there], level),
     )
-    times = (shown / abs(found.value)) ** 2 if found.value else np.nan
+    is_change = abs(found.value) > TIE  # below it no number of questions would show it
+    times = (shown / abs(found.value)) ** 2 if is_change else np.nan
     constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
     row = {
         "candidate": pairs.candidate,
@@ -669,8 +670,8 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     -------
     DataFrame
         ``sample_id`` (or what tells questions), ``before, now`` (the score that decides; nan where none does),
-        ``before_label, now_label`` (None without gold) and ``change``: ``fixed``, ``broken``, ``better``,
-        ``worse`` or ``same``.
+        ``before_label, now_label`` (None without gold), ``before_answer, now_answer`` where the rows have answers,
+        and ``change``: ``fixed``, ``broken``, ``better``, ``worse`` or ``same``.
     """
     column = primary_of(columns_of(pairs, scenario), None)
     common = np.all(pairs.states < 4, axis=0).any(axis=1)
@@ -682,6 +683,11 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     )
     table["now_label"] = labels.get("candidate_label")
     table["before_label"] = labels.get("baseline_label")
+    sides = zip(("now", "before"), pairs.origins, strict=True)
+    for side, (run, system) in sides:
+        answers = _texts(run, system, pairs.key, labels[pairs.key]).get("answer")
+        if answers is not None:
+            table[f"{side}_answer"] = answers
     known = table[["now_label", "before_label"]].notna().all(axis=1).to_numpy()
     right = [table[f"{side}_label"].isin(RIGHT).to_numpy(int) for side in ("now", "before")]
     change = _words(np.where(known, right[0] - right[1], np.nan_to_num(gain[common])), known)

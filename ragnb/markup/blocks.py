@@ -101,6 +101,12 @@ class Strip(NamedTuple):
     text: str = ""
 
 
+class Marked(NamedTuple):
+    """A text in parts, ``(text, is_marked)``."""
+
+    parts: tuple[tuple[str, bool], ...]
+
+
 class Bars(NamedTuple):
     """Values side by side, such as a measure by day, marked from one of them on.
 

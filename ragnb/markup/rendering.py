@@ -239,6 +239,8 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
             return write(text) if target.startswith("#") else f"[{write(text)}](<{target}>)"
         case blocks.Estimate():
             return value.written + (f" ({value.interval})" if value.interval else "")
+        case blocks.Marked(parts):
+            return write("".join(text for text, _ in parts))
         case blocks.Bars():
             return write(value.text)
         case blocks.Strip():

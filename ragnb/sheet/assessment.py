@@ -107,8 +107,9 @@ class Assessment:
         `compare` gives it, Holm's correction over the pairs.
     changed : DataFrame or None
         Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
-        ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, and ``change``:
-        ``fixed`` and ``broken`` where the answer turned right or wrong, else ``better, worse, same``.
+        ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, ``before_answer,
+        now_answer``, and ``change``: ``fixed`` and ``broken`` where the answer turned right or wrong, else
+        ``better, worse, same``.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     ledger : DataFrame

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ragnb.sheet.account import blocking_words
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.gates import deciding
+from ragnb.sheet.since import since_of
 
 FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
     "failed",
@@ -17,6 +18,8 @@ FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
 _REST = ("documents", "judge", "questions", "run", "glossary")
 _DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", *_REST)
 _UNDECIDED = ("summary", "metrics", "fix", "comparison", *_REST)
+# Beside an earlier run what broke comes first.
+_SINCE = ("summary", "broken", "fix", "metrics", "gates", "fixed")
 ORDER: dict[str, tuple[str, ...]] = {
     # No verdict is drawn from what is left: neither gates nor what to fix.
     FAILED: ("summary", "missing", "causes", "metrics", "questions", "run", "glossary"),
@@ -51,9 +54,12 @@ def order_of(w: Formatter) -> tuple[str, ...]:
     Where nobody set a gate on scores the thresholds of the rules are beside the means, which come first.
     """
     kind = kind_of(w)
+    order = ORDER[kind]
     if kind == SCORES and not deciding(w.whole.gates):
-        return _UNDECIDED
-    return ORDER[kind]
+        order = _UNDECIDED
+    if kind in (JUDGE, TRACES, SCORES) and since_of(w) is not None:
+        return (*_SINCE, *(key for key in order if key not in _SINCE))
+    return order
 
 
 def is_judged(w: Formatter) -> bool:

@@ -28,9 +28,10 @@ from ragnb.sheet.heroes.judge import of_judge, passing_row
 from ragnb.sheet.heroes.log import of_log
 from ragnb.sheet.heroes.score import means_of_systems, score_words
 from ragnb.sheet.heroes.scores import of_scores
+from ragnb.sheet.heroes.since import of_since
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.heroes.systems import of_systems
-from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SYSTEMS, kind_of
+from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SCORES, SYSTEMS, TRACES, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.ladder import is_open, ladder_finding, rungs_of
 from ragnb.sheet.standing import standing
@@ -43,12 +44,18 @@ def hero_of(w: Formatter) -> Hero:
     gates = deciding(w.whole.gates)
     row = passing_row(w)
     is_blocked = any(gate["blocks"] for gate in gates)
-    if kind_of(w) == LOG and not gates:
+    kind = kind_of(w)
+    of_change = None
+    if kind in (JUDGE, TRACES, SCORES):
+        of_change = of_since(w, gates)
+    if of_change is not None:
+        found = of_change
+    elif kind == LOG and not gates:
         found = of_log(w)
-    elif kind_of(w) == JUDGE and row is not None and not is_blocked:
+    elif kind == JUDGE and row is not None and not is_blocked:
         found = of_judge(w, row, gates)
     else:
-        of_pairs = of_systems(w, gates) if kind_of(w) == SYSTEMS and not is_blocked else None
+        of_pairs = of_systems(w, gates) if kind == SYSTEMS and not is_blocked else None
         found = of_pairs or (of_gates(w, gates) if gates else of_scores(w))
     if losses := said_losses(w):
         said = w.say("list.also").join(losses) + w.say("headline.end")

@@ -16,6 +16,7 @@ from ragnb.sheet.sections.questions import questions
 from ragnb.sheet.sections.run import details
 from ragnb.sheet.sections.suggestions import suggestions
 from ragnb.sheet.sections.summary import summary
+from ragnb.sheet.sections.turned import broken, fixed
 from ragnb.sheet.sections.wording import wording
 
 SECTIONS = {
@@ -31,6 +32,8 @@ SECTIONS = {
     "wording": wording,
     "comparison": comparison,
     "losses": losses,
+    "broken": broken,
+    "fixed": fixed,
     "documents": documents,
     "judge": judge,
     "questions": questions,

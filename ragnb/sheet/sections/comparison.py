@@ -13,9 +13,7 @@ from ragnb.markup import (
 )
 from ragnb.markup.blocks import (
     Block,
-    Mark,
     Section,
-    Small,
     Table,
     Text,
 )
@@ -24,8 +22,6 @@ from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.ladder import best_first, ladder_finding, rungs_of
 from ragnb.sheet.radar import radar
 from ragnb.sheet.systems_table import metric_by_system
-
-_MOST_LINKS = 20
 
 
 def comparison(w: Formatter) -> Section | None:
@@ -49,7 +45,7 @@ def comparison(w: Formatter) -> Section | None:
             *_ladder(w, rungs),
         ]
         return w.section("comparison", ladder_finding(w, rungs), lead, below)
-    others = [*beside_anchor, *_systems(w), radar(w), _changed(w)]
+    others = [*beside_anchor, *_systems(w), radar(w)]
     if not rows and said:
         lead = w.say("compared.lead", level=w.level)
         return w.section("comparison", said[0], lead, others)
@@ -110,16 +106,3 @@ def _systems(w: Formatter) -> Iterator[Table]:
             (one, *(cells[one, name] for name in names)) for one in best_first(table, names[0])
         )
         yield Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level))
-
-
-def _changed(w: Formatter) -> Text | None:
-    """Return the questions that were fixed and broken."""
-    out = []
-    for key, tone in (
-        {"fixed": "good", "broken": "bad"}.items() if w.whole.changed is not None else ()
-    ):
-        names = w.whole.changed.loc[w.whole.changed["change"] == key, "sample_id"].tolist()
-        rest = [Small(f"+{len(names) - _MOST_LINKS}")] if len(names) > _MOST_LINKS else []
-        mark = Mark(tone, w.say(f"compared.n_{key}", n=len(names)))
-        out += [(mark, *map(w.link, names[:_MOST_LINKS]), *rest)] if names else []
-    return Text(tuple(out), "changed") if out else None

@@ -27,9 +27,10 @@ from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.judge import passing_row
 from ragnb.sheet.heroes.score import headline_metric, parts_of_total
-from ragnb.sheet.kinds import FAILED, JUDGE, LOG, kind_of
+from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SCORES, TRACES, kind_of
 from ragnb.sheet.labels import counted, tally
 from ragnb.sheet.passing_pictures import pass_mark, passing_share, radar_of_passing
+from ragnb.sheet.since import since_of
 from ragnb.sheet.systems_table import systems_table
 
 
@@ -62,7 +63,8 @@ def summary(w: Formatter) -> Section:
     if kind_of(w) == LOG:
         shown.append(daily_table(w))
     pictures = [] if judged is None else [pass_mark(w, judged), radar_of_passing(w, judged)]
-    return w.section("summary", "", "", [*shown, _bar(w), *pictures])
+    changed = since_bar(w) if kind_of(w) in (JUDGE, TRACES, SCORES) else None
+    return w.section("summary", "", "", [*shown, changed or _bar(w), *pictures])
 
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
@@ -88,6 +90,29 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
     name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {one_line(w.shown, 40)}"
     return w.estimate(metric, row, before=before)._replace(interval="", tone=""), name, tuple(notes)
+
+
+def since_bar(w: Formatter) -> blocks.Bar | None:
+    """Return how many questions stayed right, broke, were fixed and stayed wrong; None without an earlier run."""
+    found = since_of(w)
+    if found is None:
+        return None
+    right = [
+        ("ok", w.say("turned.stayed_right"), found.n_of(True, True)),
+        ("false", w.say("turned.broke"), found.n_of(True, False)),
+    ]
+    wrong = [
+        ("refused", w.say("turned.were_fixed"), found.n_of(False, True)),
+        ("none", w.say("turned.stayed_wrong"), found.n_of(False, False)),
+    ]
+    now = right[0][2] + wrong[0][2]
+    was = right[0][2] + right[1][2]
+    title = w.say("turned.title", now=count(now), n=count(len(found.rows)), was=count(was))
+    groups = (
+        (w.say("turned.were_right"), tuple(right)),
+        (w.say("turned.were_wrong"), tuple(wrong)),
+    )
+    return blocks.Bar(title, "", groups)
 
 
 def _bar(w: Formatter) -> blocks.Bar | None:

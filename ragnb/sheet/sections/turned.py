@@ -1,0 +1,96 @@
+"""The questions that broke since another run, and those that were fixed, each with both answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ragnb.markup import count, number, one_line
+from ragnb.markup.blocks import Block, Mark, Section, Small, Table
+from ragnb.schema import records
+from ragnb.sheet.answers import differing
+from ragnb.sheet.formatter import LABELS, Formatter, Row, Write
+from ragnb.sheet.labels import label_mark
+from ragnb.sheet.since import since_of
+
+_MOST = 10
+
+
+def broken(w: Formatter) -> Section | None:
+    """Return the questions that turned wrong, the most serious first; nothing where none did."""
+    found = since_of(w)
+    if found is None or found.broken.empty:
+        return None
+    rows = found.broken
+    shown: list[Block | None] = [_how(w, rows), _table(w, rows)]
+    n = len(rows)
+    finding = w.say("turned.broken", n=count(min(n, _MOST)), all=count(n))
+    badge = Mark("bad", count(n))
+    return w.section("broken", finding, w.say("turned.broken_lead"), shown, badge)
+
+
+def fixed(w: Formatter) -> Section | None:
+    """Return the questions that turned right; nothing where none did."""
+    found = since_of(w)
+    if found is None or found.fixed.empty:
+        return None
+    n = len(found.fixed)
+    finding = w.say("turned.fixed", n=count(min(n, _MOST)), all=count(n))
+    table = _table(w, found.fixed)._replace(folded=w.say("turned.unfold"))
+    return w.section("fixed", finding, "", [table], Mark("good", count(n)))
+
+
+def _how(w: Formatter, rows: pd.DataFrame) -> Table | None:
+    """Return from which label to which the questions turned; nothing without labels."""
+    if rows["now_label"].isna().all():
+        return None
+    counts = rows.groupby(["before_label", "now_label"], sort=False).size()
+    counts = counts.sort_values(ascending=False, kind="stable")
+
+    def turned(pair: tuple[str, str]) -> tuple[Any, ...]:
+        before, now = pair
+        return w.say(f"label.{before}"), Mark(LABELS[now]["tone"], f"→ {w.say(f'label.{now}')}")
+
+    columns: dict[str, Write] = {
+        "turned.how": turned,
+        ">column.n": lambda pair: count(counts[pair]),
+    }
+    return w.table(counts.index.tolist(), columns)
+
+
+def _questions(w: Formatter) -> dict[Any, Any]:
+    """Return the text of each question by its id, where the rows have both."""
+    scores = w.whole.scores
+    if "question" not in scores or "sample_id" not in scores:
+        return {}
+    rows = scores.dropna(subset=["question"]).drop_duplicates("sample_id")
+    return dict(zip(rows["sample_id"], rows["question"], strict=True))
+
+
+def _table(w: Formatter, rows: pd.DataFrame) -> Table:
+    asked = _questions(w)
+
+    def question(row: Row) -> tuple[Any, ...]:
+        return one_line(asked.get(row["sample_id"], ""), 160), w.link(row["sample_id"])
+
+    def side(name: str) -> Write:
+        def cell(row: Row) -> tuple[Any, ...]:
+            label = row[f"{name}_label"]
+            score = row[name]
+            said: Any = Small("" if pd.isna(score) else number(score))
+            if not pd.isna(label):
+                said = label_mark(w, label)
+            if "now_answer" not in row or "before_answer" not in row:
+                return (said,)
+            before, now = differing(row["before_answer"], row["now_answer"])
+            return said, before if name == "before" else now
+
+        return cell
+
+    columns: dict[str, Write] = {
+        "column.question": question,
+        "turned.before": side("before"),
+        "turned.now": side("now"),
+    }
+    return w.table(records(rows.head(_MOST)), columns, cards=True)

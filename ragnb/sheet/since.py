@@ -1,0 +1,130 @@
+"""What became of each question since another run: stayed right, broke, was fixed, or stayed wrong."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ragnb.comparison.differences import RIGHT
+from ragnb.diagnostics.rules import past
+from ragnb.inputs.streams import BAD_FIRST
+from ragnb.schema import records
+from ragnb.sheet.formatter import Formatter, Row
+
+BROKEN, FIXED = "broken", "fixed"
+
+
+class Since(NamedTuple):
+    """The questions that two runs have in common, by what became of each.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        Of `Assessment.changed`, with ``was_right`` and ``is_right``; broken ones first, the most serious first.
+    primary : mapping
+        The row of the comparison that decides.
+    threshold : float or None
+        Without labels an answer is right where its score is not beyond this one; None with labels.
+    is_last_run : bool
+        Whether the other run is an earlier run of the same scenario, not one that somebody named.
+    """
+
+    rows: pd.DataFrame
+    primary: Row
+    threshold: float | None
+    is_last_run: bool
+
+    def n_of(self, was_right: bool, is_right: bool) -> int:
+        """Return of how many questions the answer was and is right, or not."""
+        same = (self.rows["was_right"] == was_right) & (self.rows["is_right"] == is_right)
+        return int(same.sum())
+
+    @property
+    def broken(self) -> pd.DataFrame:
+        """The questions that turned wrong."""
+        return self.rows[self.rows["was_right"] & ~self.rows["is_right"]]
+
+    @property
+    def fixed(self) -> pd.DataFrame:
+        """The questions that turned right."""
+        return self.rows[~self.rows["was_right"] & self.rows["is_right"]]
+
+
+def since_of(w: Formatter) -> Since | None:
+    """Return what became of the questions; None where nothing tells right from wrong, or nothing is compared."""
+    table, comparison = w.whole.changed, w.whole.comparison
+    if table is None or comparison is None or not len(table):
+        return None
+    deciding = records(comparison[comparison["primary"] & (comparison["n_common"] > 0)])
+    if len(deciding) != 1:
+        return None
+    primary = deciding[0]
+    labels = table[["before_label", "now_label"]]
+    threshold = None
+    if labels.notna().to_numpy().any():
+        rows = table[labels.notna().all(axis=1)]
+        right = {side: rows[f"{side}_label"].isin(RIGHT) for side in ("before", "now")}
+    else:
+        metric = primary["metric"]
+        known = w.thresholds(metric) if metric in w.rows else ()
+        if not known:
+            return None
+        threshold = known[0][1]
+        rows = table[table[["before", "now"]].notna().all(axis=1)]
+        right = {
+            side: pd.Series(~past(rows[side].to_numpy(), threshold, w.better[metric]), rows.index)
+            for side in ("before", "now")
+        }
+    rows = rows.assign(was_right=right["before"].astype(bool), is_right=right["now"].astype(bool))
+    place = {label: i for i, label in enumerate(BAD_FIRST)}
+    serious = rows["now_label"].map(place).fillna(len(place))
+    rows = rows.assign(_serious=serious, _fall=rows["now"] - rows["before"])
+    rows = rows.sort_values(["_serious", "_fall"], kind="stable", ignore_index=True)
+    rows = rows.drop(columns=["_serious", "_fall"])
+    return Since(rows, primary, threshold, is_last_run(w))
+
+
+def is_last_run(w: Formatter) -> bool:
+    """Whether the baseline is the folder of an earlier run of the same scenario."""
+    record = _read(w, "run.json")
+    return isinstance(record, dict) and record.get("scenario") == w.whole.scenario.name
+
+
+def gates_before(w: Formatter) -> dict[str, str]:
+    """Return how the gates of the other run came out, by their names; empty where nothing says.
+
+    Of a system of the same table they are in `Assessment.gates`; of the folder of a run in its ``gates.json``.
+    """
+    baseline = w.whole.scenario.baseline
+    gates = w.whole.gates
+    own = gates[gates["system"] == baseline] if isinstance(baseline, str) else gates[:0]
+    if len(own):
+        return dict(zip(own["gate"], own["outcome"], strict=True))
+    found = _read(w, "gates.json")
+    rows: Any = found.get("gates", []) if isinstance(found, dict) else []
+    return {str(row.get("gate")): str(row.get("outcome")) for row in rows if isinstance(row, dict)}
+
+
+def _read(w: Formatter, name: str) -> Any:
+    baseline = w.whole.scenario.baseline
+    if baseline is None:
+        return None
+    with suppress(OSError, ValueError):
+        return json.loads((Path(str(baseline)) / name).read_text(encoding="utf-8"))
+    return None
+
+
+def now_failing(w: Formatter) -> Row | None:
+    """Return the first gate that passed in the other run and fails in this one."""
+    before = gates_before(w)
+    for gate in records(w.whole.gates):
+        is_own = gate["role"] not in ("completeness", "difference") and gate["reason"] == ""
+        of_candidate = gate["system"] in (None, w.shown)
+        turned = gate["outcome"] == "fail" and before.get(gate["gate"]) == "pass"
+        if is_own and of_candidate and turned:
+            return gate
+    return None
