@@ -73,10 +73,10 @@ class Reader(HTMLParser):
             and self.open[-2][0] == "summary"
         ):
             self.samples[-1].append("")
-        elif tag in ("small", "code", "br") and self._in("td", "th"):
-            self._add(" ")
-        elif held.get("class") == "rg-line" and self._in("td", "th"):  # a line of its own
-            self._add(" ")
+        elif self._in("td", "th"):
+            is_line = held.get("class") == "rg-line"
+            if is_line or tag in ("small", "code", "br"):
+                self._add(" ")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
