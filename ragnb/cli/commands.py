@@ -180,8 +180,8 @@ def check_command(
         "\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist()))
     )
     if (action := hero_of(writer).action) is not None:
-        next_step = load(sheet.scenario.lang)("sheet.next")
-        click.echo(f"\n{next_step}: {action.command}\n  {action.what}")
+        next_line = load(sheet.scenario.lang)("sheet.next_line", command=action.command)
+        click.echo(f"\n{next_line}\n  {action.what}")
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
     if path and sheet.log is not None:
         terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")

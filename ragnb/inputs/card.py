@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from ragnb import texts
@@ -66,6 +67,8 @@ class FileCard:
         them, and are refused with what can be chosen.
     code_with_choices, command_with_choices : str
         The same with all choices; empty where there are none, or the lines hold them anyway.
+    lacking : list of dict
+        ``rows, n, metrics``: which rows lack the scores of which known metrics, rows counted from 1.
     lang : {"en", "zh"}
 
     Examples
@@ -92,6 +95,7 @@ class FileCard:
     facts: list[dict[str, Any]] = field(default_factory=list)
     unused: dict[str, list[str]] = field(default_factory=dict)
     choices: list[dict[str, Any]] = field(default_factory=list)
+    lacking: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def told(self) -> Mapping[str, str]:
@@ -194,6 +198,12 @@ class FileCard:
             if rows:
                 yield say(key)
                 yield from (self._metric_line(say, row) for row in rows)
+        if self.lacking:
+            places = (
+                say("card.rows_lacking", rows=row["rows"], names=listing(row["metrics"]))
+                for row in self.lacking
+            )
+            yield say("card.lacking", places=listing(places, most=5))
         for code, columns in self.unused.items():
             yield say(f"card.unused.{code}", names=listing(columns, most=20))
         told = {ours for meant in self.columns.values() for ours in meant.split(", ")}
@@ -410,7 +420,48 @@ def card_of(
         list(frame.attrs.get("facts", ())),
         {} if kind in ("totals", "gold", "ratings") else unused_columns(frame, used),
         choices,
+        rows_without_score(frame, metrics) if kind == "scores" else [],
     )
+
+
+def rows_without_score(frame: pd.DataFrame, metrics: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return which rows lack the scores of which known metrics, those that lack most first.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"faithfulness": [1.0, None, None, 0.5], "tone": [1, 1, 1, None]})
+    >>> known = pd.DataFrame({"metric": ["faithfulness"], "known": [True]})
+    >>> rows_without_score(frame, known)
+    [{'rows': '2–3', 'n': 2, 'metrics': ['faithfulness']}]
+    """
+    names = [name for name in metrics.loc[metrics["known"], "metric"] if name in frame]
+    if not names:
+        return []
+    gone = frame[names].isna().to_numpy()
+    places: dict[tuple[bool, ...], list[int]] = {}
+    for place in np.flatnonzero(gone.any(axis=1)).tolist():
+        places.setdefault(tuple(gone[place].tolist()), []).append(place + 1)
+    found = [
+        {
+            "rows": _ranges(rows),
+            "n": len(rows),
+            "metrics": [name for name, is_gone in zip(names, flags, strict=True) if is_gone],
+        }
+        for flags, rows in places.items()
+    ]
+    return sorted(found, key=lambda row: -row["n"])
+
+
+def _ranges(rows: list[int], most: int = 10) -> str:
+    """Write row numbers as ranges, ``4, 27–40``; those after the first few are counted."""
+    parts: list[list[int]] = []
+    for row in rows:
+        if parts and parts[-1][1] == row - 1:
+            parts[-1][1] = row
+        else:
+            parts.append([row, row])
+    written = [f"{first}" if first == last else f"{first}–{last}" for first, last in parts]
+    return listing(written, most=most)
 
 
 def _kind_of(frame: pd.DataFrame, metrics: pd.DataFrame) -> Kind:

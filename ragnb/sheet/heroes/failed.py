@@ -9,8 +9,9 @@ import pandas as pd
 
 from ragnb.diagnostics.completeness import SCORED_CELLS
 from ragnb.markup import count, number
+from ragnb.markup.blocks import Action
 from ragnb.sheet.account import blocking_words, said_losses
-from ragnb.sheet.actions import action
+from ragnb.sheet.actions import shown_name
 from ragnb.sheet.bounds import Bound, bounds_of
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
@@ -67,7 +68,15 @@ def of_failed(w: Formatter) -> Hero:
         "bounds": "".join(_in_words(w, bound) for bound in facts.open_bounds[:_MOST_SAID]),
         "all_losses": w.say("list.also").join(said_losses(w)),
     }
-    return say_state(w, state, words, action(w, "inspect", "ragnb inspect {source}"))
+    return say_state(w, state, words, _next(w))
+
+
+def _next(w: Formatter) -> Action | None:
+    """Return the look at the file of the scores, or of the traces, which says what it lacks."""
+    paths = {file["role"]: file["path"] for file in w.whole.inputs}
+    path = paths.get("scores", paths.get("traces"))
+    name = None if path is None else shown_name(path)
+    return None if name is None else Action(f"ragnb inspect {name}", w.say("action.inspect"))
 
 
 def name_of(w: Formatter, bound: Bound, write: Callable[[str], str] | None = None) -> str:
