@@ -22,6 +22,7 @@ TRACES = {
 }
 ONCE = "Once in a policy and long enough to be a passage. " * 3
 PAGES = ("quickstart", "chinese", "compared", "hostile")
+KINDS = ("failed", "part", "systems", "judge", "log", "since")
 
 
 def hostile_sheet():
@@ -63,6 +64,19 @@ def shared_sheet():
     return rn.assess(made)
 
 
+def kind_sheet(kind, lang="en"):
+    """A run of a kind of which each page has its own first screen."""
+    from test_page_kinds import run_of
+
+    return run_of(kind, 1, lang)
+
+
+def log_sheet():
+    from test_page_log import requests
+
+    return rn.assess(pd.DataFrame(requests(refused=2, late=10, failed=1)), lang="zh")
+
+
 def long_sheet():
     rng = np.random.default_rng(6)
     made = {
@@ -90,6 +104,14 @@ def pages(tmp_path_factory):
         "hostile": hostile_sheet,
         "shared": shared_sheet,
         "long": long_sheet,
+        "failed": lambda: kind_sheet("failed"),
+        "part": lambda: kind_sheet("part", lang="zh"),
+        "systems": lambda: kind_sheet("systems"),
+        "judge": lambda: kind_sheet("judge", lang="zh"),
+        "log": log_sheet,
+        "since": lambda: rn.assess(
+            ROOT / "scenarios/quickstart_weak.yaml", baseline=ROOT / "scenarios/quickstart.yaml"
+        ),
     }
 
     def write(name):
@@ -157,6 +179,8 @@ def test_payloads_stay_text(pages, page, page_log):
         ("chinese", "light", 390),
         ("compared", "light", 1280),
         ("traced", "dark", 1280),
+        *((kind, "light", 1280) for kind in KINDS),
+        *((kind, "dark", 390) for kind in KINDS),
     ],
 )
 def test_axe_finds_nothing(name, scheme, width, pages, page):
@@ -173,7 +197,7 @@ def test_axe_finds_nothing(name, scheme, width, pages, page):
     assert [(one["id"], one["nodes"][0]["html"][:160], len(one["nodes"])) for one in found] == []
 
 
-@pytest.mark.parametrize("name", ["quickstart", "compared", "traced", "hostile"])
+@pytest.mark.parametrize("name", ["quickstart", "compared", "traced", "hostile", *KINDS])
 def test_no_width_makes_the_page_scroll_sideways(name, pages, page):
     opened(page, pages(name))
     unfold(page)
