@@ -108,7 +108,7 @@ def test_a_list_of_named_results_is_a_column_a_metric(tmp_path, column, key):
     means = sheet.means.set_index("metric")
     found = means.loc["faithfulness", ["value", "n", "n_failed", "n_missing"]].tolist()
     assert found == [0.5, 3, 1, 1]
-    assert sheet.verdict.startswith("Incomplete input: 2 of 5 answers have no faithfulness score")
+    assert sheet.verdict.startswith("Incomplete input: 2 of 5 scores are missing")
     assert "left out: bias" in sheet.verdict
 
 

@@ -249,3 +249,22 @@ def test_a_name_that_no_page_can_show_has_no_line_to_run(tmp_path):
     run_of("scores", 1).scores.to_csv(path, index=False)
     assert hero_of(Formatter(rn.assess(path, gates=[]))).action is None
     assert hero_of(Formatter(run_of("scores", 1))).action is None  # a frame has no file
+
+
+def test_by_document_a_pattern_is_said_before_a_single_document():
+    rng = np.random.default_rng(4)
+    frame = rows(rng, 60, 0.9)
+    weak = frame["doc_name"].isin(["doc 1 ", "doc 4 ", "doc 7 "])
+    frame.loc[:, "faithfulness"] = np.where(weak, 0.4, 0.9)
+    frame.loc[:, "context_recall"] = 0.9
+    sheet = rn.assess(frame, gates=[], metrics=["faithfulness", "context_recall"])
+    means = frame.groupby("doc_name")["faithfulness"].mean()
+    finding = sheet.section("documents").finding
+    assert finding == f"Faithfulness is below 0.700 in {(means < 0.7).sum()} of 12 documents"
+    frame.loc[:, "faithfulness"] = 0.9
+    frame.loc[frame["doc_name"] == "doc 1 ", "faithfulness"] = 0.75
+    single = rn.assess(frame, gates=[], metrics=["faithfulness"]).section("documents").finding
+    assert single.startswith("doc 1 pulls the overall score down most (−0.011)")
+    frame.loc[:, "faithfulness"] = 0.9
+    alike = rn.assess(frame, gates=[], metrics=["faithfulness"]).section("documents").finding
+    assert alike == "No single document pulls the overall score down by 0.01 or more"

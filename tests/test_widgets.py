@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 import warnings
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.texts import load
 from ragnb.widgets import RatingSheet, WeightEditor
-from ragnb.widgets.editors import DOC, METRIC, Rating, normalised
+from ragnb.widgets.editors import DOC, METRIC, EditorView, Rating, _total, normalised
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ["差旅报销制度.pdf", "118_台式显微CT操作手册.pdf", "warranty.pdf", "Handbook Ａ.pdf"]
@@ -781,3 +782,50 @@ def test_what_the_kernel_holds_is_told_to_the_page(tmp_path, path):
 
 def held(widget) -> list:
     return json.loads(html.unescape(widget.widget.value.split('data-held="')[1].split('"')[0]))
+
+
+# What the score may be called
+
+
+def _score_html(values, threshold, docs=12, n=60):
+    rng = np.random.default_rng(1)
+    made = pd.DataFrame(
+        {
+            "sample_id": [f"q{i}" for i in range(n)],
+            "doc_name": [f"d{i % docs}" for i in range(n)],
+            "faithfulness": np.clip(rng.normal(*values, n), 0, 1),
+        }
+    )
+    gates = [rn.Gate("F", "faithfulness", ">=", threshold)]
+    return str(_total(WeightEditor(made, gates=gates).model))
+
+
+@pytest.mark.parametrize(
+    ("values", "threshold", "words", "tone"),
+    [
+        ((0.85, 0.05), 0.7, "good", "rg-good"),
+        ((0.85, 0.05), 0.95, "good, but a gate failed", "rg-watch"),
+        ((0.71, 0.15), 0.3, "good, but its interval includes a threshold", "rg-watch"),
+        ((0.3, 0.05), 0.1, "bad", "rg-bad"),
+    ],
+)
+def test_nothing_is_good_above_a_failed_gate_or_on_a_threshold(values, threshold, words, tone):
+    shown = _score_html(values, threshold)
+    marks = re.findall(r'<span class="rg-mark (rg-\w+)">.*?</span> ([^<]*)</span>', shown)
+    assert marks[0] == (tone, words)
+    assert "Gates:" in shown
+    assert len(marks) == 2
+
+
+def test_nothing_is_written_while_a_field_is_wrong(tmp_path):
+    scores = pd.DataFrame({"faithfulness": [0.9, 0.4] * 10, "context_recall": [0.5, 0.9] * 10})
+    scores.to_csv(tmp_path / "s.csv", index=False)
+    path = tmp_path / "s.yaml"
+    path.write_text("scores: s.csv\n", encoding="utf-8")
+    editor = WeightEditor(path)
+    view = EditorView(editor.model)
+    row = next(iter(view._rows.values()))
+    row.text.value = "2"
+    assert not view.save.disabled
+    row.text.value = "abc"
+    assert view.save.disabled

@@ -12,7 +12,7 @@ from ragnb import weights
 from ragnb.calibration import CalibrationCard
 from ragnb.inputs import streams
 from ragnb.scenario import Scenario
-from ragnb.schema import Metric, records
+from ragnb.schema import DRAWN, Metric, records
 
 COLUMNS = ("system", "metric", "threshold", "k", "n", "share", "low", "high", "bias", "k_unbiased")
 _PASSES = Metric("passing", kind="binary")
@@ -45,7 +45,11 @@ def passing(
         if not n:
             continue
         flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)
-        marked = nw.from_native(own).with_columns(flag.alias(_PASSES.name)).to_native()
+        # Other columns may have the name of a metric that is known on another scale.
+        of_rows = (scenario.doc, scenario.cluster, *streams.QUESTIONS, DRAWN)
+        have = weights.column_names(own)
+        kept = [one for one in dict.fromkeys(of_rows) if one is not None and one in have]
+        marked = nw.from_native(own).select(*kept, flag.alias(_PASSES.name)).to_native()
         how: dict[str, Any] = {
             "doc": scenario.doc,
             "cluster": scenario.cluster,

@@ -41,6 +41,7 @@ from ragnb.schema import Gate, Rubric, records
 from ragnb.scoring.generation import DECISIONS, WORDING, review_sheet, with_decisions
 from ragnb.sheet.build import weighable
 from ragnb.sheet.formatter import TOTAL, Formatter, Row
+from ragnb.sheet.gates import by_outcome
 from ragnb.texts.errors import translated
 from ragnb.weights import Moments, nfc, notes, why_no_total
 from ragnb.weights.total import total_of
@@ -939,7 +940,8 @@ class EditorView:
         self.held.show(
             held([one.value for row in self._rows.values() for one in (row.text, row.slider)])
         )
-        self.save.disabled = model.scenario.path is None or not model.is_changed()
+        is_wrong = bool(model.problems)
+        self.save.disabled = model.scenario.path is None or not model.is_changed() or is_wrong
 
     def _search(self, text: str) -> None:
         """Offer the documents whose names hold what is typed."""
@@ -1062,8 +1064,8 @@ def _total(model: Weighing) -> Safe:
     say, w, row = model.say, model.now.write, model.now.rows[TOTAL]
     if is_missing(row["value"]) or w.span(TOTAL) is None:
         return render("score.html", say=say, why=why_no_total(model.now.means, lang=model.lang))
-    # Systems are never pooled into a judgement.
-    tone = w.tone(TOTAL, row["value"]) if model.now.systems is None else ""
+    failed = [gate for gate in records(model.now.gates) if gate["outcome"] == "fail"]
+    tone, words = _judgement(model, is_failed=bool(failed))
     drawn = w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone)
     numbers = {
         "value": w.value(TOTAL, row["value"]),
@@ -1074,10 +1076,29 @@ def _total(model: Weighing) -> Safe:
     numbers |= {
         "before": w.value(TOTAL, model.base.rows[TOTAL]["value"]),
         "picture": draw(drawn, width=260),
+        "gates": join(draw(mark) for mark in by_outcome(w, records(model.now.gates))),
     }
-    return render(
-        "score.html", say=say, mark=draw(Mark(tone, say(f"mark.{tone}"))) if tone else "", **numbers
-    )
+    return render("score.html", say=say, mark=draw(Mark(tone, words)) if tone else "", **numbers)
+
+
+def _judgement(model: Weighing, *, is_failed: bool) -> tuple[str, str]:
+    """Return the tone of the overall score and its words; nothing of several systems, which are never pooled.
+
+    Nothing is good above a gate that failed, nor where the interval includes a threshold.
+    """
+    w, row = model.now.write, model.now.rows[TOTAL]
+    if model.now.systems is not None:
+        return "", ""
+    tone = w.tone(TOTAL, row["value"])
+    if not tone:
+        return "", ""
+    words = model.say(f"mark.{tone}")
+    if is_failed and tone == "good":
+        return "watch", model.say("editor.but_failed", mark=words)
+    ends = {w.tone(TOTAL, row[name]) for name in ("low", "high") if not is_missing(row[name])}
+    if ends - {tone, ""}:
+        return "watch" if tone == "good" else tone, model.say("editor.but_open", mark=words)
+    return tone, words
 
 
 def _notes(model: Weighing) -> Safe:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
+from ragnb.diagnostics.rules import past
 from ragnb.markup import (
     MISSING,
     count,
@@ -26,6 +28,8 @@ from ragnb.sheet.labels import label_stack
 _MOST_DOCUMENTS, _MOST_GROUPS, _MOST_METRICS = 30, 8, 8
 
 
+_LEAST_DOCUMENTS = 2  # below a threshold, that are a pattern
+_LEAST_PULL = 0.01  # of a single document, that is worth a look
 _WIDELY = 0.8  # of the documents: where a metric is low nearly everywhere, its head says so once
 
 
@@ -40,15 +44,46 @@ def documents(w: Formatter) -> Section | None:
         rows = table[table["metric"] == TOTAL]
         rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
         order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
-        if not pd.isna(pull):
-            key = "documents.pulls" if pull < 0 else "documents.alike"
-            finding = w.say(key, name=one_line(order[0], 60), pull=signed(pull))
+        finding = _pattern(w, table) or _single(w, order[0], pull) or finding
         shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
     lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
     return w.section("documents", finding, lead, shown, count(n) if n else "")
+
+
+def _pattern(w: Formatter, table: pd.DataFrame) -> str:
+    """Return which metric is below its threshold in most documents; nothing where that is one document or none."""
+    lows = {}
+    for name in w.quality:
+        means = table.loc[(table["metric"] == name) & table["value"].notna(), "value"]
+        if w.thresholds(name) and len(means):
+            is_low = past(means.to_numpy(), w.thresholds(name)[0][1], w.better[name])
+            lows[name] = (int(np.sum(is_low)), len(means))
+    name = max(lows, key=lambda one: lows[one][0], default="")
+    if not name or lows[name][0] < _LEAST_DOCUMENTS:
+        return ""
+    low, n = lows[name]
+    side = w.say("headline.below" if w.better[name] == "higher" else "headline.above")
+    limit = w.limit(name, w.thresholds(name)[0][1])
+    return w.say(
+        "documents.pattern",
+        metric=w.title(name),
+        side=side,
+        limit=limit,
+        n=count(low),
+        all=count(n),
+    )
+
+
+def _single(w: Formatter, name: str, pull: float) -> str:
+    """Return how far the weakest document pulls the overall score down, where that is worth a look."""
+    if pd.isna(pull):
+        return ""
+    if pull > -_LEAST_PULL:
+        return w.say("documents.alike", by=f"{_LEAST_PULL:g}")
+    return w.say("documents.pulls", name=one_line(name, 60), pull=signed(pull))
 
 
 def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
