@@ -17,7 +17,6 @@ from ragnb.polars import pl
 from ragnb.readers.cells import passage_text
 from ragnb.readers.names import loose
 from ragnb.schema import DRAWN
-from ragnb.scoring.lexical import name_support, number_support, support_lexical
 from ragnb.traces import answers, columns
 from ragnb.traces.changes import Changes, changes
 
@@ -84,6 +83,9 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     >>> rows["refusal_rate_proposed"].tolist(), log.patterns["n"].tolist()
     ([1.0, 0.0], [1, 1])
     """
+    # At use: scoring brings the client of a model, which scores and comparisons do without.
+    from ragnb.scoring.lexical import name_support, number_support, support_lexical
+
     frame = labelled.reset_index(drop=True)
     known = frame["answered"].notna().to_numpy()
     answered = frame["answered"].astype("boolean").fillna(False).to_numpy(dtype=bool)
