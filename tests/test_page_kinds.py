@@ -268,3 +268,36 @@ def test_by_document_a_pattern_is_said_before_a_single_document():
     frame.loc[:, "faithfulness"] = 0.9
     alike = rn.assess(frame, gates=[], metrics=["faithfulness"]).section("documents").finding
     assert alike == "No single document pulls the overall score down by 0.01 or more"
+
+
+def of_findings(sheet):
+    """Return the numbers that headings say beside those of the frames, each counted anew."""
+    writer = Formatter(sheet)
+    scores = sheet.scores
+    if sheet.shown_system is not None:
+        scores = scores[scores["system"].astype(str) == sheet.shown_system]
+    is_low = pd.Series(False, index=scores.index)
+    counts = [len(writer.quality), 0.01]
+    for name in writer.quality:
+        limits = writer.thresholds(name)
+        if limits and name in scores:
+            is_low |= scores[name] < limits[0][1]
+            if sheet.documents is not None:
+                means = scores.groupby("doc_name")[name].mean()
+                counts += [(means < limits[0][1]).sum(), means.notna().sum()]
+    counts += [is_low.sum()]
+    known = {f"{value:g}" for value in counts}
+    if sheet.documents is not None:
+        pulls = sheet.documents["pull"].dropna().abs()
+        known |= {f"{pull:.3f}" for pull in pulls}
+    return known
+
+
+def test_every_number_of_a_heading_is_counted_anew(run):
+    (kind, _), sheet = run
+    if kind == "hostile":
+        return
+    known = known_numbers(sheet) | of_findings(sheet)
+    for section in sheet.sections():
+        strange = [one for one in tokens(section.finding) if one not in known]
+        assert not strange, section.finding
