@@ -85,6 +85,15 @@ def test_declared_refusals_are_not_asked_about_again(tmp_path):
     assert "--to-label" in hero_of(Formatter(sheet)).action.command
 
 
+def test_wording_is_asked_about_only_where_no_refusal_is_counted(tmp_path):
+    rows = requests(days=5, refused=2)
+    for row in rows[5:9]:
+        row["answer"] = "not in context"
+    hero = hero_of(Formatter(sheet_of(tmp_path, rows, refusal=["not in context"])))
+    assert hero.key == "log_short"
+    assert "--to-label" in hero.action.command
+
+
 @pytest.mark.parametrize(("failed", "key"), [(3, "log_failed_on"), (2, "log_changed")])
 def test_one_request_in_twenty_that_fails_is_too_many(tmp_path, failed, key):
     rows = requests(a_day=60, failed=failed)  # 3 of 60 are 5 %

@@ -107,11 +107,13 @@ def of_log(w: Formatter) -> Hero:
 
 
 def _worded(w: Formatter) -> int:
-    """Return how many replies are worded as refusals and not counted as one."""
+    """Return how many replies are worded as refusals where none is counted as one; else 0."""
     rows = w.whole.scores
     if "refusal_rate_proposed" not in rows or "refusal_rate" not in rows:
         return 0
-    return int((rows["refusal_rate_proposed"] - rows["refusal_rate"]).sum())
+    if rows["refusal_rate"].sum():
+        return 0  # how this system refuses is known; what else looks like it has a section
+    return int(rows["refusal_rate_proposed"].sum())
 
 
 def _unsupported(table: pd.DataFrame) -> tuple[int, int, float]:
