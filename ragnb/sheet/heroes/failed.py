@@ -68,7 +68,12 @@ def of_failed(w: Formatter) -> Hero:
         "bounds": "".join(_in_words(w, bound) for bound in facts.open_bounds[:_MOST_SAID]),
         "all_losses": w.say("list.also").join(said_losses(w)),
     }
-    return say_state(w, state, words, _next(w))
+    hero = say_state(w, state, words, _next(w))
+    notes = w.whole.notes
+    unread = notes.loc[notes["code"] == "bad_lines", "text"].tolist()
+    for said in unread:  # which lines, the first with its reason
+        hero = hero._replace(lead=w.say("headline.losses", losses=said, lead=hero.lead))
+    return hero
 
 
 def _next(w: Formatter) -> Action | None:
