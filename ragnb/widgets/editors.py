@@ -1076,9 +1076,10 @@ def _total(model: Weighing) -> Safe:
     numbers |= {
         "before": w.value(TOTAL, model.base.rows[TOTAL]["value"]),
         "picture": draw(drawn, width=260),
-        "gates": join(draw(mark) for mark in by_outcome(w, records(model.now.gates))),
     }
-    return render("score.html", say=say, mark=draw(Mark(tone, words)) if tone else "", **numbers)
+    gates = [draw(mark) for mark in by_outcome(w, records(model.now.gates))]
+    mark = draw(Mark(tone, words)) if tone else ""
+    return render("score.html", say=say, mark=mark, gates=gates, **numbers)
 
 
 def _judgement(model: Weighing, *, is_failed: bool) -> tuple[str, str]:

@@ -160,7 +160,9 @@ def test_weights_are_turned_by_mouse_and_keys_saved_and_there_after_a_reload(
     first = score(page)
     total = rn.assess(path).means.iloc[-1]
     ends = f"{total['low']:.3f}–{total['high']:.3f}"
-    assert first.startswith(f"Overall score {total['value']:.3f} ● good 95 % CI {ends}")
+    said = f"Overall score {total['value']:.3f} ▲ good, but a gate failed Gates: ■ 1 failed"
+    assert first.startswith(said)
+    assert f"95 % CI {ends}" in first
     assert not findings(page)
     assert page.locator("[class^=rg-twin]").is_hidden()
 
