@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ragnb.diagnostics.completeness import (
-    ALLOWED,
-    INPUT_LINES,
-    SCORED_CELLS,
-    judged_by,
-    too_much,
-)
+from ragnb.diagnostics.completeness import ALLOWED, INPUT_LINES, SCORED_CELLS, judged_by, too_much
 from ragnb.markup import MISSING, count, percent
 from ragnb.markup.blocks import Table
 from ragnb.schema import records

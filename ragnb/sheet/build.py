@@ -34,11 +34,7 @@ from ragnb.inputs.candidates import left_out
 from ragnb.inputs.streams import head_of
 from ragnb.markup import MISSING
 from ragnb.scenario import Scenario
-from ragnb.schema import (
-    DEFAULT_GATES,
-    Gate,
-    Metric,
-)
+from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet.assessment import Assessment
 from ragnb.sheet.notes import ledger, notes
 from ragnb.sheet.operations import measure_operations, operation_names

@@ -7,9 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.comparison.view import change, difference
-from ragnb.markup import (
-    count,
-)
+from ragnb.markup import count
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter
 
@@ -26,12 +24,6 @@ def rungs_of(w: Formatter) -> list[dict[Any, Any]]:
     """Return the differences that decide between the best of several systems and the others."""
     table = w.whole.ladder
     return [] if table is None else records(table[table["primary"]])
-
-
-def is_open(rungs: list[dict[Any, Any]]) -> bool:
-    """Whether nothing is known of the best of several systems and one of the others."""
-    few = any(row["n_common"] < LEAST_COMMON for row in rungs)
-    return few or any(row["outcome"] in ("undecided", "worse", "worse_within") for row in rungs)
 
 
 def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:

@@ -12,9 +12,7 @@ from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import RULES, if_documents_fail, least_set_note
 from ragnb.diagnostics.completeness import too_much
 from ragnb.errors import listing, near_names
-from ragnb.inputs import (
-    Inputs,
-)
+from ragnb.inputs import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario

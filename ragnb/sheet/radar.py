@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ragnb.markup import (
-    blocks,
-)
+from ragnb.markup import blocks
 from ragnb.markup.rendering import SYSTEM_COLOURS
 from ragnb.sheet.formatter import Formatter
 

@@ -8,10 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ragnb.markup import (
-    Safe,
-    escape,
-)
+from ragnb.markup import Safe, escape
 
 
 def longest(sizes: Sequence[int], budget: int) -> int:

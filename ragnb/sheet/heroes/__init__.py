@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
-from ragnb import texts
-from ragnb.markup import (
-    count,
-)
-from ragnb.markup.blocks import (
-    Mark,
-)
-from ragnb.schema import DRAWN, records
-from ragnb.sheet.account import (
-    blocking_words,
-    said_losses,
-    worst_words,
-)
-from ragnb.sheet.formatter import GATE_TONES, OUTCOME, TOTAL, Formatter, Row, chance
+from ragnb.sheet.account import said_losses
+from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.gates import deciding
 from ragnb.sheet.heroes.failed import of_failed
 from ragnb.sheet.heroes.gates import of_gates
@@ -32,35 +17,32 @@ from ragnb.sheet.heroes.since import of_since
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.heroes.systems import of_systems
 from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SCORES, SYSTEMS, TRACES, kind_of
-from ragnb.sheet.labels import counted, tally
-from ragnb.sheet.ladder import is_open, ladder_finding, rungs_of
-from ragnb.sheet.standing import standing
 
 
 def hero_of(w: Formatter) -> Hero:
     """Return the first lines of a page, whose reason begins with all that was lost."""
-    if kind_of(w) == FAILED:
+    kind = kind_of(w)
+    if kind == FAILED:
         return of_failed(w)
     gates = deciding(w.whole.gates)
-    row = passing_row(w)
-    is_blocked = any(gate["blocks"] for gate in gates)
-    kind = kind_of(w)
-    of_change = None
-    if kind in (JUDGE, TRACES, SCORES):
-        of_change = of_since(w, gates)
-    if of_change is not None:
-        found = of_change
-    elif kind == LOG and not gates:
-        found = of_log(w)
-    elif kind == JUDGE and row is not None and not is_blocked:
-        found = of_judge(w, row, gates)
-    else:
-        of_pairs = of_systems(w, gates) if kind == SYSTEMS and not is_blocked else None
-        found = of_pairs or (of_gates(w, gates) if gates else of_scores(w))
+    found = _of_kind(w, kind, gates) or (of_gates(w, gates) if gates else of_scores(w))
     if losses := said_losses(w):
         said = w.say("list.also").join(losses) + w.say("headline.end")
         found = found._replace(lead=w.say("headline.losses", losses=said, lead=found.lead))
     return found
+
+
+def _of_kind(w: Formatter, kind: str, gates: list[dict[Any, Any]]) -> Hero | None:
+    """Return what a run of its kind begins with; None where the gates, or the means, say it."""
+    is_blocked = any(gate["blocks"] for gate in gates)
+    if kind in (JUDGE, TRACES, SCORES) and (changed := of_since(w, gates)) is not None:
+        return changed
+    if kind == LOG and not gates:
+        return of_log(w)
+    if kind == JUDGE and not is_blocked:
+        row = passing_row(w)
+        return None if row is None else of_judge(w, row, gates)
+    return of_systems(w, gates) if kind == SYSTEMS and not is_blocked else None
 
 
 def sentence(w: Formatter) -> str:

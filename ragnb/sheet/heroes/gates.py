@@ -7,9 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.markup import (
-    count,
-)
+from ragnb.markup import count
 from ragnb.schema import DRAWN
 from ragnb.sheet.formatter import Formatter, Row, chance
 from ragnb.sheet.heroes.states import Hero

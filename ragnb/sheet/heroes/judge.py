@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import Any, NamedTuple
 
-from ragnb.calibration.card import TONES
 from ragnb.markup import count, ends, percent, signed
 from ragnb.markup.blocks import Action
 from ragnb.schema import records
@@ -120,9 +119,3 @@ def _next(w: Formatter, row: Row, has_labels: bool) -> Action | None:
     n = min(_MOST_LABELS, int(row["n"]))
     command = f"ragnb calibrate --sample {n} {name} --out labels.csv"
     return action(w, "labels", command, n=count(n))
-
-
-def tone_of(w: Formatter, row: Row) -> str:
-    """Return the mark of the verdict on the judge."""
-    verdict = verdict_of(w.whole.calibration, row["metric"])
-    return "watch" if verdict is None else TONES[verdict["verdict"]]

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ragnb.schema import records
-from ragnb.sheet.account import (
-    worst_words,
-)
+from ragnb.sheet.account import worst_words
 from ragnb.sheet.formatter import OUTCOME, TOTAL, Formatter, Row
 
 

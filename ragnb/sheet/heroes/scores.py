@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ragnb.markup import (
-    count,
-)
+from ragnb.markup import count
 from ragnb.sheet.actions import action
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes.states import Hero

@@ -8,15 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb.comparison.view import difference, difference_table, outcome_mark
-from ragnb.markup import (
-    count,
-)
-from ragnb.markup.blocks import (
-    Block,
-    Section,
-    Table,
-    Text,
-)
+from ragnb.markup import count
+from ragnb.markup.blocks import Block, Section, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.ladder import best_first, ladder_finding, rungs_of

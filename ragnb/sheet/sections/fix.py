@@ -10,22 +10,8 @@ import numpy as np
 from ragnb import markup
 from ragnb.diagnostics import RULES, rule_texts
 from ragnb.diagnostics.rules import past
-from ragnb.markup import (
-    blocks,
-    count,
-    is_missing,
-    number,
-    one_line,
-    percent,
-)
-from ragnb.markup.blocks import (
-    Code,
-    Link,
-    Mark,
-    Section,
-    Table,
-    Text,
-)
+from ragnb.markup import blocks, count, is_missing, number, one_line, percent
+from ragnb.markup.blocks import Code, Link, Mark, Section, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import OUTCOME, RULE_OF, Formatter, Row, Write, below, text_of
 from ragnb.sheet.gates import deciding

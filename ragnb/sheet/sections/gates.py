@@ -8,25 +8,11 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.diagnostics import if_documents_fail
-from ragnb.markup import (
-    MISSING,
-    count,
-    number,
-    one_line,
-)
-from ragnb.markup.blocks import (
-    Code,
-    Estimate,
-    Section,
-    Small,
-    Table,
-)
+from ragnb.markup import MISSING, count, number, one_line
+from ragnb.markup.blocks import Code, Estimate, Section, Small, Table
 from ragnb.markup.rendering import cell
 from ragnb.schema import records
-from ragnb.sheet.account import (
-    gate_words,
-    incomplete_metrics,
-)
+from ragnb.sheet.account import gate_words, incomplete_metrics
 from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, Write, chance
 from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.systems_table import gate_by_system

@@ -6,11 +6,7 @@ import os
 from pathlib import Path
 
 from ragnb import texts
-from ragnb.markup.blocks import (
-    Link,
-    Section,
-    Text,
-)
+from ragnb.markup.blocks import Link, Section, Text
 from ragnb.sheet.formatter import TOTAL, Formatter
 
 

@@ -7,19 +7,8 @@ from typing import Any
 
 from ragnb import markup
 from ragnb.calibration.card import TONES, parts
-from ragnb.markup import (
-    MISSING,
-    number,
-    percent,
-)
-from ragnb.markup.blocks import (
-    Estimate,
-    Mark,
-    Section,
-    Small,
-    Table,
-    Text,
-)
+from ragnb.markup import MISSING, number, percent
+from ragnb.markup.blocks import Estimate, Mark, Section, Small, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ragnb.markup import (
-    blocks,
-    count,
-)
-from ragnb.markup.blocks import (
-    Mark,
-    Section,
-    Small,
-    Table,
-)
+from ragnb.markup import blocks, count
+from ragnb.markup.blocks import Mark, Section, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount
 from ragnb.sheet.kinds import FAILED, kind_of

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from ragnb.comparison.differences import RIGHT
-from ragnb.markup import (
-    count,
-    percent,
-)
-from ragnb.markup.blocks import (
-    Block,
-    Code,
-    Section,
-    Table,
-)
+from ragnb.markup import count, percent
+from ragnb.markup.blocks import Block, Code, Section, Table
 from ragnb.sheet.formatter import LABELS, OUTCOME, Formatter, Row
 from ragnb.sheet.labels import counted, label_mark, label_stack, tally
 

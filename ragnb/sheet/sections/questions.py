@@ -12,17 +12,8 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison.differences import RIGHT
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import (
-    MISSING,
-    blocks,
-    count,
-    is_missing,
-    one_line,
-)
-from ragnb.markup.blocks import (
-    Mark,
-    Section,
-)
+from ragnb.markup import MISSING, blocks, count, is_missing, one_line
+from ragnb.markup.blocks import Mark, Section
 from ragnb.markup.rendering import anchor
 from ragnb.schema import records
 from ragnb.sheet.formatter import (

@@ -8,18 +8,10 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.markup import (
-    count,
-)
-from ragnb.markup.blocks import (
-    Code,
-    Section,
-    Text,
-)
+from ragnb.markup import count
+from ragnb.markup.blocks import Code, Section, Text
 from ragnb.schema import records
-from ragnb.sheet.account import (
-    account_table,
-)
+from ragnb.sheet.account import account_table
 from ragnb.sheet.formatter import DATA, Formatter
 
 

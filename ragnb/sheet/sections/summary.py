@@ -5,22 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ragnb.comparison.view import difference, outcome_mark
-from ragnb.markup import (
-    blocks,
-    count,
-    one_line,
-)
-from ragnb.markup.blocks import (
-    Estimate,
-    Mark,
-    Section,
-    Small,
-    Text,
-)
+from ragnb.markup import blocks, count, one_line
+from ragnb.markup.blocks import Estimate, Mark, Section, Small, Text
 from ragnb.schema import records
-from ragnb.sheet.account import (
-    worst_words,
-)
+from ragnb.sheet.account import worst_words
 from ragnb.sheet.daily import daily_table
 from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter
 from ragnb.sheet.gates import by_outcome, deciding
