@@ -613,3 +613,13 @@ def test_weights_are_no_metrics_of_a_chart(plot):
 def test_charts_take_one_table_by_position(plot):
     with pytest.raises(TypeError, match="takes 1 positional argument"):
         plot(None, None)
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "(Holm)"), ("zh", "Holm")])
+def test_a_difference_that_only_holm_leaves_open_says_so(lang, word):
+    rows = {"candidate": "new", "baseline": "old", "metric": ["a", "b", "c"], "primary": False}
+    rows |= {"outcome": ["undecided", "undecided", "better"], "value": [0.1, 0.1, 0.2]}
+    rows |= {"low": [0.02, -0.02, 0.1], "high": [0.18, 0.22, 0.3], "margin": 0.05}
+    table = pd.DataFrame(rows | {"range_low": 0.0, "range_high": 1.0})
+    said = words(plots.differences(table, lang=lang))
+    assert sum(word in one for one in said) == 1

@@ -542,7 +542,10 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
             row[name] / (width if math.isfinite(width) else 1.0)
             for name in ("value", "low", "high")
         ]
-        words = f"{with_interval(row['value'], row['low'], row['high'])}  {say('compared.' + row['outcome'])}"
+        outcome = say("compared." + row["outcome"])
+        if row["outcome"] == "undecided" and row["low"] * row["high"] > 0:
+            outcome = say("chart.by_holm", outcome=outcome)  # the interval alone would decide
+        words = f"{with_interval(row['value'], row['low'], row['high'])}  {outcome}"
         name = say("chart.total") if row["metric"] == "weighted_score" else fitted(row["metric"])
         several = compared["candidate"].nunique() > 1
         rows.append((f"{fitted(row['candidate'])}: {name}" if several else name, [Dot(at, words)]))
