@@ -191,7 +191,7 @@ def _templates(markdown: bool = False) -> Any:
         finalize=as_markdown if markdown else as_html,
     )
     made.filters |= {"kind": lambda value: type(value).__name__, "cell": as_markdown, "read": read}
-    made.filters |= {"json": _json, "lines": one_line, "anchor": anchor}
+    made.filters |= {"width": text_width, "json": _json, "lines": one_line, "anchor": anchor}
     made.globals |= {"TONES": TONES}
     return made
 
