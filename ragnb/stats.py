@@ -645,6 +645,19 @@ def t_interval(
     return float(np.tanh(z - half)), float(np.tanh(z + half))
 
 
+def t_p_value(value: float, se: float, df: float) -> float:
+    """Return the two-sided p-value of a value whose standard error has so many degrees of freedom.
+
+    Examples
+    --------
+    >>> round(t_p_value(0.2, 0.1, 19), 3)
+    0.06
+    """
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(df, -abs(value) / se))
+
+
 def jackknife(
     statistic: Callable[[Array], Array],
     parts: Array,

@@ -19,7 +19,7 @@ from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes import judge as judge_heroes
 from ragnb.sheet.heroes import systems as systems_heroes
 from ragnb.sheet.kinds import kind_of, order_of
-from ragnb.sheet.systems_table import side_of
+from ragnb.sheet.standing import side_of
 from ragnb.texts import entry
 
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")

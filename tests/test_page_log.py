@@ -213,3 +213,21 @@ def test_failed_requests_are_no_missing_scores(tmp_path):
     sheet = sheet_of(tmp_path, requests(failed=2))
     assert not sheet.blocked
     assert "missing" not in hero_of(Formatter(sheet)).title
+
+
+def test_changes_are_at_the_level_of_the_scenario(tmp_path):
+    rows = CASES["log_changed"]
+    wide = sheet_of(tmp_path, rows, level=0.99).log.changes.set_index("measure").loc["refused"]
+    usual = sheet_of(tmp_path, rows).log.changes.set_index("measure").loc["refused"]
+    assert wide["p"] == usual["p"]
+    assert wide["low"] < usual["low"] < usual["high"] < wide["high"]
+    for level, row in ((0.99, wide), (0.95, usual)):
+        expected = changes(refused_and_days(rows)[0], refused_and_days(rows)[1], level).measures
+        assert row["low"] == pytest.approx(expected.set_index("measure").loc["refused", "low"])
+
+
+def refused_and_days(rows):
+    """Return the values and days of `changes`, taken from the rows by themselves."""
+    refused = np.array([float(row["answer"] == SORRY) for row in rows])
+    days = pd.to_datetime(pd.Series([row["ts"] for row in rows])).dt.normalize()
+    return {"refused": refused}, days

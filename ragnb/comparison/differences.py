@@ -685,9 +685,10 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     table["before_label"] = labels.get("baseline_label")
     sides = zip(("now", "before"), pairs.origins, strict=True)
     for side, (run, system) in sides:
-        answers = _texts(run, system, pairs.key, labels[pairs.key]).get("answer")
-        if answers is not None:
-            table[f"{side}_answer"] = answers
+        # Of rows that are not all held the answers stay where they are.
+        if isinstance(run.frame, pd.DataFrame):
+            texts = _texts(run, system, pairs.key, labels[pairs.key], ["answer"])
+            table = table.assign(**{f"{side}_{name}": cells for name, cells in texts.items()})
     known = table[["now_label", "before_label"]].notna().all(axis=1).to_numpy()
     right = [table[f"{side}_label"].isin(RIGHT).to_numpy(int) for side in ("now", "before")]
     change = _words(np.where(known, right[0] - right[1], np.nan_to_num(gain[common])), known)
@@ -707,10 +708,15 @@ def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
 
 
 def _texts(
-    run: Run, system: str | None, key: str, questions: pd.Series[Any]
+    run: Run,
+    system: str | None,
+    key: str,
+    questions: pd.Series[Any],
+    names: Iterable[str] = tuple(TEXTS),
 ) -> dict[str, list[Any]]:
-    """Return the columns of `TEXTS` that are there, of some questions of a system, from rows of any engine."""
-    have = {name: column for name, column in TEXTS.items() if column in column_names(run.frame)}
+    """Return the `names` of `TEXTS` that are there, of some questions of a system, from rows of any engine."""
+    there = column_names(run.frame)
+    have = {name: TEXTS[name] for name in names if TEXTS[name] in there}
     if not have:
         return {}
     only = {key: questions.tolist(), **({} if system is None else {run.system: [system]})}

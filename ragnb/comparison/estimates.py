@@ -151,11 +151,9 @@ def p_value(found: Estimate) -> float:
     >>> round(p_value(Estimate(0.2, 0.07, 0.33, 0.041, 4, 4, df=3.0)), 3)
     0.016
     """
-    from scipy.special import stdtr
-
     if not np.isfinite(found.low):
         return np.nan
-    return float(2 * stdtr(found.df, -abs(found.value) / found.se))
+    return stats.t_p_value(found.value, found.se, found.df)
 
 
 def detectable(found: Estimate, level: float) -> float:

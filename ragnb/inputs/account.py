@@ -130,7 +130,7 @@ def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
     words = [nw.col(f"{name}__status").cast(nw.String) for name in quality]
     excluded = [(word == "not_applicable").fill_null(False) for word in words]
     nowhere = nw.all_horizontal(*excluded, ignore_nulls=True)
-    found = collected(opened(frame).select(_count(nowhere, "n")))
+    found = collected(opened(frame).select(count_where(nowhere, "n")))
     return int(found["n"].item() or 0)
 
 
@@ -138,7 +138,7 @@ def _filled(frame: Any, fields: Sequence[str]) -> list[str]:
     """Return the fields that are filled in some row and empty in another."""
     if not fields:
         return []
-    counts = [_count(nw.col(field).is_null(), field) for field in fields]
+    counts = [count_where(nw.col(field).is_null(), field) for field in fields]
     found = collected(opened(frame).select(nw.len().alias("rows"), *counts))
     rows = int(found["rows"].item() or 0)
     return [field for field in fields if 0 < int(found[field].item() or 0) < rows]
@@ -302,7 +302,9 @@ def _shared_key(frame: Any, names: Sequence[Any]) -> str | None:
             continue
         pairs = opened(frame).select(key, "system").drop_nulls([key, "system"]).unique()
         systems = pairs.group_by(key).agg(nw.len().alias("systems"))
-        shared = int(collected(systems.select(_count(nw.col("systems") > 1, "n")))["n"].item() or 0)
+        shared = int(
+            collected(systems.select(count_where(nw.col("systems") > 1, "n")))["n"].item() or 0
+        )
         if shared > most:
             best, most = key, shared
     return best
@@ -362,17 +364,17 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
                 lacking = lacking & _is_empty(frame, metric.name)
     else:
         return Answers(streams.size(frame), 0, 0, known=False)
-    counts = [nw.len().alias("rows"), _count(lacking, "lost")]
+    counts = [nw.len().alias("rows"), count_where(lacking, "lost")]
     if "ok" in have:
         word = nw.col("ok").cast(nw.String).str.to_lowercase()
         failed = word.is_in(["false", "0", "0.0"]).fill_null(False)
-        counts.append(_count(lacking & failed, "failed"))
+        counts.append(count_where(lacking & failed, "failed"))
     found = collected(opened(frame).select(*counts)).to_dict(as_series=False)
     of_failed = found.get("failed", [0])[0] or 0
     return Answers(int(found["rows"][0]), int(found["lost"][0] or 0), int(of_failed), known=True)
 
 
-def _count(condition: nw.Expr, name: str) -> nw.Expr:
+def count_where(condition: nw.Expr, name: str) -> nw.Expr:
     """Return how many rows meet a condition."""
     return nw.when(condition).then(1).otherwise(0).sum().alias(name)
 

@@ -279,7 +279,7 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         inputs.join = frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)
     if not inputs.with_gold and isinstance(frame, pd.DataFrame):
-        frame, inputs.log = read_log(frame)
+        frame, inputs.log = read_log(frame, scenario.level)
     return frame
 
 

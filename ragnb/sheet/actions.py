@@ -31,6 +31,15 @@ def source_of(w: Formatter) -> str | None:
     return None
 
 
+def file_of(w: Formatter, *roles: str) -> str | None:
+    """Return the name of the file that has the first of some roles; None where no file or several have it."""
+    for role in roles:
+        paths = [file["path"] for file in w.whole.inputs if file["role"] == role]
+        if paths:
+            return shown_name(paths[0]) if len(paths) == 1 else None
+    return None
+
+
 def shown_name(name: Any) -> str | None:
     """Return a name as a shell takes it, None for one that cannot be shown as it is."""
     text = str(name)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ragnb.diagnostics.rules import past
 from ragnb.schema import records
-from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.formatter import Formatter, Row, once
 
 _BETTER = {">=": "higher", "<=": "lower"}
 
@@ -33,6 +33,7 @@ class Bound(NamedTuple):
         return self.can_meet and self.can_miss
 
 
+@once
 def bounds_of(w: Formatter) -> list[Bound]:
     """Return the bounds of the metrics of quality, those with most missing first."""
     rows = [
@@ -48,10 +49,11 @@ def _bound(w: Formatter, row: Row) -> Bound:
     metric = row["subject"]
     system: Any = None if pd.isna(row["system"]) else row["system"]
     at, better = _asked(w, metric, system)
-    worst, best = row["worst"], row["best"]
-    if pd.isna(at) or pd.isna(worst) or pd.isna(best):
-        return Bound(row, metric, system, at, False, False)
-    return Bound(row, metric, system, at, not past(best, at, better), bool(past(worst, at, better)))
+    if pd.isna(at) or pd.isna(row["worst"]) or pd.isna(row["best"]):
+        return Bound(row, metric, system, at, can_meet=False, can_miss=False)
+    can_meet = not past(row["best"], at, better)
+    can_miss = bool(past(row["worst"], at, better))
+    return Bound(row, metric, system, at, can_meet, can_miss)
 
 
 def _asked(w: Formatter, metric: str, system: Any) -> tuple[float, str]:

@@ -38,7 +38,7 @@ from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet.assessment import Assessment
 from ragnb.sheet.notes import ledger, notes
 from ragnb.sheet.operations import measure_operations, operation_names
-from ragnb.sheet.passing import passing
+from ragnb.sheet.passing import clustering, passing
 from ragnb.sheet.ratings import calibrated
 from ragnb.traces import outcome_counts
 from ragnb.weights import Moments, Weighing
@@ -247,7 +247,7 @@ def _deciding(means: pd.DataFrame, gates: Iterable[Gate]) -> set[str]:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    doc, how = scenario.doc, _clustering(scenario)
+    doc, how = scenario.doc, clustering(scenario)
     weighing = _weighing(scenario, metrics)
     weights.need_documents(weights.column_names(frame), **how)
     questions = weights.question_of(frame, **how)
@@ -299,11 +299,6 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         ),
         "rows": int(reduced.rows.sum()),
     }
-
-
-def _clustering(scenario: Scenario) -> dict[str, Any]:
-    """Return the columns of documents and clusters, and what is known of all documents."""
-    return {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
 
 
 def _weighing(
@@ -369,7 +364,7 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         return {}, 0, None
     means = None
     if shared:
-        found = weights.moments(rows, metrics=metrics, **_clustering(scenario), by="system")
+        found = weights.moments(rows, metrics=metrics, **clustering(scenario), by="system")
         means = _weighing(scenario, metrics, found.docs).means(found)
     return asked, shared, means
 
@@ -497,7 +492,7 @@ def weighable(
     scenario, inputs, metrics = read_inputs(source, overrides)
     frame, names = streams.systems(inputs.frame)
     by = None if names == [None] else "system"
-    found = weights.moments(frame, metrics=metrics, **_clustering(scenario), by=by)
+    found = weights.moments(frame, metrics=metrics, **clustering(scenario), by=by)
     # A baseline that somebody asks for here is refused in words; that of a file, as any two systems, may not pair.
     pairs = None
     with suppress(*[] if overrides.get("baseline") else [RagnbError]):

@@ -11,7 +11,7 @@ from ragnb.markup.blocks import Bars, Mark, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row, Write
 from ragnb.sheet.heroes.log import day_words, difference_words
-from ragnb.traces.changes import LAST_DAYS
+from ragnb.traces.changes import first_of_last
 
 _TONES = {"rose": "watch", "fell": "watch", "one_day": "none", "no_change": "none"}
 
@@ -29,8 +29,8 @@ def daily_table(w: Formatter) -> Table:
         days = log.days[log.days["measure"] == row["measure"]]
         if len(days) < 2:
             return ""
-        first = days["day"].max() - pd.Timedelta(days=LAST_DAYS - 1)
-        marked = int((days["day"] < first).sum()) if is_compared else len(days)
+        is_before = days["day"] < first_of_last(days["day"])
+        marked = int(is_before.sum()) if is_compared else len(days)
         write = number if row["measure"] == "latency" else percent
         most = days.loc[days["value"].idxmax()]
         label = w.say(

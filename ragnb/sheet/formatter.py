@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -40,30 +41,19 @@ from ragnb.markup.rendering import anchor, radar_svg
 from ragnb.schema import METRICS, records, scale_of
 
 TOTAL = "weighted_score"
-
-
 OUTCOME = "correct_outcome"
-
-
 DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
-
-
 LABELS: dict[str, dict[str, str]] = DATA["labels"]
-
-
 # The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
-
-
 # The sections that show one of several systems.
 _OF_ONE_SYSTEM = ("fix", "metrics", "outcomes", "documents")
 RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 
 
 Row = Mapping[Any, Any]
-
-
 Write = Callable[[Any], Any]
+Found = TypeVar("Found")
 
 
 def table_of(rows: Iterable[Any], columns: Sequence[tuple[str, Write]], **how: Any) -> Table:
@@ -113,6 +103,7 @@ class Formatter:
             self.rows[TOTAL]["cluster_unit"]
         )  # of the clusters: document, cluster or row
         self.level = f"{100 * sheet.scenario.level:g} %"
+        self.found: dict[Callable[[Formatter], Any], Any] = {}  # what `once` keeps
 
     @property
     def answers(self) -> int:
@@ -361,14 +352,18 @@ class Formatter:
         metric, limit = gate["metric"], self.limit(gate["metric"], gate["threshold"])
         if gate["role"] == "completeness":
             return self.say(f"requirement.{gate['gate']}", at=limit)
-        bound = self.say(
-            "requirement.at_least" if gate["op"] == ">=" else "requirement.at_most", at=limit
-        )
+        bound = self.bound("higher" if gate["op"] == ">=" else "lower", limit)
         key = "difference" if gate["role"] == "difference" else "metric"
         plain = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
         words = self.about(metric).get("requirement") if key == "metric" else None
         text = words.format(bound=bound) if words else plain
         return text if gate["system"] is None else f"{gate['system']}: {text}"
+
+    def bound(self, better: str, limit: str) -> str:
+        """Write what is asked of a value: "at least 0.8" where higher is better, "at most" where lower is."""
+        return self.say(
+            "requirement.at_least" if better == "higher" else "requirement.at_most", at=limit
+        )
 
     def code(self, gate: Row) -> str:
         """Write a gate by its identifiers: ``G2 · under_refusal ≤ 0.05``."""
@@ -387,6 +382,18 @@ class Formatter:
         """Say which kind of absence most of a row's samples have."""
         worst = max(("missing", "failed", "not_applicable"), key=lambda kind: int(row[f"n_{kind}"]))
         return self.say(f"column.{worst}")
+
+
+def once(find: Callable[[Formatter], Found]) -> Callable[[Formatter], Found]:
+    """Find something out about a run the first time that its page asks, and remember it."""
+
+    @wraps(find)
+    def remembered(w: Formatter) -> Found:
+        if find not in w.found:
+            w.found[find] = find(w)
+        return cast(Found, w.found[find])
+
+    return remembered
 
 
 def amount(value: Any) -> str:

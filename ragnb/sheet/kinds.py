@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from ragnb.sheet.account import blocking_words
-from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.formatter import Formatter, once
 from ragnb.sheet.gates import deciding
 from ragnb.sheet.since import since_of
 
-FAILED, SYSTEMS, JUDGE, TRACES, LOG, SCORES = (
-    "failed",
-    "systems",
-    "judge",
-    "traces",
-    "log",
-    "scores",
-)
+FAILED = "failed"
+SYSTEMS = "systems"
+JUDGE = "judge"
+TRACES = "traces"
+LOG = "log"
+SCORES = "scores"
 _REST = ("documents", "judge", "questions", "run", "glossary")
 _DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", *_REST)
 _UNDECIDED = ("summary", "metrics", "fix", "comparison", *_REST)
@@ -32,6 +30,7 @@ ORDER: dict[str, tuple[str, ...]] = {
 """The keys of the sections by kind; a section that has nothing to say is left out."""
 
 
+@once
 def kind_of(w: Formatter) -> str:
     """Return the kind of a run, the first that holds."""
     sheet = w.whole
@@ -43,7 +42,7 @@ def kind_of(w: Formatter) -> str:
         return LOG
     if sheet.outcomes is not None:
         return TRACES
-    if is_judged(w):
+    if sheet.passing is not None:
         return JUDGE
     return SCORES
 
@@ -60,8 +59,3 @@ def order_of(w: Formatter) -> tuple[str, ...]:
     if kind in (JUDGE, TRACES, SCORES) and since_of(w) is not None:
         return (*_SINCE, *(key for key in order if key not in _SINCE))
     return order
-
-
-def is_judged(w: Formatter) -> bool:
-    """Whether the scores are those of a rubric that says which answers pass."""
-    return w.whole.passing is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from ragnb.comparison.view import change, difference
 from ragnb.markup import count
 from ragnb.schema import records
-from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.formatter import Formatter, Row
 
 LEAST_COMMON = 20  # questions that both systems answered; fewer are no comparison
 
@@ -26,9 +27,20 @@ def rungs_of(w: Formatter) -> list[dict[Any, Any]]:
     return [] if table is None else records(table[table["primary"]])
 
 
+def nearest_of(rungs: Sequence[Row]) -> Row:
+    """Return the difference that decides least: the first that shows no advantage, else that to the runner-up."""
+    return next((row for row in rungs if row["outcome"] != "better"), rungs[0])
+
+
+def more_needed(row: Row) -> int:
+    """Return how many more questions would decide a difference; 0 where they would not, or it is decided."""
+    needed = row["questions_needed"]
+    return 0 if pd.isna(needed) else max(0, int(needed - row["n_common"]))
+
+
 def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
     """Return in one sentence whether the best of several systems is better than the others."""
-    nearest = next((row for row in rungs if row["outcome"] != "better"), rungs[0])
+    nearest = nearest_of(rungs)
     words = {
         "first": nearest["candidate"],
         "other": nearest["baseline"],
@@ -42,8 +54,8 @@ def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
         words["others"] = w.list(f"{row['baseline']} ({change(row, w.say)})" for row in rungs)
         return w.say("ladder.better", **words)
     key = nearest["outcome"] if nearest["outcome"] in ("better_within", "same") else "open"
-    needed = nearest["questions_needed"]
-    if key == "open" and not pd.isna(needed) and needed > nearest["n_common"]:
-        words["more"] = count(needed - nearest["n_common"])
+    more = more_needed(nearest)
+    if key == "open" and more:
+        words["more"] = count(more)
         key = "open_more"
     return w.say(f"ladder.{key}", **words)

@@ -40,17 +40,9 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, str]
-
-
-_MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
-
-
 Say = Callable[..., str]
-
-
+_MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
-
-
 _LOSSY_SAID = {
     "bad_line": "bad_lines",
     **{word: word for word in ("unparsed", "left_out", "kept", "clipped")},

@@ -11,8 +11,10 @@ import pandas as pd
 from ragnb import weights
 from ragnb.calibration import CalibrationCard
 from ragnb.inputs import streams
+from ragnb.inputs.account import count_where
 from ragnb.scenario import Scenario
 from ragnb.schema import DRAWN, Metric, records
+from ragnb.sheet.formatter import Formatter, Row, once
 
 COLUMNS = ("system", "metric", "threshold", "k", "n", "share", "low", "high", "bias", "k_unbiased")
 _PASSES = Metric("passing", kind="binary")
@@ -36,9 +38,9 @@ def passing(
         own = streams.of_system(frame, name)
         score = nw.col(gate.metric).cast(nw.Float64)
         counts = [
-            _count(score >= gate.threshold).alias("k"),
-            _count(score - (0.0 if bias is None else bias) >= gate.threshold).alias("k_unbiased"),
-            _count(~(score.is_null() | score.is_nan())).alias("n"),
+            count_where(score >= gate.threshold, "k"),
+            count_where(score - (bias or 0.0) >= gate.threshold, "k_unbiased"),
+            count_where(~(score.is_null() | score.is_nan()), "n"),
         ]
         found = weights.collected(weights.opened(own).select(*counts)).to_dict(as_series=False)
         n, k = int(found["n"][0] or 0), int(found["k"][0] or 0)
@@ -50,12 +52,7 @@ def passing(
         have = weights.column_names(own)
         kept = [one for one in dict.fromkeys(of_rows) if one is not None and one in have]
         marked = nw.from_native(own).select(*kept, flag.alias(_PASSES.name)).to_native()
-        how: dict[str, Any] = {
-            "doc": scenario.doc,
-            "cluster": scenario.cluster,
-            "corpus": scenario.corpus,
-        }
-        means = weights.moments(marked, metrics=[_PASSES], **how)
+        means = weights.moments(marked, metrics=[_PASSES], **clustering(scenario))
         table = weights.Weighing(doc=scenario.doc, level=scenario.level).means(means)
         ends = table.set_index("metric").loc[_PASSES.name]
         rows.append(
@@ -77,8 +74,18 @@ def passing(
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"bias": float, "k_unbiased": "Int64"})
 
 
-def _count(condition: nw.Expr) -> nw.Expr:
-    return nw.when(condition).then(1).otherwise(0).sum()
+@once
+def passing_row(w: Formatter) -> Row | None:
+    """Return how many answers of the shown system pass."""
+    if w.whole.passing is None:
+        return None
+    rows = records(w.whole.passing)
+    return next((row for row in rows if w.shown is None or row["system"] == w.shown), None)
+
+
+def clustering(scenario: Scenario) -> dict[str, Any]:
+    """Return the columns of documents and clusters, and what is known of all documents."""
+    return {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
 
 
 def bias_of(card: CalibrationCard | None, dimension: str) -> float | None:

@@ -13,9 +13,7 @@ from ragnb.comparison.differences import RIGHT
 from ragnb.diagnostics.rules import past
 from ragnb.inputs.streams import BAD_FIRST
 from ragnb.schema import records
-from ragnb.sheet.formatter import Formatter, Row
-
-BROKEN, FIXED = "broken", "fixed"
+from ragnb.sheet.formatter import Formatter, Row, once
 
 
 class Since(NamedTuple):
@@ -54,6 +52,7 @@ class Since(NamedTuple):
         return self.rows[~self.rows["was_right"] & self.rows["is_right"]]
 
 
+@once
 def since_of(w: Formatter) -> Since | None:
     """Return what became of the questions; None where nothing tells right from wrong, or nothing is compared."""
     table, comparison = w.whole.changed, w.whole.comparison

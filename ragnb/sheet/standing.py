@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from ragnb import texts
 from ragnb.sheet.account import incomplete_metrics
+from ragnb.sheet.formatter import Formatter, Row, once
 
-if TYPE_CHECKING:
-    from ragnb.sheet.formatter import Formatter
+# How a whole interval lies beside a threshold, by its tone.
+MET = "good"
+OPEN = "watch"
+MISSED = "bad"
 
 
 class Standing(NamedTuple):
@@ -40,17 +43,20 @@ class Standing(NamedTuple):
 
 
 class _Mean(NamedTuple):
-    """A mean beside its milder threshold; `spare` is the distance on the right side, as a share of the range."""
+    """A mean beside its milder threshold: the side of its interval, and its own.
+
+    `spare` is the distance on the right side, as a share of the range.
+    """
 
     name: str
-    row: Mapping[Any, Any]
+    row: Row
     at: float
     is_low: bool
-    is_missed: bool
-    is_sure: bool
+    side: str
     spare: float
 
 
+@once
 def standing(w: Formatter) -> Standing:
     """Return how the means stand; one of which too much is missing judges nothing."""
     say = w.say
@@ -65,7 +71,7 @@ def standing(w: Formatter) -> Standing:
     judged = [_beside(w, name) for name in scored if w.thresholds(name)]
     if not judged:
         return _without_thresholds(w, scored)
-    missed = [one for one in judged if one.is_missed]
+    missed = [one for one in judged if one.side == MISSED]
     low = [one for one in judged if one.is_low]
     words: dict[str, Any] = {"n": len(missed), "all": len(judged)}
     if missed:
@@ -89,7 +95,7 @@ def standing(w: Formatter) -> Standing:
     elif len(judged) < len(scored):
         key = "met_some_one" if len(judged) == 1 else "met_some"
     finding = _said(w, f"standing.{key}", closest, words)
-    unsure = [one for one in judged if not one.is_sure]
+    unsure = [one for one in judged if one.side != MET]
     if unsure:
         nearest = min(unsure, key=lambda one: one.spare)
         return Standing("watch", "met_unsure", finding, 0, _short(w, nearest), len(judged))
@@ -101,20 +107,26 @@ def _beside(w: Formatter, name: str) -> _Mean:
     """Return a mean beside its threshold."""
     row = w.rows[name]
     at = w.thresholds(name)[0][1]
-    is_upward = w.better[name] == "higher"
-    near, far = (row["high"], row["low"]) if is_upward else (row["low"], row["high"])
     span = w.span(name)
     width = span[1] - span[0] if span else max(abs(at), 1.0)
-    spare = (row["value"] - at) * (1 if is_upward else -1) / width
-    return _Mean(
-        name,
-        row,
-        at,
-        w.is_low(name, row["value"]),
-        w.is_low(name, near),
-        not pd.isna(far) and not w.is_low(name, far),
-        spare,
-    )
+    sign = 1 if w.better[name] == "higher" else -1
+    spare = (row["value"] - at) * sign / width
+    return _Mean(name, row, at, w.is_low(name, row["value"]), side_of(w, name, row), spare)
+
+
+def side_of(w: Formatter, metric: str, row: Row) -> str:
+    """Return the tone of a mean beside its threshold: the whole interval meets it, includes it, or misses it."""
+    if not w.thresholds(metric) or pd.isna(row["value"]):
+        return ""
+    worst_first = [row["low"], row["high"]]
+    if w.better[metric] == "lower":
+        worst_first.reverse()
+    worst, best = worst_first
+    if pd.isna(worst) or pd.isna(best):
+        return OPEN
+    if w.is_low(metric, best):
+        return MISSED
+    return OPEN if w.is_low(metric, worst) else MET
 
 
 def _short(w: Formatter, one: _Mean) -> str:

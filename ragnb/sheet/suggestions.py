@@ -9,7 +9,8 @@ import pandas as pd
 
 from ragnb.markup import is_missing, one_line
 from ragnb.schema import records
-from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.formatter import Formatter, Row, once
+from ragnb.sheet.passing import passing_row
 
 _END = re.compile(r"[\s.!。！]+$")
 
@@ -23,14 +24,16 @@ class Suggestion(NamedTuple):
     example: Row
 
 
-def suggested(w: Formatter, row: Row) -> list[Suggestion]:
-    """Return the suggestions for the answers that do not pass, the most frequent first; `row` of `sheet.passing`.
+@once
+def suggested(w: Formatter) -> list[Suggestion]:
+    """Return the suggestions for the answers that do not pass, the most frequent first; none without a rubric.
 
     Suggestions are one where they differ only in case, white space and the mark at their end. Of rows that are
     not all held nothing is counted.
     """
+    row = passing_row(w)
     scores: pd.DataFrame = w.whole.scores
-    if "suggestion" not in scores or w.whole.streamed:
+    if row is None or "suggestion" not in scores or w.whole.streamed:
         return []
     values = scores[row["metric"]].astype(float)
     failing = scores[w.own & (values < row["threshold"])]

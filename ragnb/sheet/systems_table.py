@@ -7,17 +7,17 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.comparison.view import change, difference, outcome_mark
-from ragnb.markup import count, one_line
+from ragnb.comparison.view import difference, outcome_mark
+from ragnb.markup import one_line
 from ragnb.markup.blocks import Mark, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import GATE_TONES, TOTAL, Formatter, Row, Write, table_of
 from ragnb.sheet.gates import by_outcome
 from ragnb.sheet.heroes.score import headline_metric, means_of_systems
 from ragnb.sheet.ladder import best_first, rungs_of
+from ragnb.sheet.standing import MET, MISSED, OPEN, side_of
 
 MOST_COLUMNS = 6  # systems side by side: more are rows
-_GOOD, _OPEN, _MISSED = "good", "watch", "bad"
 
 
 def systems_table(w: Formatter) -> Table:
@@ -85,24 +85,10 @@ def turned_row(row: Mapping[Any, Any]) -> dict[Any, Any]:
     }
 
 
-def side_of(w: Formatter, metric: str, row: Row) -> str:
-    """Return the tone of a mean beside its threshold: the whole interval meets it, includes it, or misses it."""
-    known = w.thresholds(metric)
-    if not known or pd.isna(row["value"]):
-        return ""
-    low, high = row["low"], row["high"]
-    if pd.isna(low) or pd.isna(high):
-        return _OPEN
-    near, far = (high, low) if w.better[metric] == "higher" else (low, high)
-    if w.is_low(metric, near):
-        return _MISSED
-    return _OPEN if w.is_low(metric, far) else _GOOD
-
-
 def _thresholds(w: Formatter, rows: Mapping[str, Row]) -> tuple[Mark, ...]:
     """Return how many means meet their threshold, include it, and miss it."""
     tones = [side_of(w, name, rows[name]) for name in w.quality if name in rows]
-    names = {_MISSED: "missed", _OPEN: "open", _GOOD: "met"}
+    names = {MISSED: "missed", OPEN: "open", MET: "met"}
     return tuple(
         Mark(tone, w.say(f"systems.{names[tone]}", n=tones.count(tone)))
         for tone in names
@@ -130,8 +116,7 @@ def metric_by_system(w: Formatter) -> Table | None:
         known = w.thresholds(metric)
         if metric == TOTAL or not known:
             return w.title(metric), Small("")
-        key = "requirement.at_least" if w.better[metric] == "higher" else "requirement.at_most"
-        return w.title(metric), Small(w.say(key, at=w.limit(metric, known[0][1])))
+        return w.title(metric), Small(w.bound(w.better[metric], w.limit(metric, known[0][1])))
 
     def leads(metric: str) -> str:
         better = [row for row in rungs if row["metric"] == metric and row["outcome"] == "better"]
@@ -188,48 +173,3 @@ def gate_by_system(w: Formatter, rows: Sequence[Row]) -> Table | None:
         for key in sorted(gates, key=urgency)
     )
     return Table(heads, made, cards=True)
-
-
-def losses(w: Formatter, most: int = 10) -> tuple[str, Table] | None:
-    """Return on how many questions the runner-up scores higher than the first, the largest losses first."""
-    rungs = rungs_of(w)
-    scores: pd.DataFrame = w.whole.scores
-    key = next((name for name in ("sample_id", "question") if name in scores), None)
-    if not rungs or key is None or w.whole.streamed:
-        return None
-    row = rungs[0]
-    metric = row["metric"]
-    if metric not in scores or w.better[metric] == "lower":
-        return None
-    pair = scores[scores["system"].astype(str).isin([row["candidate"], row["baseline"]])]
-    wide = pair.pivot_table(index=key, columns="system", values=metric, aggfunc="mean").dropna()
-    wide.columns = wide.columns.map(str)
-    change_of = wide[row["candidate"]] - wide[row["baseline"]]
-    lost = change_of[change_of < 0].sort_values(kind="stable")
-    if not len(lost):
-        return None
-    texts = pair.drop_duplicates(key).set_index(key)
-
-    def question(name: Any) -> tuple[Any, ...]:
-        text = texts.loc[name].get("question", name)
-        return one_line(text, 120), Small("" if key == "question" else one_line(name, 40))
-
-    columns: list[tuple[str, Write]] = [
-        (w.say("column.question"), question),
-        *(
-            (f">{one_line(one, 40)}", lambda name, one=one: w.value(metric, wide.loc[name, one]))
-            for one in (row["candidate"], row["baseline"])
-        ),
-        (
-            w.head(">systems.difference"),
-            lambda name: change({**row, "value": lost[name]}, w.say),
-        ),
-    ]
-    finding = w.say(
-        "systems.losses",
-        n=count(len(lost)),
-        all=count(len(wide)),
-        first=row["candidate"],
-        other=row["baseline"],
-    )
-    return finding, table_of(lost.index[:most].tolist(), columns)

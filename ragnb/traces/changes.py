@@ -33,10 +33,9 @@ COLUMNS = (
 )
 DAY_COLUMNS = ("measure", "day", "k", "n", "value")
 _MOST_DAYS = 90  # of the picture
-_ONE_DAY, _LEAST_ON_A_DAY = (
-    0.75,
-    3,
-)  # share and number of events of a single day that are said to be of that day
+# Events of the last days that are of a single day: the share, and the number, from which it is said so.
+_ONE_DAY = 0.75
+_LEAST_ON_A_DAY = 3
 
 
 class Changes(NamedTuple):
@@ -84,10 +83,10 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
     day = pd.Series(pd.NaT, index=range(_size(values))) if days is None else pd.Series(days)
     day = day.reset_index(drop=True)
     known = day.dropna()
-    first_of_last = None if known.empty else known.max() - pd.Timedelta(days=LAST_DAYS - 1)
-    is_compared = known.nunique() >= LEAST_DAYS and bool((known < first_of_last).any())
-    now = day >= first_of_last if is_compared else pd.Series(True, index=day.index)
-    before = day < first_of_last if is_compared else pd.Series(False, index=day.index)
+    first = first_of_last(known)
+    is_compared = known.nunique() >= LEAST_DAYS and bool((known < first).any())
+    now = day >= first if is_compared else pd.Series(True, index=day.index)
+    before = day < first if is_compared else pd.Series(False, index=day.index)
     rows = []
     by_day = []
     for name in MEASURES:
@@ -108,6 +107,17 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
         pd.concat(by_day, ignore_index=True) if by_day else pd.DataFrame(columns=list(DAY_COLUMNS))
     )
     return Changes(table, every)
+
+
+def first_of_last(days: pd.Series[Any]) -> Any:
+    """Return the first of the last seven days up to the latest of some days; NaT of none.
+
+    Examples
+    --------
+    >>> first_of_last(pd.to_datetime(pd.Series(["2026-01-01", "2026-01-20"])))
+    Timestamp('2026-01-14 00:00:00')
+    """
+    return days.max() - pd.Timedelta(days=LAST_DAYS - 1)
 
 
 def _size(values: dict[str, Any]) -> int:
@@ -149,7 +159,7 @@ def _row(
         if se > 0 and old_df > 0 and new_df > 0:
             df = se**4 / (old_se**4 / old_df + new_se**4 / new_df)
             low, high = stats.t_interval(difference, se, df, level)
-            p = _two_sided(difference / se, df)
+            p = stats.t_p_value(difference, se, df)
     return made | {"difference": difference, "low": low, "high": high, "p": p}
 
 
@@ -173,12 +183,6 @@ def _medians(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, 
         float(medians.std(ddof=1)) / math.sqrt(len(medians)),
         len(medians) - 1,
     )
-
-
-def _two_sided(t_value: float, df: float) -> float:
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(df, -abs(t_value)))
 
 
 def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool) -> str:

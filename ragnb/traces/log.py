@@ -60,7 +60,7 @@ class Log:
     days: pd.DataFrame
 
 
-def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
+def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame, Log]:
     """Return labelled traces with the rates that need no gold, and what else they say.
 
     Parameters
@@ -134,14 +134,14 @@ def read_log(labelled: pd.DataFrame) -> tuple[pd.DataFrame, Log]:
     patterns = pd.DataFrame(
         {"pattern": counts.index, "n": counts.to_numpy(dtype=int), "example": examples}
     )
-    compared = _changes(rows)
+    compared = _changes(rows, level)
     drawn = _to_label(rows, question, order, passages)
     daily = _daily(rows)
     log = Log(patterns, daily, drawn, checked, compared.measures, compared.days)
     return rows, log
 
 
-def _changes(rows: pd.DataFrame) -> Changes:
+def _changes(rows: pd.DataFrame, level: float) -> Changes:
     """Compare the last seven days with those before; a measure that no column speaks of is left out."""
     ok = ok_of(rows)
     failed = ok.eq(False).fillna(False).to_numpy(dtype=bool)
@@ -161,7 +161,7 @@ def _changes(rows: pd.DataFrame) -> Changes:
     times = named_column(rows, TIMES)
     moments = None if times is None else _moments(times)
     days = None if moments is None else moments.dt.tz_localize(None).dt.normalize()
-    return changes(values, days)
+    return changes(values, days, level)
 
 
 def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.gates import deciding
 from ragnb.sheet.heroes.failed import of_failed
 from ragnb.sheet.heroes.gates import of_gates
-from ragnb.sheet.heroes.judge import of_judge, passing_row
+from ragnb.sheet.heroes.judge import of_judge
 from ragnb.sheet.heroes.log import of_log
 from ragnb.sheet.heroes.score import means_of_systems, score_words
 from ragnb.sheet.heroes.scores import of_scores
@@ -17,6 +17,7 @@ from ragnb.sheet.heroes.since import of_since
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.heroes.systems import of_systems
 from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SCORES, SYSTEMS, TRACES, kind_of
+from ragnb.sheet.passing import passing_row
 
 
 def hero_of(w: Formatter) -> Hero:

@@ -11,7 +11,7 @@ from ragnb.diagnostics.completeness import SCORED_CELLS
 from ragnb.markup import count, number
 from ragnb.markup.blocks import Action
 from ragnb.sheet.account import blocking_words, said_losses
-from ragnb.sheet.actions import shown_name
+from ragnb.sheet.actions import file_of
 from ragnb.sheet.bounds import Bound, bounds_of
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
@@ -78,9 +78,7 @@ def of_failed(w: Formatter) -> Hero:
 
 def _next(w: Formatter) -> Action | None:
     """Return the look at the file of the scores, or of the traces, which says what it lacks."""
-    paths = {file["role"]: file["path"] for file in w.whole.inputs}
-    path = paths.get("scores", paths.get("traces"))
-    name = None if path is None else shown_name(path)
+    name = file_of(w, "scores", "traces")
     return None if name is None else Action(f"ragnb inspect {name}", w.say("action.inspect"))
 
 

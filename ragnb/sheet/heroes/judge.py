@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from ragnb.markup import count, ends, percent, signed
 from ragnb.markup.blocks import Action
-from ragnb.schema import records
-from ragnb.sheet.actions import action, shown_name, source_of
+from ragnb.sheet.actions import action, file_of, source_of
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
 from ragnb.sheet.passing import verdict_of
@@ -34,14 +33,6 @@ STATES = (
     State("judge_trusted", "none", lambda f: True),
 )
 """What a judged run that no gate stops begins with, the first that holds."""
-
-
-def passing_row(w: Formatter) -> Row | None:
-    """Return how many answers of the shown system pass."""
-    if w.whole.passing is None:
-        return None
-    rows = records(w.whole.passing)
-    return next((row for row in rows if w.shown is None or row["system"] == w.shown), None)
 
 
 def of_judge(w: Formatter, row: Row, gates: list[dict[Any, Any]]) -> Hero:
@@ -72,7 +63,7 @@ def of_judge(w: Formatter, row: Row, gates: list[dict[Any, Any]]) -> Hero:
 
 def _why(w: Formatter, row: Row) -> str:
     """Return what the judge suggests most often for the answers that do not pass, where it suggests anything."""
-    found = suggested(w, row)
+    found = suggested(w)
     others = row["n"] - row["k"]
     if not found or not others:
         return ""
@@ -102,8 +93,7 @@ def _next(w: Formatter, row: Row, has_labels: bool) -> Action | None:
     """Return the card behind the line on the judge, or the sheet with which people label answers."""
     scenario = w.whole.scenario
     if has_labels:
-        names = [file["path"] for file in w.whole.inputs if file["role"] == "ratings"]
-        name = shown_name(names[0]) if len(names) == 1 else None
+        name = file_of(w, "ratings")
         if name is None:
             return None
         rubric = scenario.rubric
@@ -112,8 +102,7 @@ def _next(w: Formatter, row: Row, has_labels: bool) -> Action | None:
             f" --scale {rubric.low:g} {rubric.high:g} --html card.html"
         )
         return Action(command, w.say("action.card"))
-    files = [file for file in w.whole.inputs if file["role"] == "scores"]
-    name = shown_name(files[0]["path"]) if len(files) == 1 else None
+    name = file_of(w, "scores")
     if name is None or source_of(w) is None:
         return None
     n = min(_MOST_LABELS, int(row["n"]))

@@ -17,12 +17,11 @@ from ragnb.schema import records
 from ragnb.sheet.actions import action
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
-from ragnb.traces.changes import LAST_DAYS
+from ragnb.traces.changes import LAST_DAYS, first_of_last
 
 _MANY_FAILED = 0.05
-_MANY_UNSUPPORTED, _LOWER_END = 0.1, 0.05
-
-
+_MANY_UNSUPPORTED = 0.1
+_LOWER_END = 0.05  # of the share of unsupported answers
 # The text of a change by its measure.
 _CHANGED = {
     "refused": "hero.log_refused",
@@ -131,7 +130,7 @@ def _changed(w: Formatter, facts: _Facts) -> str:
     row = facts.changed
     if row is None:
         return ""
-    since = w.whole.log.days["day"].max() - pd.Timedelta(days=LAST_DAYS - 1)
+    since = first_of_last(w.whole.log.days["day"])
     write = number if row["measure"] == "latency" else percent
     words = {"now": write(row["now"]), "before": write(row["before"]), "since": day_words(since)}
     return w.say(_CHANGED[row["measure"]], **words)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from ragnb.comparison.view import change, difference
 from ragnb.markup import count
 from ragnb.sheet.actions import action
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
-from ragnb.sheet.ladder import LEAST_COMMON, rungs_of
+from ragnb.sheet.ladder import LEAST_COMMON, more_needed, nearest_of, rungs_of
 from ragnb.sheet.standing import Standing, standing
 
 _MOST_SAID = 3
@@ -53,9 +51,8 @@ def of_systems(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
     rungs = rungs_of(w)
     if not rungs:
         return None
-    nearest = next((row for row in rungs if row["outcome"] != "better"), rungs[0])
-    needed = nearest["questions_needed"]
-    more = 0 if pd.isna(needed) else max(0, int(needed - nearest["n_common"]))
+    nearest = nearest_of(rungs)
+    more = more_needed(nearest)
     own = [gate for gate in gates if gate["system"] in (None, w.shown)]
     found = _by_gates(w, own) if own else standing(w)
     state = first_state(STATES, _Facts(nearest, found, more))

@@ -40,10 +40,8 @@ def _bounds(w: Formatter, bounds: list[Bound]) -> Table:
     def asked(bound: Bound) -> tuple[object, ...]:
         if pd.isna(bound.at):
             return name_of(w, bound, w.title), Small("")
-        key = (
-            "requirement.at_least" if w.better[bound.metric] == "higher" else "requirement.at_most"
-        )
-        return name_of(w, bound, w.title), Small(w.say(key, at=w.limit(bound.metric, bound.at)))
+        limit = w.limit(bound.metric, bound.at)
+        return name_of(w, bound, w.title), Small(w.bound(w.better[bound.metric], limit))
 
     def at_point(low: float, high: float) -> float:
         return low if low == high else float("nan")
@@ -104,21 +102,25 @@ def _columns(w: Formatter) -> Table | None:
     ]
     names = [*(name for name in w.quality if name in scores), *others][:_MOST_COLUMNS]
     n = len(scores)
-
-    def there(name: str) -> np.ndarray:
-        return np.array([not is_missing(cell) for cell in scores[name]], dtype=float)
+    if not n:
+        return None
+    there = {
+        name: np.array([not is_missing(cell) for cell in scores[name]], dtype=float)
+        for name in names
+    }
 
     def strip(name: str) -> Strip:
-        filled = there(name)
+        filled = there[name]
         parts = tuple(float(part.mean()) for part in np.array_split(filled, min(_PARTS, n)))
         return Strip(parts, int(filled.sum()), n, one_line(name, 60))
+
+    def with_value(name: str) -> str:
+        return w.say("missing.seen", seen=count(there[name].sum()), n=count(n))
 
     columns: dict[str, Write] = {
         "missing.column": lambda name: one_line(name, 60),
         "missing.read_as": lambda name: w.title(name) if name in w.rows else "",
         "missing.rows": strip,
-        ">missing.with_value": lambda name: w.say(
-            "missing.seen", seen=count(there(name).sum()), n=count(n)
-        ),
+        ">missing.with_value": with_value,
     }
-    return w.table(names, columns, caption=w.say("missing.columns")) if n else None
+    return w.table(names, columns, caption=w.say("missing.columns"))

@@ -29,30 +29,18 @@ from ragnb.sheet.formatter import (
     text_of,
 )
 from ragnb.sheet.labels import label_mark
+from ragnb.sheet.passing import passing_row
 from ragnb.sheet.wording import cut, longest, matched
 
-MOST_WHOLE, MOST_LISTED = 1000, 10_000
-
-
+MOST_WHOLE = 1000
+MOST_LISTED = 10_000
 _TEXT_BYTES = 1_000_000  # of all texts of the page, each passage once, so that it opens at once
-
-
-_MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
-
-
+_MOST_PASSAGES = 10
+_MOST_FILTER = 200
+_MOST_SCORES = 3
 _BELOW = "__below"
-
-
-_WORDS = (
-    "shown",
-    "search",
-    "any",
-    "more",
-    "filters",
-    "passages",
-    "link",
-    "again",
-)  # that the script says
+# What the script of the page says.
+_WORDS = ("shown", "search", "any", "more", "filters", "passages", "link", "again")
 
 
 def questions(w: Formatter) -> Section | None:
@@ -91,8 +79,9 @@ def _questions_finding(w: Formatter, wrong: int, *, is_labelled: bool) -> str:
     if not is_labelled:
         if not any(row["n"] for row in w.rows.values()):
             return w.say("questions.none_scored", all=every)
-        if failing := _not_passing(w):
-            return w.say("questions.not_passing", **failing)
+        passing = passing_row(w)
+        if passing is not None:
+            return _not_passing(w, passing)
         if not any(w.thresholds(name) for name in (*w.quality, *w.rates)):
             return texts.counted(w.say, "questions.plain", every)
         if unscored > 0 and total["n"]:
@@ -105,18 +94,11 @@ def _questions_finding(w: Formatter, wrong: int, *, is_labelled: bool) -> str:
     return w.say(f"{key}_of", n=count(wrong), all=every, system=one_line(w.shown, 40))
 
 
-def _not_passing(w: Formatter) -> dict[str, str]:
-    """Return how many answers do not pass the rubric, of how many that have its score; empty without a rubric."""
-    rubric, scores = w.sheet.scenario.rubric, w.sheet.scores
-    if rubric is None or (rule := rubric.passing).metric not in scores:
-        return {}
-    values = scores[rule.metric].astype(float)
-    if w.shown is not None and "system" in scores:
-        values = values[scores["system"].astype(str) == w.shown]
-    values = values.dropna()
-    failing = int((values < rule.threshold).sum())
-    named = {"metric": w.name(rule.metric), "at": f"{rule.threshold:g}"}
-    return {"n": count(failing), "all": count(len(values)), **named} if len(values) else {}
+def _not_passing(w: Formatter, row: Row) -> str:
+    """Say how many answers do not pass the rubric, of how many that have its score."""
+    failing = count(row["n"] - row["k"])
+    words = {"metric": w.name(row["metric"]), "at": f"{row['threshold']:g}"}
+    return w.say("questions.not_passing", n=failing, all=count(row["n"]), **words)
 
 
 def worst_first(w: Formatter) -> pd.DataFrame:

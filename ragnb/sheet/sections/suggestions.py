@@ -7,7 +7,7 @@ from typing import Any
 from ragnb.markup import count, number, one_line
 from ragnb.markup.blocks import Section
 from ragnb.sheet.formatter import Formatter, Write, text_of
-from ragnb.sheet.heroes.judge import passing_row
+from ragnb.sheet.passing import passing_row
 from ragnb.sheet.suggestions import Suggestion, suggested
 
 _MOST = 12
@@ -16,7 +16,7 @@ _MOST = 12
 def suggestions(w: Formatter) -> Section | None:
     """Return the suggestions, the most frequent first; nothing where the judge made none for them."""
     row = passing_row(w)
-    found = [] if row is None else suggested(w, row)
+    found = suggested(w)
     if row is None or not found:
         return None
 

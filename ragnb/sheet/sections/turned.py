@@ -70,6 +70,12 @@ def _questions(w: Formatter) -> dict[Any, Any]:
 
 def _table(w: Formatter, rows: pd.DataFrame) -> Table:
     asked = _questions(w)
+    shown = records(rows.head(_MOST))
+    for row in shown:
+        if "now_answer" in row and "before_answer" in row:
+            row["before_marked"], row["now_marked"] = differing(
+                row["before_answer"], row["now_answer"]
+            )
 
     def question(row: Row) -> tuple[Any, ...]:
         return one_line(asked.get(row["sample_id"], ""), 160), w.link(row["sample_id"])
@@ -81,10 +87,8 @@ def _table(w: Formatter, rows: pd.DataFrame) -> Table:
             said: Any = Small("" if pd.isna(score) else number(score))
             if not pd.isna(label):
                 said = label_mark(w, label)
-            if "now_answer" not in row or "before_answer" not in row:
-                return (said,)
-            before, now = differing(row["before_answer"], row["now_answer"])
-            return said, before if name == "before" else now
+            marked = row.get(f"{name}_marked")
+            return (said,) if marked is None else (said, marked)
 
         return cell
 
@@ -93,4 +97,4 @@ def _table(w: Formatter, rows: pd.DataFrame) -> Table:
         "turned.before": side("before"),
         "turned.now": side("now"),
     }
-    return w.table(records(rows.head(_MOST)), columns, cards=True)
+    return w.table(shown, columns, cards=True)
