@@ -603,7 +603,10 @@ def test_what_reads_never_makes_a_store(tmp_path, capsys, database):
     before = path.read_bytes()
     for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
         assert main(["runs", str(path), *more]) == 2, more
-        assert "is not a ragnb store; name another file" in capsys.readouterr().err
+        assert (
+            "is not a ragnb store; name one that judging or scoring wrote, or a new file"
+            in capsys.readouterr().err
+        )
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.sqlite"]
     Store(path).close()

@@ -647,7 +647,9 @@ def _unreadable(path: Path, why: str) -> RagnbError:
 
 
 def _no_store(path: Path) -> RagnbError:
-    return RagnbError(f"{path}: this file is not a ragnb store; name another file")
+    return RagnbError(
+        f"{path}: this file is not a ragnb store; name one that judging or scoring wrote, or a new file"
+    )
 
 
 class Examined(NamedTuple):
