@@ -15,6 +15,7 @@ from ragnb.inputs import streams
 from ragnb.schema import METRICS, STOPPED_EARLY, Metric, records
 from ragnb.traces import RATES, count_unanswerable, join_report, mark_unanswerable
 from ragnb.weights import Batch, collected, column_names, opened
+from ragnb.weights.columns import count_where
 
 COLUMNS = (
     "stage",
@@ -372,11 +373,6 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
     found = collected(opened(frame).select(*counts)).to_dict(as_series=False)
     of_failed = found.get("failed", [0])[0] or 0
     return Answers(int(found["rows"][0]), int(found["lost"][0] or 0), int(of_failed), known=True)
-
-
-def count_where(condition: nw.Expr, name: str) -> nw.Expr:
-    """Return how many rows meet a condition."""
-    return nw.when(condition).then(1).otherwise(0).sum().alias(name)
 
 
 # Cells

@@ -247,7 +247,8 @@ def _deciding(means: pd.DataFrame, gates: Iterable[Gate]) -> set[str]:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    doc, how = scenario.doc, clustering(scenario)
+    doc = scenario.doc
+    how = clustering(scenario)
     weighing = _weighing(scenario, metrics)
     weights.need_documents(weights.column_names(frame), **how)
     questions = weights.question_of(frame, **how)

@@ -11,10 +11,9 @@ import pandas as pd
 from ragnb import weights
 from ragnb.calibration import CalibrationCard
 from ragnb.inputs import streams
-from ragnb.inputs.account import count_where
 from ragnb.scenario import Scenario
 from ragnb.schema import DRAWN, Metric, records
-from ragnb.sheet.formatter import Formatter, Row, once
+from ragnb.weights.columns import count_where
 
 COLUMNS = ("system", "metric", "threshold", "k", "n", "share", "low", "high", "bias", "k_unbiased")
 _PASSES = Metric("passing", kind="binary")
@@ -72,15 +71,6 @@ def passing(
     if not rows:
         return None
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"bias": float, "k_unbiased": "Int64"})
-
-
-@once
-def passing_row(w: Formatter) -> Row | None:
-    """Return how many answers of the shown system pass."""
-    if w.whole.passing is None:
-        return None
-    rows = records(w.whole.passing)
-    return next((row for row in rows if w.shown is None or row["system"] == w.shown), None)
 
 
 def clustering(scenario: Scenario) -> dict[str, Any]:

@@ -11,12 +11,22 @@ import pandas as pd
 
 from ragnb.markup import blocks, count, ends, percent
 from ragnb.markup.blocks import Estimate, Mark
-from ragnb.sheet.formatter import Formatter, Row
+from ragnb.schema import records
+from ragnb.sheet.formatter import Formatter, Row, once
 from ragnb.sheet.gates import deciding
 
 _PARTS = 10  # of a scale with decimals
 _MOST_STEPS = 12
 _LEAST_AXES = 3
+
+
+@once
+def passing_row(w: Formatter) -> Row | None:
+    """Return how many answers of the shown system pass."""
+    if w.whole.passing is None:
+        return None
+    rows = records(w.whole.passing)
+    return next((row for row in rows if w.shown is None or row["system"] == w.shown), None)
 
 
 def passing_share(w: Formatter, row: Row) -> tuple[Estimate, str, tuple[Any, ...]]:

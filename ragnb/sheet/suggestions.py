@@ -10,7 +10,7 @@ import pandas as pd
 from ragnb.markup import is_missing, one_line
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row, once
-from ragnb.sheet.passing import passing_row
+from ragnb.sheet.passing_pictures import passing_row
 
 _END = re.compile(r"[\s.!。！]+$")
 

@@ -36,6 +36,7 @@ from ragnb.weights import (
     opened,
     plain_sums,
 )
+from ragnb.weights.columns import count_where
 
 FEWEST, FEWEST_OF_A_KIND, MOST_LISTED = 10, 3, 50
 _UNMET = (
@@ -532,7 +533,7 @@ def answer_counts(labelled: Any) -> dict[str, int]:
 
 def _tally(frame: Any, conditions: Mapping[str, nw.Expr]) -> dict[str, int]:
     """Return how many rows meet each condition, counted on their engine."""
-    ones = (nw.when(met).then(1).otherwise(0).sum().alias(name) for name, met in conditions.items())
+    ones = (count_where(met, name) for name, met in conditions.items())
     found = collected(opened(frame).select(*ones))
     return {name: int(found[name].item() or 0) for name in conditions}
 

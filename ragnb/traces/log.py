@@ -67,6 +67,8 @@ def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame,
     ----------
     labelled : DataFrame
         What `label_traces` returns, with ``question`` or ``sample_id``.
+    level : float
+        Of the intervals of what changed, and of its decisions.
 
     Returns
     -------

@@ -48,6 +48,18 @@ class Labels:
     names: tuple[Any, ...]
 
 
+def count_where(condition: nw.Expr, name: str) -> nw.Expr:
+    """Return how many rows meet a condition, as a column of this name.
+
+    Examples
+    --------
+    >>> frame = nw.from_native(pd.DataFrame({"score": [1, 0, 1]}))
+    >>> int(frame.select(count_where(nw.col("score") > 0, "n"))["n"].item())
+    2
+    """
+    return nw.when(condition).then(1).otherwise(0).sum().alias(name)
+
+
 def column_names(frame: Any) -> list[str]:
     """Return the columns of a frame of any engine.
 

@@ -17,7 +17,7 @@ from ragnb.sheet.heroes.since import of_since
 from ragnb.sheet.heroes.states import Hero
 from ragnb.sheet.heroes.systems import of_systems
 from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SCORES, SYSTEMS, TRACES, kind_of
-from ragnb.sheet.passing import passing_row
+from ragnb.sheet.passing_pictures import passing_row
 
 
 def hero_of(w: Formatter) -> Hero:

@@ -26,7 +26,9 @@ def losses(w: Formatter) -> Section | None:
     if not rungs or key is None or w.whole.streamed:
         return None
     row = rungs[0]
-    first, other, metric = row["candidate"], row["baseline"], row["metric"]
+    first = row["candidate"]
+    other = row["baseline"]
+    metric = row["metric"]
     if metric not in scores or w.better[metric] == "lower":
         return None
     pair = scores[scores["system"].astype(str).isin([first, other])]

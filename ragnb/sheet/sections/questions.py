@@ -29,7 +29,7 @@ from ragnb.sheet.formatter import (
     text_of,
 )
 from ragnb.sheet.labels import label_mark
-from ragnb.sheet.passing import passing_row
+from ragnb.sheet.passing_pictures import passing_row
 from ragnb.sheet.wording import cut, longest, matched
 
 MOST_WHOLE = 1000

@@ -7,7 +7,7 @@ from typing import Any
 from ragnb.markup import count, number, one_line
 from ragnb.markup.blocks import Section
 from ragnb.sheet.formatter import Formatter, Write, text_of
-from ragnb.sheet.passing import passing_row
+from ragnb.sheet.passing_pictures import passing_row
 from ragnb.sheet.suggestions import Suggestion, suggested
 
 _MOST = 12

@@ -16,8 +16,7 @@ from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.score import headline_metric, parts_of_total
 from ragnb.sheet.kinds import FAILED, JUDGE, LOG, SCORES, TRACES, kind_of
 from ragnb.sheet.labels import counted, tally
-from ragnb.sheet.passing import passing_row
-from ragnb.sheet.passing_pictures import pass_mark, passing_share, radar_of_passing
+from ragnb.sheet.passing_pictures import pass_mark, passing_row, passing_share, radar_of_passing
 from ragnb.sheet.since import since_of
 from ragnb.sheet.systems_table import systems_table
 
