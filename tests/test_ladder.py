@@ -126,3 +126,41 @@ def test_rows_that_are_streamed_are_not_paired(tmp_path):
     sheet = rn.assess(str(tmp_path / "many.parquet"), gates=[])
     assert sheet.streamed
     assert sheet.ladder is None
+
+
+def test_the_weight_at_which_another_system_leads_is_where_the_means_change_places():
+    """The order at a share beside the one on the page is computed anew from weighted means."""
+    scores = systems(a=0.05, b=0.0)
+    scores["context_recall"] = scores["faithfulness"] - np.where(scores["system"] == "a", 0.09, 0)
+    scores["answer_relevancy"] = scores["faithfulness"].to_numpy()[::-1]
+    sheet = rn.assess(scores, gates=[])
+    (found,) = sheet.weightings
+    first, other = found.candidate, found.baseline
+    metrics = list(found.metrics)
+    checked = 0
+    for row in found.flips.dropna(subset=["flip"]).to_dict("records"):
+        for share, leader in ((-0.01, first), (0.01, other)):
+            away = 1 if row["flip"] > row["today"] else -1
+            moved = row["flip"] + away * share
+            rest = (1 - moved) / (len(metrics) - 1)
+            weights = {name: moved if name == row["metric"] else rest for name in metrics}
+            totals = {
+                name: sum(
+                    weights[metric] * scores.loc[scores["system"] == name, metric].mean()
+                    for metric in metrics
+                )
+                for name in (first, other)
+            }
+            assert max(totals, key=totals.get) == leader
+            checked += 1
+    assert checked
+    section = sheet.section("weights")
+    assert f"{100 * found.flips['flip'].iloc[0]:.1f} %" in section.finding
+    assert [section.key for section in sheet.sections()].count("weights") == 1
+
+
+def test_systems_whose_metrics_do_not_add_up_have_no_section_on_weights():
+    scores = systems(a=0.1, b=0.0)
+    sheet = rn.assess(scores[["sample_id", "system", "faithfulness"]], gates=[])
+    assert sheet.weightings == ()
+    assert sheet.section("weights") is None

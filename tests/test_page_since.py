@@ -200,3 +200,67 @@ def test_the_line_to_run_next_runs_beside_the_files(tmp_path):
         [sys.executable, "-m", "ragnb", *words[1:]], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 1, done.stderr
+
+
+def saved(tmp_path, frame, name, **more):
+    """Write a run of the scenario ``run`` as the folder ``name``, as `ragnb report` leaves it."""
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    lines = ["scores: s.csv", "gates: []"]
+    lines += [f"{key}: {json.dumps(str(value))}" for key, value in more.items()]
+    (tmp_path / "run.yaml").write_text("\n".join(lines), encoding="utf-8")
+    sheet = rn.assess(tmp_path / "run.yaml")
+    sheet.save(tmp_path / name)
+    return sheet
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_else_changed_between_the_runs_is_said_beside_the_counts(tmp_path, lang):
+    before = scores(0.0).assign(ground_truth_answer="Thirty days.")
+    now = scores(-0.15).assign(ground_truth_answer="Thirty days.")
+    names = entry(lang, "since")
+
+    def lead(frame, base):
+        return hero_of(Formatter(run_of(tmp_path, frame, base, lang))).lead
+
+    more = lead(now, before[before["doc_name"] != "d3"])
+    assert all(names[code] in more for code in ("questions_changed", "documents_changed"))
+    assert names["references_changed"] not in more
+    assert sorted(re.findall(r"\d+", more)[:2]) == ["114", "120"]
+    now.loc[now.index[:9], "ground_truth_answer"] = "Forty days."
+    assert lead(now, before).startswith(
+        entry(lang, "hero.since_changed").format(what=names["references_changed"])
+    )
+    same = lead(scores(-0.15), scores(0.0))
+    assert not any(name in same for name in (names["documents_changed"], names["judge_changed"]))
+
+
+def test_what_changed_since_the_accepted_run_is_not_said_of_the_last_one(tmp_path):
+    scores(0.1).iloc[:60].to_csv(tmp_path / "run.anchor.csv", index=False)
+    sheet = run_of(tmp_path, scores(-0.15), scores(0.0), anchor="run.anchor.csv")
+    assert "questions_changed" in set(sheet.notes["code"])
+    assert "changed since" not in hero_of(Formatter(sheet)).lead.lower()
+
+
+def test_an_incomplete_run_shows_the_last_complete_one(tmp_path):
+    good, gaps = scores(0.0), scores(0.0)
+    gaps.loc[:40, "faithfulness"] = np.nan
+    complete = saved(tmp_path, good, "20260101T000000Z-a")
+    assert complete.section("earlier") is None
+    saved(tmp_path, gaps, "20260102T000000Z-b")
+    saved(tmp_path, good, "20260104T000000Z-later")
+    sheet = rn.assess(tmp_path / "run.yaml", baseline=tmp_path / "20260102T000000Z-b")
+    assert sheet.section("earlier").lead == complete.verdict  # of the section; the run is complete
+    gaps.to_csv(tmp_path / "s.csv", index=False)
+    sheet = rn.assess(tmp_path / "run.yaml", baseline=tmp_path / "20260102T000000Z-b")
+    keys = [section.key for section in sheet.sections()]
+    assert keys[:3] == ["summary", "missing", "earlier"]
+    assert "20260101T000000Z-a" in sheet.to_html()
+    assert "20260104" not in sheet.to_html()
+
+
+def test_without_a_complete_run_nothing_is_shown(tmp_path):
+    gaps = scores(0.0)
+    gaps.loc[:40, "faithfulness"] = np.nan
+    saved(tmp_path, gaps, "20260102T000000Z-b")
+    sheet = rn.assess(tmp_path / "run.yaml", baseline=tmp_path / "20260102T000000Z-b")
+    assert sheet.section("earlier") is None

@@ -1084,3 +1084,28 @@ def test_weights_in_the_place_of_metrics_are_refused_with_their_key(tmp_path):
     (tmp_path / "a.yaml").write_text("scores: s.csv\nmetrics:\n  faithfulness: 9\n")
     with pytest.raises(RagnbError, match="line [23].*" + re.escape(said)):
         load_scenario(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "line", "key"),
+    [
+        ("metrics:\n  - faithfulness\n  - context_recall\n", 4, "metrics[1]"),
+        ("metrics: [context_recall]\n", 2, "metrics[0]"),
+        ("\nmetrics:\n- name: context_recall\n  low: 0\n  high: 1\n", 4, "metrics[0]"),
+    ],
+)
+def test_a_metric_that_is_no_column_is_named_with_its_line(tmp_path, metrics, line, key):
+    (tmp_path / "s.csv").write_text(
+        "faithfulness,context_precision,doc_name\n0.5,0.4,a\n0.7,0.9,b\n", encoding="utf-8"
+    )
+    path = tmp_path / "s.yaml"
+    path.write_text(f"scores: s.csv\n{metrics}", encoding="utf-8")
+    with pytest.raises(RagnbError) as caught:
+        rn.assess(path)
+    message = str(caught.value)
+    assert f"s.yaml, line {line}, key '{key}': 'context_recall' is no column" in message
+    assert "did you mean 'context_precision'" in message
+    path.write_text(
+        path.read_text().replace("context_recall", "context_precision"), encoding="utf-8"
+    )
+    assert rn.assess(path).rows == 2

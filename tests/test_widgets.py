@@ -829,3 +829,15 @@ def test_nothing_is_written_while_a_field_is_wrong(tmp_path):
     assert not view.save.disabled
     row.text.value = "abc"
     assert view.save.disabled
+
+
+def test_no_score_of_several_systems_together_is_shown():
+    """0.5 is the mean of both; 0.9 and 0.1 are those of the systems."""
+    rows = {"sample_id": [*"abab"], "system": ["x", "x", "y", "y"]}
+    scores = pd.DataFrame(rows | {"faithfulness": [0.9, 0.9, 0.1, 0.1]})
+    editor = WeightEditor(scores)
+    first = str(_total(editor.model))
+    assert "0.900" in first
+    assert "0.100" in first
+    assert "0.500" not in first
+    assert "x: weighted_score=0.900, y: weighted_score=0.100" in repr(editor)

@@ -752,7 +752,7 @@ def beside_anchor(
     """Return how a run differs from the accepted one, as `compare`, and the notes that come before.
 
     None without an ``anchor:``, where it is the baseline anyway, and where the two cannot be compared, as a note
-    then says.
+    then says. All notes are about the ``anchor``.
     """
     anchor = anchor_beside(scenario, scenario.baseline)
     if anchor is None:
@@ -761,7 +761,7 @@ def beside_anchor(
     table, notes, _ = _beside(run, anchor)
     say = texts.load(scenario.lang)
     notes["text"] = [say("compare.anchor", head=text) for text in notes["text"]]
-    return table, notes
+    return table, notes.assign(about="anchor")
 
 
 def _beside(run: Run, base: Any) -> tuple[pd.DataFrame | None, pd.DataFrame, list[Pairs]]:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration import looks_like_ratings
-from ragnb.errors import RagnbError, listing
+from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.files import (
     TEXT_SUFFIXES,
     digest,
@@ -35,7 +35,7 @@ from ragnb.readers import open_role, read_scores
 from ragnb.readers.facts import SILENT, direction_of_name
 from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
-from ragnb.scenario.model import SOURCES
+from ragnb.scenario.model import SOURCES, metric_place
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
@@ -509,6 +509,7 @@ def metrics_of(
     elif all(isinstance(metric, Metric) and metric.family != RUBRIC for metric in given):
         # What is declared adds to what the table has, as it adds to METRICS; names select.
         given = (*(metric for name, metric in of_tool.items() if name not in own), *given)
+    _need_columns_of(scenario, given or (), columns)
     declared = of_tool | own
     metrics = list(
         resolve_metrics(
@@ -525,6 +526,15 @@ def metrics_of(
     measured = [name for name in gated if name in columns and name not in there]
     metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
     return metrics
+
+
+def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns: list[str]) -> None:
+    """Refuse a metric that the file of a scenario names and the table does not have, with its line."""
+    for item in given:
+        name = item if isinstance(item, str) else item.name
+        if name not in columns and (where := metric_place(scenario, name)):
+            near = did_you_mean(name, [column for column in columns if "__" not in column])
+            raise RagnbError(f"{where}{name!r} is no column of the table; {near}")
 
 
 def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:

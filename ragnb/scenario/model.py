@@ -989,6 +989,25 @@ def load_scenario(path: str | Path) -> Scenario:
     )  # anew: the first one's frames hold the file's text, and with it perhaps a key
 
 
+def metric_place(scenario: Scenario, name: str) -> str:
+    """Return the file, line and key at which a scenario names a metric, as a message begins; else nothing.
+
+    Examples
+    --------
+    >>> metric_place(Scenario.without_files(metrics=["faithfulness"]), "faithfulness")
+    ''
+    """
+    if scenario.path is None:
+        return ""
+    source = read_text(text_of(scenario.path), scenario.path)
+    listed = source.data.get("metrics")
+    for i, item in enumerate(listed if isinstance(listed, list) else [listed]):
+        if name == (item.get("name") if isinstance(item, Mapping) else item):
+            where = ("metrics", i) if isinstance(listed, list) else ("metrics",)
+            return place(scenario.path, source.line(where), dotted(where))
+    return ""
+
+
 def input_name(path: str | Path) -> str:
     """Return what an input is called; a pattern by what is plain in it, else by its folder.
 

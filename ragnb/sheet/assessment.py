@@ -33,7 +33,7 @@ from ragnb.texts import counted, load
 from ragnb.traces import Log
 
 if TYPE_CHECKING:
-    pass
+    from ragnb.comparison.simplex import WeightMap
 
 
 # Not in the output of a notebook cell.
@@ -105,6 +105,8 @@ class Assessment:
     ladder : DataFrame or None
         Of several systems without candidate and baseline: the one with the best score beside each other one, as
         `compare` gives it, Holm's correction over the pairs.
+    weightings : tuple of WeightMap
+        Of the pairs of `ladder`: at which weights of the metrics which system leads.
     changed : DataFrame or None
         Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
         ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, ``before_answer,
@@ -163,6 +165,7 @@ class Assessment:
     comparison: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
     ladder: pd.DataFrame | None = None
+    weightings: tuple[WeightMap, ...] = ()
     changed: pd.DataFrame | None = None
     log: Log | None = None
     only: str | None = None
@@ -251,9 +254,9 @@ class Assessment:
         Parameters
         ----------
         *keys : str
-            Of ``summary, missing, causes, suggestions, fix, metrics, gates, outcomes, label, wording, comparison,
-            losses, documents, judge, questions, run, glossary``; by default those of the kind of the run, in their
-            order.
+            Of ``summary, missing, causes, earlier, suggestions, fix, metrics, gates, outcomes, label, wording,
+            comparison, losses, weights, broken, fixed, documents, judge, questions, run, glossary``; by default
+            those of the kind of the run, in their order.
 
         Raises
         ------

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ragnb import diagnostics, weights
 from ragnb.comparison.differences import beside_anchor, beside_baseline, with_ratings
-from ragnb.comparison.ladder import ladder
+from ragnb.comparison.ladder import Ladder, ladder
 from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, need_columns, unknown
@@ -143,7 +143,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
     # Pairs hold every question: rows that are streamed are more than memory may hold.
     is_whole = len(names) > 1 and inputs.stream is None
-    rungs = ladder(scenario, frame, metrics, means) if is_whole else None
+    rungs = ladder(scenario, frame, metrics, means) if is_whole else Ladder()
     account = make_account(
         means,
         worst=worst,
@@ -197,7 +197,8 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         left_out=offered,
         comparison=comparison,
         accepted=accepted,
-        ladder=rungs,
+        ladder=rungs.table,
+        weightings=rungs.maps,
         changed=turned,
         log=inputs.log,
     )

@@ -20,8 +20,18 @@ _UNDECIDED = ("summary", "metrics", "fix", "comparison", *_REST)
 _SINCE = ("summary", "broken", "fix", "metrics", "gates", "fixed")
 ORDER: dict[str, tuple[str, ...]] = {
     # No verdict is drawn from what is left: neither gates nor what to fix.
-    FAILED: ("summary", "missing", "causes", "metrics", "questions", "run", "glossary"),
-    SYSTEMS: ("summary", "comparison", "losses", "gates", "fix", "metrics", "outcomes", *_REST),
+    FAILED: ("summary", "missing", "causes", "earlier", "metrics", "questions", "run", "glossary"),
+    SYSTEMS: (
+        "summary",
+        "comparison",
+        "losses",
+        "weights",
+        "gates",
+        "fix",
+        "metrics",
+        "outcomes",
+        *_REST,
+    ),
     JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),
     TRACES: _DECIDED,
     LOG: ("summary", "gates", "label", "wording", "metrics", "questions", "run", "glossary"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,9 +88,55 @@ def since_of(w: Formatter) -> Since | None:
     return Since(rows, primary, threshold, is_last_run(w))
 
 
+_CHANGED = ("questions_changed", "documents_changed", "references_changed", "judge_changed")
+
+
+def changed_between(w: Formatter) -> list[str]:
+    """Return in words what else differs between the two runs: questions, documents, gold or the judge."""
+    notes = w.whole.notes
+    said = set(notes.loc[notes["about"] != "anchor", "code"])
+    return [w.say(f"since.{code}") for code in _CHANGED if code in said]
+
+
+class Earlier(NamedTuple):
+    """A run of the same scenario that lost nothing: its folder's name, its day in UTC, and its verdict."""
+
+    name: str
+    day: str
+    verdict: str
+
+
+def last_complete(w: Formatter) -> Earlier | None:
+    """Return the last run of the same scenario that was complete; None where none is left.
+
+    They lie beside the baseline where that is the folder of a run; its name begins with its time.
+    """
+    if not is_last_run(w):
+        return None
+    for folder in _up_to(Path(str(w.whole.scenario.baseline))):
+        record, found = (_read(folder / name) for name in ("run.json", "gates.json"))
+        if not isinstance(record, dict) or record.get("scenario") != w.whole.scenario.name:
+            continue
+        if not isinstance(found, dict):
+            continue
+        gates = found.get("gates", [])
+        lost = [gate for gate in gates if gate["role"] == "completeness" and gate["blocks"]]
+        if not lost:
+            day = str(record.get("made_at", ""))[:10]
+            return Earlier(folder.name, day, str(record.get("verdict", "")))
+    return None
+
+
+def _up_to(folder: Path) -> Iterator[Path]:
+    """Yield the folder of a run and those of the runs before it, the latest first."""
+    with suppress(OSError):
+        beside = sorted((one for one in folder.parent.iterdir() if one.is_dir()), reverse=True)
+        yield from (one for one in beside if one.name <= folder.name)
+
+
 def is_last_run(w: Formatter) -> bool:
     """Whether the baseline is the folder of an earlier run of the same scenario."""
-    record = _read(w, "run.json")
+    record = _of_baseline(w, "run.json")
     return isinstance(record, dict) and record.get("scenario") == w.whole.scenario.name
 
 
@@ -103,17 +150,20 @@ def gates_before(w: Formatter) -> dict[str, str]:
     own = gates[gates["system"] == baseline] if isinstance(baseline, str) else gates[:0]
     if len(own):
         return dict(zip(own["gate"], own["outcome"], strict=True))
-    found = _read(w, "gates.json")
+    found = _of_baseline(w, "gates.json")
     rows: Any = found.get("gates", []) if isinstance(found, dict) else []
     return {str(row.get("gate")): str(row.get("outcome")) for row in rows if isinstance(row, dict)}
 
 
-def _read(w: Formatter, name: str) -> Any:
+def _of_baseline(w: Formatter, name: str) -> Any:
+    """Return what a file of the baseline's folder holds; None where it is no folder of a run."""
     baseline = w.whole.scenario.baseline
-    if baseline is None:
-        return None
+    return None if baseline is None else _read(Path(str(baseline)) / name)
+
+
+def _read(path: Path) -> Any:
     with suppress(OSError, ValueError):
-        return json.loads((Path(str(baseline)) / name).read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     return None
 
 

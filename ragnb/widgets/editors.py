@@ -815,8 +815,12 @@ class WeightEditor(Twin):
     # In a notebook
 
     def __repr__(self) -> str:
-        name, total = self.model.scenario.name, self.means["value"].iloc[-1]
-        return f"WeightEditor({name!r}: weighted_score={total:.3f}, {self.metric_weights})"
+        now = self.model.now
+        systems = {f"{name}: ": rows for name, rows in now.by_system.items()} or {"": now.rows}
+        totals = ", ".join(
+            f"{name}{TOTAL}={rows[TOTAL]['value']:.3f}" for name, rows in systems.items()
+        )
+        return f"WeightEditor({self.model.scenario.name!r}: {totals}, {self.metric_weights})"
 
     def _static(self) -> Safe:
         """The editor as a picture and tables."""
@@ -1060,7 +1064,9 @@ def _title(model: Weighing) -> Safe:
 
 
 def _total(model: Weighing) -> Safe:
-    """The overall score with its interval and its place between the thresholds, and what it was."""
+    """The overall score with its interval, its place between the thresholds, and what it was; of each system."""
+    if model.now.systems is not None:  # which are never pooled into one score
+        return _systems(model)
     say, w, row = model.say, model.now.write, model.now.rows[TOTAL]
     if is_missing(row["value"]) or w.span(TOTAL) is None:
         return render("score.html", say=say, why=why_no_total(model.now.means, lang=model.lang))
@@ -1083,13 +1089,11 @@ def _total(model: Weighing) -> Safe:
 
 
 def _judgement(model: Weighing, *, is_failed: bool) -> tuple[str, str]:
-    """Return the tone of the overall score and its words; nothing of several systems, which are never pooled.
+    """Return the tone of the overall score and its words.
 
     Nothing is good above a gate that failed, nor where the interval includes a threshold.
     """
     w, row = model.now.write, model.now.rows[TOTAL]
-    if model.now.systems is not None:
-        return "", ""
     tone = w.tone(TOTAL, row["value"])
     if not tone:
         return "", ""
@@ -1241,7 +1245,7 @@ def _weights(model: Weighing) -> Safe:
 
 # What a key changes first on the screen, and what follows.
 _FIRST = (_title, _total, _radar)
-_REST = (_lead, _notes, _systems, _gates)
+_REST = (_lead, _notes, _gates)
 
 
 METRIC, DOC = "metric_weights", "doc_weights"

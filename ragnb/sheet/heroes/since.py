@@ -11,7 +11,7 @@ from ragnb.markup.blocks import Action
 from ragnb.sheet.actions import shown_name, source_of
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
-from ragnb.sheet.since import Since, now_failing, since_of
+from ragnb.sheet.since import Since, changed_between, now_failing, since_of
 
 
 class _Facts(NamedTuple):
@@ -81,9 +81,13 @@ def _right(w: Formatter, found: Since) -> str:
 
 
 def _on(w: Formatter, found: Since) -> str:
-    """Say on how many of the questions the runs are compared, where that is not all."""
+    """Say on how many of the questions the runs are compared, where that is not all, and what else changed."""
     n, every = len(found.rows), w.answers
-    return w.say("hero.since_on", n=count(n), all=count(every)) if n < every else ""
+    changed = w.list(changed_between(w), most=4)
+    if n < every:
+        key = "hero.since_on_changed" if changed else "hero.since_on"
+        return w.say(key, n=count(n), all=count(every), what=changed)
+    return w.say("hero.since_changed", what=changed) if changed else ""
 
 
 def _next(w: Formatter) -> Action | None:

@@ -3,6 +3,7 @@
 from ragnb.sheet.sections.causes import causes
 from ragnb.sheet.sections.comparison import comparison
 from ragnb.sheet.sections.documents import documents
+from ragnb.sheet.sections.earlier import earlier
 from ragnb.sheet.sections.fix import fix_first
 from ragnb.sheet.sections.gates import gates
 from ragnb.sheet.sections.glossary import glossary
@@ -17,12 +18,14 @@ from ragnb.sheet.sections.run import details
 from ragnb.sheet.sections.suggestions import suggestions
 from ragnb.sheet.sections.summary import summary
 from ragnb.sheet.sections.turned import broken, fixed
+from ragnb.sheet.sections.weights import weights
 from ragnb.sheet.sections.wording import wording
 
 SECTIONS = {
     "summary": summary,
     "missing": missing,
     "causes": causes,
+    "earlier": earlier,
     "suggestions": suggestions,
     "fix": fix_first,
     "metrics": metrics,
@@ -32,6 +35,7 @@ SECTIONS = {
     "wording": wording,
     "comparison": comparison,
     "losses": losses,
+    "weights": weights,
     "broken": broken,
     "fixed": fixed,
     "documents": documents,
