@@ -45,8 +45,10 @@ from ragnb.sheet import Assessment as Assessment
 from ragnb.sheet import assess as assess
 from ragnb.store import Client as Client
 from ragnb.traces import check_gold as check_gold
+from ragnb.traces import label_retrieval as label_retrieval
 from ragnb.traces import label_traces as label_traces
 from ragnb.traces import refusal_metrics as refusal_metrics
+from ragnb.traces import retrieval as retrieval
 from ragnb.traces import sample_traces as sample_traces
 from ragnb.weights import Moments as Moments
 from ragnb.weights import moments as moments

@@ -123,6 +123,9 @@ def known_numbers(sheet):
             continue
         for scaled in (abs(value), 100 * abs(value)):
             known |= {f"{scaled:.{digits}f}" for digits in range(6)} | {f"{scaled:g}"}
+    for found in sheet.weightings:
+        shares = [*found.flips["flip"], *found.flips["today"], *found.shares.values()]
+        known |= {f"{100 * share:.1f}" for share in shares}
     # How many means a sentence is about.
     judged = [name for name in writer.quality if writer.thresholds(name)]
     return known | {str(k) for k in range(len(judged) + 1)}

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 import ragnb as rn
+from ragnb.schema import known_metric
 from ragnb.errors import RagnbWarning
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +91,8 @@ def _results() -> dict[str, pd.DataFrame]:
         "standings_pairs": standings.pairs,
         "weight_map_flips": weights.flips,
         "label_traces": added(labelled, traces),
+        "label_retrieval": added(rn.label_retrieval(traces, gold=gold, k=5), labelled),
+        "retrieval": rn.retrieval(traces, gold=gold),
         "check_gold": rn.check_gold(gold),
         "applicable_metrics": rn.applicable_metrics(cases),
         "agreement": rn.agreement(ratings),
@@ -128,6 +131,6 @@ def described(name: str) -> str:
     ('<metric>__status', '<metric>', 'sample_id')
     """
     metric, _, end = name.partition("__")
-    if metric in rn.METRICS:
+    if known_metric(metric) is not None:
         return f"<metric>__{end}" if end else "<metric>"
     return name

@@ -18,7 +18,7 @@ from ragnb import stats
 from ragnb.diagnostics.rules import SLACK, past
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known, outside
 from ragnb.files import json_text
-from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, NOTE_COLUMNS, Gate, records
+from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, NOTE_COLUMNS, Gate, known_metric, records
 from ragnb.weights import metric_name
 
 COLUMNS = (
@@ -135,7 +135,10 @@ def check_gates(
                 "or name the groups' column 'system'"
             )
         rows[key] = row
-    for gate in [gate for gate in asked if gate.metric not in {*METRICS, "weighted_score", *there}]:
+    seen = {"weighted_score", *there}
+    for gate in asked:
+        if gate.metric in seen or known_metric(gate.metric) is not None:
+            continue
         near = did_you_mean(gate.metric, there)
         text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
         warnings.warn(text, RagnbWarning, stacklevel=outside())
@@ -220,8 +223,8 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
         low, high = float(row["range_low"]), float(row["range_high"])
         # Metrics of several ranges have no total, and so no range of it.
         return (-math.inf, math.inf) if math.isnan(low) else (low, high)
-    if gate.metric in METRICS:
-        return METRICS[gate.metric].low, METRICS[gate.metric].high
+    if (known := known_metric(gate.metric)) is not None:
+        return known.low, known.high
     if not row:
         return -math.inf, math.inf
     seen = [row[c] for c in ("value", "low", "high") if not pd.isna(row[c])]

@@ -29,6 +29,7 @@ from ragnb.traces import (
     read_log,
     repeated_answers,
     sample_traces,
+    with_ranks,
 )
 from ragnb.weights import column_names
 
@@ -278,6 +279,8 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
     else:
         inputs.join = frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)
+    if inputs.with_gold and not on_spark(frame):
+        frame = with_ranks(frame, scenario.named_metrics)
     if not inputs.with_gold and isinstance(frame, pd.DataFrame):
         frame, inputs.log = read_log(frame, scenario.level)
     return frame

@@ -42,7 +42,9 @@ from ragnb.schema import (
     RUBRIC,
     Metric,
     is_operation,
+    known_metric,
     note_row,
+    rank_measure,
     resolve_metrics,
     undeclared_columns,
 )
@@ -522,6 +524,10 @@ def metrics_of(
     if not metrics:
         raise RagnbError(_nothing_to_average(head_of(frame), asked))
 
+    there |= {metric.name for metric in metrics}
+    ranked = [known_metric(name) for name in scenario.named_metrics if rank_measure(name)]
+    metrics += [one for one in ranked if one and one.name in columns and one.name not in there]
+
     gated = dict.fromkeys(gate.metric for gate in scenario.gates or ())
     measured = [name for name in gated if name in columns and name not in there]
     metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
@@ -534,7 +540,8 @@ def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns:
         name = item if isinstance(item, str) else item.name
         if name not in columns and (where := metric_place(scenario, name)):
             near = did_you_mean(name, [column for column in columns if "__" not in column])
-            raise RagnbError(f"{where}{name!r} is no column of the table; {near}")
+            reason = f"{name!r} is no column of the table; {near}"
+            raise RagnbError(f"{where}{reason}")
 
 
 def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:

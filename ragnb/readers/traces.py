@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -214,7 +216,9 @@ def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) ->
     )
     if "gold_ids" not in raw.columns:
         report.add("made", "gold_ids", "no such column, so no ids", len(raw))
-    ids = raw.columns.setdefault("gold_ids", [None] * len(raw))
+    raw.columns.setdefault("gold_ids", [None] * len(raw))
+    _read_relevance(raw, report)
+    ids = raw.columns["gold_ids"]
     several = sum(
         isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids
     )
@@ -236,6 +240,59 @@ def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) ->
     frame = to_frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
+
+
+_RELEVANCE = ("relevance", "grade", "rel")
+
+
+def _read_relevance(raw: Raw, report: Lossy) -> None:
+    """Make of ``gold_ids`` that grade each passage ids, and ``gold_relevance`` beside them.
+
+    Graded are ``{"id": 2}`` and ``[{"id": …, "relevance": 2}]``.
+    """
+    if "gold_relevance" in raw.columns:
+        each(raw, "gold_relevance", _numbers, "a list of numbers, one for each of gold_ids")
+        return
+    graded = [_graded(cell) for cell in raw.columns["gold_ids"]]
+    if not any(graded):
+        return
+    cells = raw.columns["gold_ids"]
+    raw.columns["gold_ids"] = [
+        [*grades] if grades else cell for grades, cell in zip(graded, cells, strict=True)
+    ]
+    raw.columns["gold_relevance"] = [[*grades.values()] if grades else None for grades in graded]
+    report.add("made", "gold_relevance", "from gold_ids", sum(map(bool, graded)))
+
+
+def _graded(cell: Any) -> dict[str, float]:
+    """Return the relevance of each passage by its id, without those that are not relevant; empty without any."""
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    if isinstance(cell, dict):
+        pairs = [*cell.items()]
+    elif isinstance(cell, list) and cell and all(isinstance(item, dict) for item in cell):
+        names = [
+            (
+                next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None),
+                next((item[name] for name in _RELEVANCE if not absent(item.get(name))), None),
+            )
+            for item in cell
+        ]
+        pairs = [(name, grade) for name, grade in names if name is not None and grade is not None]
+    else:
+        return {}
+    if not all(isinstance(grade, int | float) for _, grade in pairs):
+        return {}
+    return {str(as_id(name)): float(grade) for name, grade in pairs if grade > 0}
+
+
+def _numbers(cell: Any) -> list[float] | None:
+    """Return a list of numbers; None for a missing cell."""
+    if absent(cell):
+        return None
+    items = parse_list(cell) if isinstance(cell, str) else cell
+    return [float(item) for item in items or ()]
 
 
 def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
@@ -262,16 +319,19 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
 
 def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
     """Make gold of relevance judgements (a row a query and passage): relevant passages are the gold ids."""
-    ids: dict[str, list[str]] = {}
+    grades: dict[str, dict[str, float]] = {}
     for query, passage, relevance in zip(*(raw.columns[name] for name in names), strict=True):
-        relevant = ids.setdefault(str(as_id(query)), [])
-        relevant += [str(as_id(passage))] if float(relevance) > 0 else []
+        relevant = grades.setdefault(str(as_id(query)), {})
+        if float(relevance) > 0:
+            relevant[str(as_id(passage))] = float(relevance)
     report.add("mapped", names[2], "relevant passages of each query: gold_ids", len(raw))
     raw.columns = {
-        names[0]: [*ids],
-        "answerable": [*map(bool, ids.values())],
-        "gold_ids": [*ids.values()],
+        names[0]: [*grades],
+        "answerable": [*map(bool, grades.values())],
+        "gold_ids": [[*relevant] for relevant in grades.values()],
     }
+    if any(grade != 1 for relevant in grades.values() for grade in relevant.values()):
+        raw.columns["gold_relevance"] = [[*relevant.values()] for relevant in grades.values()]
     raw.lines = None
 
 

@@ -36,7 +36,18 @@ from pydantic import (
 from ragnb.errors import RagnbError, did_you_mean, listing, need_known, place, unknown
 from ragnb.files import is_pattern, matched, write_whole
 from ragnb.scenario.examples import EXAMPLES, KeyPath, bound_of, example_of, path_of
-from ragnb.schema import METRICS, Anchor, Dimension, Frozen, Gate, Metric, Profile, Rubric, refuse
+from ragnb.schema import (
+    METRICS,
+    Anchor,
+    Dimension,
+    Frozen,
+    Gate,
+    Metric,
+    Profile,
+    Rubric,
+    known_metric,
+    refuse,
+)
 from ragnb.schema.secrets import masked, shown
 
 SOURCES = ("scores", "traces", "cases", "ratings", "documents")
@@ -532,7 +543,7 @@ def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str,
 
 
 def _need_known(name: str, known: list[str], where: str | int) -> None:
-    if name not in known:
+    if name not in known and known_metric(name) is None:
         raise refuse(
             f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. Declare a metric of "
             f"your own: metrics: [{{name: {flow(masked(name))}, low: 0, high: 1}}]",
@@ -833,6 +844,13 @@ class Scenario(Frozen):
         """The metrics that it declares itself, by name: the dimensions of its rubric, and Metric objects."""
         return declared_metrics(self.rubric, self.metrics)
 
+    @property
+    def named_metrics(self) -> list[str]:
+        """The metrics that its list, its weights and its gates name."""
+        listed = [one if isinstance(one, str) else one.name for one in self.metrics or ()]
+        weighed = [name for name, weight in self.metric_weights.items() if weight > 0]
+        return list(dict.fromkeys([*listed, *weighed, *(g.metric for g in self.gates or ())]))
+
     @classmethod
     def without_files(cls, **settings: Any) -> Scenario:
         """Return settings for a frame that is in memory already; no input file needs to be named.
@@ -925,9 +943,11 @@ class Scenario(Frozen):
             if relative_to is not None
             else self._context.get("folder") or Path.cwd()
         )
-        tree, known = self.model_dump(exclude_none=True), {*METRICS, *self.declared}
+        tree = self.model_dump(exclude_none=True)
         tree["metric_weights"] = {
-            name: weight for name, weight in self.metric_weights.items() if name in known
+            name: weight
+            for name, weight in self.metric_weights.items()
+            if name in self.declared or known_metric(name) is not None
         }
         for key, value in tree.items():
             if isinstance(value, Path):

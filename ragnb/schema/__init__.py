@@ -29,6 +29,8 @@ from pydantic_core import PydanticCustomError
 from ragnb.errors import RagnbError, did_you_mean, listing, unknown
 from ragnb.schema.operations import better_of_name
 from ragnb.schema.operations import is_operation as is_operation
+from ragnb.schema.ranks import MEASURES as MEASURES
+from ragnb.schema.ranks import rank_measure as rank_measure
 from ragnb.schema.secrets import (
     holds_secret,
     is_secret_name,
@@ -453,6 +455,21 @@ KNOWN_RATES = frozenset(name for name, metric in METRICS.items() if metric.role 
 MetricLike = str | Metric
 
 
+def known_metric(name: str) -> Metric | None:
+    """Return the metric that ragnb knows by a name: one of METRICS, or a measure by rank such as ``recall@5``.
+
+    Examples
+    --------
+    >>> known_metric("hit@3").kind, known_metric("faithfulness").role, known_metric("tone")
+    ('binary', 'quality', None)
+    """
+    found = rank_measure(name)
+    if found is None:
+        return METRICS.get(name)
+    kind: Literal["binary", "continuous"] = "binary" if found[0] == "hit" else "continuous"
+    return Metric(name, kind=kind, role="rate", family="retrieval")
+
+
 def metric_list(metrics: MetricLike | Iterable[MetricLike] | None) -> list[MetricLike] | None:
     """Return what a caller gave as ``metrics=`` as a list, or refuse what names no metrics.
 
@@ -528,7 +545,7 @@ def resolve_metrics(
         given = [*(metric for metric in known if metric.name not in declared), *given]
     chosen = []
     for name in [item if isinstance(item, str) else item.name for item in given]:
-        metric = declared.get(name) or METRICS.get(name)
+        metric = declared.get(name) or known_metric(name)
         if metric is None and name in columns and is_operation(name):
             metric = Metric(name)  # which needs no declaration: no total asks for its range
         if metric is None:

@@ -18,3 +18,4 @@ from ragnb.traces.label import (
     sample_traces,
 )
 from ragnb.traces.log import LATENCY, TIMES, Log, read_log
+from ragnb.traces.ranking import label_retrieval, retrieval, with_ranks

@@ -392,7 +392,7 @@ def label_traces(
     """
     traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
-    gold = _gold_frame(gold)
+    gold = gold_frame(gold)
     if "answer" not in (have := column_names(named)):
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', have)}")
     options = {
@@ -493,7 +493,7 @@ def _read_rows(
     return frame, rows.with_columns(_refusals(*words))
 
 
-def _gold_frame(gold: Any) -> Any:
+def gold_frame(gold: Any) -> Any:
     """Return gold, a frame of any engine, a file or records, as a frame to work on."""
     if gold is None:
         return None
@@ -563,7 +563,7 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     (['z'], ['y'])
     """
     frame = canonical(traces, reader="read_traces")
-    gold = _gold_frame(gold)
+    gold = gold_frame(gold)
     if on_spark(frame):
         return _report_on_spark(frame, gold, _join_on_spark(frame, gold, join))
     frame = columns.workable(frame)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ragnb import stats
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, outside, place, unknown
 from ragnb.readers.names import rename_map
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS, Metric, known_metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,7 +264,8 @@ def total_of(
     names = [m.name for m in metrics]
     checked = check_weights(weights, "metric_weights", names)
     if known:
-        if odd := [name for name in checked if name not in names and name not in METRICS]:
+        odd = [name for name in checked if name not in names and known_metric(name) is None]
+        if odd:
             step = "A metric of your own is declared first: metrics=[Metric(name, low, high)]."
             raise unknown("metric_weights", odd[0], list(dict.fromkeys([*names, *METRICS])), step)
         warn_unused(checked, names, "metric_weights")

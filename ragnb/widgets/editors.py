@@ -804,9 +804,12 @@ class WeightEditor(Twin):
     doc_weights = property(
         attrgetter("model.doc_weights"), doc="The weight of every document that has a row."
     )
-    means = property(
-        attrgetter("model.now.means"), doc="The means, as `ragnb.weighted_means` gives them."
-    )
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """The means, as `ragnb.weighted_means` gives them; of several systems each its own, by ``system``."""
+        now = self.model.now
+        return now.means if now.systems is None else now.systems
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the scenario's file, or into a new one, and return the fields that changed."""

@@ -1,0 +1,406 @@
+"""Retrieval by rank: how far down the passages that gold names were found, question by question and on average."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, need_known, outside
+from ragnb.polars import pl
+from ragnb.readers.frames import as_called, brought, canonical
+from ragnb.readers.raw import absent
+from ragnb.schema import MEASURES, known_metric, rank_measure
+from ragnb.traces import columns
+from ragnb.traces.label import Join, gold_frame, match, warn_of_repeats
+from ragnb.weights import column_names, weighted_means
+
+DEPTHS = (1, 3, 5, 10)
+RELEVANCE = "gold_relevance"
+"""A list beside ``gold_ids``: how relevant each passage is; without it all are equally so."""
+
+Order = Literal["listed", "score"]
+
+
+def label_retrieval(
+    traces: Any,
+    *,
+    gold: Any = None,
+    k: int | Sequence[int] = DEPTHS,
+    order: Order = "listed",
+    join: Join = "auto",
+) -> Any:
+    """Give each trace the measures of its ranked passages: columns such as ``recall@5`` and ``ndcg@10``.
+
+    Parameters
+    ----------
+    traces : DataFrame or path
+        One row per answer, or per query of a retriever alone: ``chunks`` (ids or ``{"id": …}``, best first), and
+        ``question`` or ``sample_id``. Of pandas, Polars, PyArrow or DuckDB.
+    gold : DataFrame or path, optional
+        ``gold_ids``, and ``question`` or ``sample_id``; optional ``gold_relevance`` (numbers beside the ids, as
+        qrels of TREC and BEIR have them) and ``answerable``. Without it such columns of `traces` are used.
+    k : int or several
+        How many passages from the top are looked at.
+    order : {"listed", "score"}
+        Whether the passages rank as they are listed, which is what the model read, or by the ``score`` of each,
+        equal ones by their ids from last to first as trec_eval has it.
+    join : {"auto", "question"}
+        As `label_traces`.
+
+    Returns
+    -------
+    DataFrame
+        The traces' rows and columns, gold's, and for each k ``hit@k, recall@k, precision@k, ndcg@k, mrr@k, map@k``
+        in [0, 1], nan where the question has no relevant passage or nothing tells what was retrieved, with
+        ``<measure>@k__status``. A passage that is listed again counts at its first place, and the ones below it
+        move up. The gain of nDCG is the relevance itself; ``precision@k`` divides by k, ``recall@k`` and ``map@k``
+        by all relevant passages, as trec_eval.
+
+    Raises
+    ------
+    RagnbError
+        For columns that lack, depths below 1, and ``order="score"`` where a passage has no score.
+
+    Examples
+    --------
+    >>> traces = pd.DataFrame({"sample_id": ["a", "b"], "chunks": [["p", "q"], ["r", "p"]]})
+    >>> gold = pd.DataFrame({"sample_id": ["a", "b"], "gold_ids": [["q"], ["r", "s"]]})
+    >>> label_retrieval(traces, gold=gold, k=2)[["recall@2", "mrr@2", "precision@2"]]
+       recall@2  mrr@2  precision@2
+    0       1.0    0.5          0.5
+    1       0.5    1.0          0.5
+    """
+    depths = _depths(k)
+    need_known("order", order, ["listed", "score"])
+    need_known("join", join, ["auto", "question"])
+    traces = brought(traces, "read_traces")
+    named = canonical(traces, reader="read_traces")
+    have = column_names(named)
+    if "chunks" not in have:
+        raise RagnbError(f"traces have no column 'chunks'; {did_you_mean('chunks', have)}")
+    frame = columns.workable(named)
+    gold = gold_frame(gold)
+    if gold is not None:
+        _need_ids(gold)
+        met = match(frame, _with_answerable(gold), join)
+        warn_of_repeats(met)
+        frame = columns.with_gold(frame, gold, met.rows)
+    _need_ids(frame)
+    made = _measured(frame, depths, order)
+    labelled = columns.as_brought(columns.assemble(frame, made), traces, {})
+    return as_called(labelled, named, traces)
+
+
+def retrieval(
+    traces: Any,
+    *,
+    gold: Any = None,
+    k: int | Sequence[int] = DEPTHS,
+    by: str | None = None,
+    order: Order = "listed",
+    join: Join = "auto",
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return hit rate, recall, precision, nDCG, MRR and MAP at several depths, with clustered intervals.
+
+    Parameters
+    ----------
+    traces, gold, k, order, join
+        As `label_retrieval`.
+    by : str, optional
+        A column to group by. ``step`` of traces whose passages carry the number of the search that found them
+        (several hops of an agent): what each search alone found, so that one sees which hop lost the passage.
+    doc, cluster, level
+        As `weighted_means`.
+
+    Returns
+    -------
+    DataFrame
+        ``[system,] [by,] measure, k, value, low, high, n, n_missing, n_not_applicable, n_clusters, cluster_unit``.
+
+    Raises
+    ------
+    RagnbError
+        As `label_retrieval`; and for ``by="step"`` where no passage has a step.
+
+    Examples
+    --------
+    >>> traces = pd.DataFrame({"sample_id": ["a", "b"], "chunks": [["p", "q"], ["r", "p"]]})
+    >>> gold = pd.DataFrame({"sample_id": ["a", "b"], "gold_ids": [["q"], ["r", "s"]]})
+    >>> found = retrieval(traces, gold=gold, k=(1, 2))
+    >>> found.loc[found["measure"] == "recall", ["k", "value", "n"]]
+       k  value  n
+    2  1   0.25  2
+    3  2   0.75  2
+    """
+    depths = _depths(k)
+    frame = brought(traces, "read_traces")
+    if by == "step":
+        frame = _by_step(columns.workable(canonical(frame, reader="read_traces")))
+    labelled = columns.workable(label_retrieval(frame, gold=gold, k=depths, order=order, join=join))
+    names = [f"{measure}@{depth}" for measure in MEASURES for depth in depths]
+    own = [*names, *(f"{name}__status" for name in names)]
+    rows = pd.DataFrame({name: columns.cells(labelled, name) for name in own})
+    for name in ("sample_id", "question", "system", "repeat", doc, cluster, by):
+        if name is not None and name in labelled.columns:
+            rows[name] = columns.cells(labelled, name)
+    how: dict[str, Any] = {
+        "metrics": [known_metric(name) for name in names],
+        "doc": doc,
+        "cluster": cluster,
+        "level": level,
+        "by": by,
+    }
+    parts = []
+    several = rows.groupby("system", sort=False) if "system" in rows else [(None, rows)]
+    for system, part in several:
+        means = weighted_means(part.reset_index(drop=True), **how)
+        parts.append(_shaped(means, system, by))
+    return pd.concat(parts, ignore_index=True)
+
+
+_KEPT = ("value", "low", "high", "n", "n_missing", "n_not_applicable", "n_clusters", "cluster_unit")
+
+
+def _shaped(means: pd.DataFrame, system: Any, by: str | None) -> pd.DataFrame:
+    """Return the means as a row a measure and depth."""
+    rows = means[means["role"] == "rate"].reset_index(drop=True)
+    parts = [rank_measure(name) or ("", 0) for name in rows["metric"]]
+    rows["measure"] = [measure for measure, _ in parts]
+    rows["k"] = [depth for _, depth in parts]
+    shown = [*([by] if by else []), "measure", "k", *_KEPT]
+    out: pd.DataFrame = rows[shown]
+    if by == "step":  # groups are named by their text
+        out = out.assign(step=[int(step) if str(step).isdigit() else step for step in out["step"]])
+    if system is not None:
+        out.insert(0, "system", system)
+    return out
+
+
+def _depths(k: int | Sequence[int]) -> tuple[int, ...]:
+    given = [k] if isinstance(k, int | np.integer) else list(k)
+    wrong = [one for one in given if isinstance(one, bool) or one != int(one) or one < 1]
+    if not given or wrong:
+        raise RagnbError(f"k={k!r}: depths are whole numbers from 1 on, such as k=(1, 3, 5, 10)")
+    return tuple(sorted({int(one) for one in given}))
+
+
+def _need_ids(frame: Any) -> None:
+    if "gold_ids" not in frame.columns:
+        have = list(map(str, frame.columns))
+        raise RagnbError(
+            f"no column 'gold_ids' says which passages are relevant; {did_you_mean('gold_ids', have)}"
+        )
+
+
+def _with_answerable(gold: Any) -> Any:
+    """Return gold with ``answerable``: where it does not say so, a question with relevant passages is."""
+    if "answerable" in gold.columns:
+        return gold
+    some = columns.id_lists(gold, "gold_ids").list.len().fill_null(0) > 0
+    if isinstance(gold, pd.DataFrame):
+        return gold.assign(answerable=some.to_list())
+    return gold.with_columns(answerable=some)
+
+
+def _measured(frame: Any, depths: Sequence[int], order: Order) -> pl.DataFrame:
+    """Return the measures of each row, and why one has no number."""
+    chunks = columns.id_lists(frame, "chunks")
+    # Passages of which none has an id say nothing; an empty list says that nothing was retrieved.
+    is_known = (chunks.list.len() == 0) | (chunks.list.drop_nulls().list.len() > 0)
+    wanted = _wanted(frame)
+    n_rows = len(chunks)
+    listed = _listed(frame, chunks, order)
+    ideal = wanted.sort(["row", "relevance"], descending=[False, True]).with_columns(
+        rank=pl.int_range(1, pl.len() + 1).over("row")
+    )
+    found = listed.join(wanted, on=["row", "id"], how="inner").sort(["row", "rank"])
+    found = found.with_columns(so_far=pl.int_range(1, pl.len() + 1).over("row"))
+    table = pl.DataFrame({"row": pl.Series(range(n_rows), dtype=pl.Int64)})
+    relevant = wanted.group_by("row").agg(relevant=pl.len())
+    table = table.join(relevant, on="row", how="left", maintain_order="left")
+    for depth in depths:
+        of_depth = _at_depth(found, ideal, depth)
+        table = table.join(of_depth, on="row", how="left", maintain_order="left")
+    return _with_statuses(table, is_known, _is_answerable(frame), depths)
+
+
+def _is_answerable(frame: Any) -> pl.Series:
+    """Return whether a question has an answer; where nothing says so, it may have one."""
+    return columns.answerable(frame).fill_null(1.0) == 1
+
+
+def _with_statuses(
+    table: pl.DataFrame, is_known: pl.Series, is_answerable: pl.Series, depths: Sequence[int]
+) -> pl.DataFrame:
+    """Return the measures in their order, nan where one does not apply or nothing tells it."""
+    table = table.with_columns(known=is_known.fill_null(False), answerable=is_answerable)
+    applies = (pl.col("relevant").fill_null(0) > 0) & pl.col("answerable")
+    made = []
+    for measure in MEASURES:
+        for depth in depths:
+            name = f"{measure}@{depth}"
+            value = pl.when(applies & pl.col("known")).then(pl.col(name).fill_null(0.0))
+            known = pl.when(pl.col("known")).then(pl.lit("ok")).otherwise(pl.lit("missing"))
+            status = pl.when(applies).then(known).otherwise(pl.lit("not_applicable"))
+            made.append(value.cast(pl.Float64).alias(name))
+            made.append(status.alias(f"{name}__status"))
+    return table.select(made)
+
+
+def _at_depth(found: pl.DataFrame, ideal: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Return all measures of the first `depth` passages of each row that has a relevant one.
+
+    Notes
+    -----
+    As trec_eval: P = hits/k, recall and AP over all relevant passages, nDCG of Σ rel/log2(rank + 1) over that of
+    the ideal order.
+    """
+    best = _gain(ideal.filter(pl.col("rank") <= depth)).rename({"gain": "best", "n": "_"})
+    all_relevant = ideal.group_by("row").agg(relevant=pl.len())
+    top = found.filter(pl.col("rank") <= depth)
+    of_top = _gain(top)
+    precision = pl.col("so_far") / pl.col("rank")
+    ranks = top.group_by("row").agg(first=pl.col("rank").min(), summed=precision.sum())
+    rows = all_relevant.join(best, on="row", how="left").join(of_top, on="row", how="left")
+    rows = rows.join(ranks, on="row", how="left")
+    hits = pl.col("n").fill_null(0)
+    return rows.select(
+        "row",
+        (hits > 0).cast(pl.Float64).alias(f"hit@{depth}"),
+        (hits / pl.col("relevant")).alias(f"recall@{depth}"),
+        (hits / depth).alias(f"precision@{depth}"),
+        (pl.col("gain").fill_null(0.0) / pl.col("best")).alias(f"ndcg@{depth}"),
+        (1 / pl.col("first")).fill_null(0.0).alias(f"mrr@{depth}"),
+        (pl.col("summed").fill_null(0.0) / pl.col("relevant")).alias(f"map@{depth}"),
+    )
+
+
+def _gain(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the discounted gain of each row, and of how many passages."""
+    gain = pl.col("relevance") / (pl.col("rank") + 1).log(2)
+    return rows.group_by("row").agg(gain=gain.sum(), n=pl.len())
+
+
+def _wanted(frame: Any) -> pl.DataFrame:
+    """Return the relevant passages: ``row, id, relevance``, each once, with its highest relevance."""
+    names = columns.id_lists(frame, "gold_ids")
+    weights = _relevance(frame, names)
+    rows = pl.DataFrame({"row": pl.Series(range(len(names)), dtype=pl.Int64), "id": names})
+    rows = rows.with_columns(relevance=weights).explode("id", "relevance").drop_nulls("id")
+    kept = rows.filter(pl.col("relevance") > 0)
+    return kept.group_by("row", "id", maintain_order=True).agg(pl.col("relevance").max())
+
+
+def _relevance(frame: Any, names: pl.Series) -> pl.Series:
+    """Return a list of numbers beside each list of ids, 1 where nothing grades them."""
+    is_graded = RELEVANCE in frame.columns
+    cells = columns.cells(frame, RELEVANCE) if is_graded else [None] * len(names)
+    lists = []
+    for row, (given, ids) in enumerate(zip(cells, names.to_list(), strict=True)):
+        n = 0 if ids is None else len(ids)
+        if given is None or isinstance(given, float):
+            lists.append([1.0] * n)
+            continue
+        if len(given) != n:
+            raise RagnbError(
+                f"{RELEVANCE}, row {row}: {len(given)} numbers beside {n} gold_ids; write one for each id"
+            )
+        lists.append([float(one) for one in given])
+    return pl.Series("relevance", lists, dtype=pl.List(pl.Float64))
+
+
+def _listed(frame: Any, chunks: pl.Series, order: Order) -> pl.DataFrame:
+    """Return the passages of each row at their rank: ``row, id, rank``; one that is listed again counts once."""
+    rows = pl.DataFrame({"row": pl.Series(range(len(chunks)), dtype=pl.Int64), "id": chunks})
+    if order == "score":
+        rows = rows.with_columns(score=_scores(frame)).explode("id", "score")
+        rows = rows.sort(
+            ["row", "score", "id"], descending=[False, True, True], maintain_order=True
+        )
+    else:
+        rows = rows.explode("id")
+    rows = rows.with_row_index("place")
+    # Passages without an id keep their places and are never found.
+    named = pl.coalesce("id", pl.format("\0{}", "place"))
+    again = ~pl.struct("row", named.alias("name")).is_first_distinct()
+    n_again = int(rows.select(again).to_series().sum())
+    if n_again:
+        n_rows = rows.filter(again)["row"].n_unique()
+        text = (
+            f"{n_rows} of {len(chunks)} rows list a passage more than once; each counts at its first place and "
+            "the ones below it move up"
+        )
+        warnings.warn(text, RagnbWarning, stacklevel=outside())
+    once = rows.filter(~again)
+    return once.with_columns(rank=pl.int_range(1, pl.len() + 1).over("row")).drop("place")
+
+
+def _scores(frame: Any) -> pl.Series:
+    """Return the score of each passage of each row."""
+    lists: list[list[float] | None] = []
+    for row, cell in enumerate(columns.cells(frame, "chunks")):
+        if absent(cell):
+            lists.append(None)
+            continue
+        found: list[Any] = [item.get("score") if isinstance(item, dict) else None for item in cell]
+        lacking = [place for place, one in enumerate(found, 1) if absent(one)]
+        if lacking:
+            raise RagnbError(
+                f"order='score': passage {lacking[0]} of row {row} has no score; leave order= out to rank "
+                "passages as they are listed"
+            )
+        lists.append([float(one) for one in found])
+    return pl.Series("score", lists, dtype=pl.List(pl.Float64))
+
+
+def _by_step(frame: Any) -> Any:
+    """Return a row for each search of each trace, with the passages that it found."""
+    if "chunks" not in frame.columns:
+        return frame
+    steps = [_steps(cell) for cell in columns.cells(frame, "chunks")]
+    if not any(step is not None for of_row in steps for step in of_row):
+        raise RagnbError(
+            "by='step': no passage says in which step it was found; read the traces with rn.read_traces, "
+            "which numbers the passages of steps, turns and spans, or leave by= out"
+        )
+    at = [row for row, of_row in enumerate(steps) for _ in of_row]
+    parts = [part for of_row in steps for part in of_row.values()]
+    names = [step for of_row in steps for step in of_row]
+    if not isinstance(frame, pd.DataFrame):
+        frame = frame.to_pandas()
+    return frame.iloc[at].reset_index(drop=True).assign(chunks=parts, step=names)
+
+
+def _steps(cell: Any) -> dict[Any, list[Any]]:
+    """Return the passages of a cell by the number of their step."""
+    found: dict[Any, list[Any]] = {}
+    for item in () if absent(cell) else cell:
+        step = item.get("step") if isinstance(item, dict) else None
+        found.setdefault(step, []).append(item)
+    return found
+
+
+def with_ranks(frame: Any, names: Iterable[str]) -> Any:
+    """Return labelled traces with the measures by rank that some names ask for.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"question": ["x"], "chunks": [["a"]], "gold_ids": [["a"]], "answerable": [True]})
+    >>> "recall@2" in with_ranks(rows, ["recall@2", "faithfulness"])
+    True
+    """
+    asked = [name for name in names if rank_measure(name) is not None]
+    have = column_names(frame)
+    if not asked or not {"chunks", "gold_ids"} <= {*have}:
+        return frame
+    depths = {int(name.split("@")[1]) for name in asked}
+    labelled = label_retrieval(frame, k=sorted(depths))
+    kept = {*have, *asked, *(f"{name}__status" for name in asked)}
+    return labelled[[name for name in column_names(labelled) if name in kept]]
