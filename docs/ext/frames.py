@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 import ragnb as rn
-from ragnb.schema import known_metric
 from ragnb.errors import RagnbWarning
+from ragnb.schema import known_metric
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA, SCENARIOS = ROOT / "data/quickstart", ROOT / "scenarios"
