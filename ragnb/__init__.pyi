@@ -51,7 +51,9 @@ from ragnb.traces import refusal_metrics as refusal_metrics
 from ragnb.traces import retrieval as retrieval
 from ragnb.traces import sample_traces as sample_traces
 from ragnb.weights import Moments as Moments
+from ragnb.weights import Noise as Noise
 from ragnb.weights import moments as moments
+from ragnb.weights import noise as noise
 from ragnb.weights import weigh as weigh
 from ragnb.weights import weighted_means as weighted_means
 from ragnb.weights import weighted_score as weighted_score

@@ -112,6 +112,8 @@ DOOR = {
     "label_traces",
     "load_scenario",
     "moments",
+    "noise",
+    "Noise",
     "patch_scenario",
     "plan",
     "read_cases",

@@ -66,6 +66,8 @@ def _results() -> dict[str, pd.DataFrame]:
         asked, retrieve=lambda question: ["so"], generate=lambda question, passages: "so"
     )
     compared: dict[str, Any] = {"baseline": baseline}
+    runs = [scores.assign(repeat=1), scores.assign(repeat=2, faithfulness=1.0)]
+    split = rn.noise(pd.concat(runs, ignore_index=True), metrics="faithfulness", threshold=0.7)
     return {
         "means": rn.weighted_means(scores),
         "refusal_metrics": rn.refusal_metrics(labelled),
@@ -76,6 +78,10 @@ def _results() -> dict[str, pd.DataFrame]:
         "modes": sheet().modes,
         "failure_modes": added(rn.failure_modes(scores), scores),
         "weigh": added(rn.weigh(scores), scores),
+        "noise_shares": split.shares,
+        "noise_steps": split.steps,
+        "noise_questions": split.questions,
+        "noise_passing": split.passing,
         "notes": sheet().notes,
         "account": sheet().account,
         "ledger": sheet().ledger,

@@ -255,8 +255,8 @@ class Assessment:
         ----------
         *keys : str
             Of ``summary, missing, causes, earlier, suggestions, fix, metrics, gates, outcomes, label, wording,
-            comparison, losses, weights, broken, fixed, documents, judge, questions, run, glossary``; by default
-            those of the kind of the run, in their order.
+            comparison, losses, weights, broken, fixed, documents, noise, judge, questions, run, glossary``; by
+            default those of the kind of the run, in their order.
 
         Raises
         ------

@@ -24,6 +24,8 @@ from ragnb.weights.columns import (
     scored,
 )
 from ragnb.weights.columns import stays_lazy as stays_lazy
+from ragnb.weights.components import Noise as Noise
+from ragnb.weights.components import noise as noise
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import (
     add_columns,

@@ -12,6 +12,7 @@ from ragnb.sheet.sections.label import label
 from ragnb.sheet.sections.losses import losses
 from ragnb.sheet.sections.metrics import metrics
 from ragnb.sheet.sections.missing import missing
+from ragnb.sheet.sections.noise import noise
 from ragnb.sheet.sections.outcomes import outcomes
 from ragnb.sheet.sections.questions import questions
 from ragnb.sheet.sections.run import details
@@ -40,6 +41,7 @@ SECTIONS = {
     "fixed": fixed,
     "documents": documents,
     "judge": judge,
+    "noise": noise,
     "questions": questions,
     "run": details,
     "glossary": glossary,

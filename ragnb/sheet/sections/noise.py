@@ -1,0 +1,90 @@
+"""Where the uncertainty comes from, of a run that answered its questions, or judged its answers, several times."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.markup import count, ends, number, one_line, percent
+from ragnb.markup.blocks import Block, Mark, Section
+from ragnb.schema import records
+from ragnb.sheet.formatter import TOTAL, Formatter, Write, table_of
+from ragnb.weights import Noise
+from ragnb.weights import noise as split_noise
+
+REPEATS = ("repeat", "judge_repeat")
+
+
+def noise(w: Formatter) -> Section | None:
+    """Return the share of each source of uncertainty, and what to buy next; nothing without repeats.
+
+    Of rows that are not all held nothing is split.
+    """
+    scores: pd.DataFrame = w.whole.scores
+    if w.whole.streamed or REPEATS[0] not in scores:
+        return None
+    scenario = w.whole.scenario
+    try:
+        found = split_noise(
+            scores,
+            metrics=scenario.metrics,
+            metric_weights=scenario.metric_weights or None,
+            doc=scenario.doc,
+            corpus=scenario.corpus,
+            level=scenario.level,
+            lang=w.lang,
+        )
+    except RagnbError:  # no question has two rows, or two rows are one answer
+        return None
+    metric = TOTAL if (found.shares["metric"] == TOTAL).any() else found.shares["metric"].iloc[0]
+    shares = found.shares[found.shares["metric"] == metric]
+    if shares["share"].isna().all():
+        return None
+    steps = found.steps[found.steps["metric"] == metric]
+    blocks: list[Block | None] = [_shares(w, shares), _steps(w, steps, metric)]
+    return w.section("noise", found.summary, _flickering(w, found), blocks)
+
+
+def _system(w: Formatter, table: pd.DataFrame) -> list[tuple[str, Write]]:
+    if "system" not in table:
+        return []
+    return [(w.say("column.system"), lambda row: one_line(row["system"], 60))]
+
+
+def _shares(w: Formatter, table: pd.DataFrame) -> Block:
+    columns: list[tuple[str, Write]] = [
+        *_system(w, table),
+        (w.say("noise.source"), lambda row: w.say(f"noise.{row['source']}")),
+        (w.head(">column.n"), lambda row: count(row["n"])),
+        (w.head(">noise.share"), lambda row: percent(row["share"])),
+        (w.head(">noise.interval"), lambda row: ends(row["low"], row["high"], percent=True)),
+    ]
+    return table_of(records(table), columns, caption=w.say("noise.caption"))
+
+
+def _steps(w: Formatter, table: pd.DataFrame, metric: str) -> Block:
+    def after(row: dict[str, float]) -> object:
+        written = number(row["se_after"])
+        return Mark("good", written) if row["best"] else written
+
+    columns: list[tuple[str, Write]] = [
+        *_system(w, table),
+        (w.say("noise.spend_on"), lambda row: w.say(f"noise.{row['spend_on']}")),
+        (w.head(">noise.more"), lambda row: count(round(row["more"]))),
+        (w.head(">noise.se_now"), lambda row: number(row["se_now"])),
+        (w.head(">noise.se_after"), after),
+    ]
+    caption = w.say("noise.steps_caption", metric=w.name(metric))
+    return table_of(records(table), columns, caption=caption)
+
+
+def _flickering(w: Formatter, found: Noise) -> str:
+    """Say how many questions are right in some runs only, of the first metric whose right answers are known."""
+    table = found.questions.dropna(subset=["n_right"])
+    if table.empty:
+        return w.say("noise.lead")
+    metric = table["metric"].iloc[0]
+    own = table[table["metric"] == metric]
+    n = int(own["flickers"].sum())
+    words = {"n": count(n), "all": count(len(own)), "metric": w.name(metric)}
+    return w.say("noise.lead") + w.say("noise.flicker", **words)
