@@ -96,10 +96,12 @@ def test_one_command_makes_questions_answers_scores_and_a_report(folder, llm_ser
     said = capsys.readouterr().out
     order = (
         "8 questions from 2 passages",
-        "8 of 8 questions: ",
         "8 questions to mine",
+        "8 of 8 questions: ",
         "8 of 8 questions ans",
     )
+    assert said.startswith(bill)  # all of it, before the first call
+    assert said.count("8 questions from 2 passages") == 1
     assert sorted(map(said.index, order)) == [*map(said.index, order)]
     made, answered = (
         lines(Path("reports/x") / name) for name in ("questions.jsonl", "answers.jsonl")
@@ -134,6 +136,87 @@ def test_a_second_run_with_nothing_changed_makes_no_call_and_skips_each_stage(
     assert main(["run", "x.yaml"]) == 0
     assert len(llm_server.log) == paid
     assert capsys.readouterr().out.count(": unchanged, ") == 4
+
+
+CORE = (
+    "faithfulness, answer_relevancy, context_relevance, context_recall, context_precision, "
+    "answer_correctness"
+)
+
+
+def with_vectors(folder, server, more=""):
+    """Add an embedding model, and further lines, to the scenario."""
+    path = folder / "x.yaml"
+    text = path.read_text(encoding="utf-8").rstrip()
+    profile = f"embeddings: {{base_url: '{server.base_url}', model: vectors}}"
+    path.write_text(f"{text[:-1]}, {profile}}}\n{more}", encoding="utf-8")
+
+
+def test_the_six_core_metrics_need_one_command(tmp_path, monkeypatch, llm_server, capsys):
+    llm_server.script = model
+    folder = project(tmp_path / "p", llm_server, monkeypatch, metrics=CORE)
+    with_vectors(folder, llm_server)
+    assert main(["run", "x.yaml"]) == 0
+    means = rn.assess("x.yaml").means.set_index("metric")
+    for name in CORE.split(", "):
+        assert means.loc[name, "n"] > 0, name
+    assert {request.body["model"] for request in llm_server.log} == {"small", "vectors"}
+    paid = len(llm_server.log)
+    assert main(["run", "x.yaml"]) == 0
+    assert len(llm_server.log) == paid
+    path = folder / "x.yaml"
+    path.write_text(path.read_text().replace("model: vectors", "model: others"), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["run", "x.yaml", "--dry-run"]) == 0
+    assert "evaluate: unchanged" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "mended"),
+    [
+        (
+            ("context_relevance,", "answer_relevancy,"),
+            "'answer_relevancy' needs an embedding model",
+            "vectors",
+        ),
+        (("context_relevance,", "tone,"), "metric 'tone' is not known", None),
+        (
+            ("context_relevance,", "{name: tone, low: 0, high: 1},"),
+            "no stage computes 'tone'",
+            None,
+        ),
+        (("rag:search", "rag:find"), "find", None),
+        (("rag:search", "rug:search"), "rug", None),
+        (("model: small}", "model: small, api_key_env: NOT_THERE}"), "NOT_THERE", None),
+        (("metrics:", "candidate: theirs\nmetrics:"), "candidate='theirs' is not known", None),
+        (("metrics:", "slices: [colour]\nmetrics:"), "colour", None),
+        (("metrics:", "baseline: gone.csv\nmetrics:"), "gone.csv", None),
+        (
+            (
+                "metrics:",
+                "gates: [{name: G, metric: context_relevance, op: '>=', not_worse_than: baseline, "
+                "threshold: 0}]\nmetrics:",
+            ),
+            "baseline",
+            None,
+        ),
+    ],
+)
+def test_what_a_later_stage_refuses_is_refused_before_a_call_is_paid(
+    folder, llm_server, capsys, change, said, mended
+):
+    path = folder / "x.yaml"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole.replace(*change), encoding="utf-8")
+    for words in (["run", "x.yaml", "--dry-run"], ["run", "x.yaml"]):
+        assert main(words) == 2
+        assert said in capsys.readouterr().err
+    assert not llm_server.log
+    if mended:
+        with_vectors(folder, llm_server)
+    else:
+        path.write_text(whole, encoding="utf-8")
+    assert main(["run", "x.yaml", "--dry-run"]) == 0
 
 
 def test_a_changed_document_runs_only_what_follows_from_it(folder, llm_server, capsys):

@@ -339,7 +339,9 @@ class Stage:
         }
 
     def client(
-        self, model: str | None = None, role: Literal["judge", "answer", "dataset"] = "judge"
+        self,
+        model: str | None = None,
+        role: Literal["judge", "answer", "dataset", "embeddings"] = "judge",
     ) -> Client | None:
         """Return the scenario's judge, or another model at its endpoint; None where there is no judge."""
         from ragnb.store import Client
@@ -349,6 +351,16 @@ class Stage:
         return Client(
             profile.model_copy(update={"model": model}) if model else profile, **self.limits
         )
+
+    def vectors(self, model: str | None) -> Client | None:
+        """Return the embedding model of the scenario, or one named here at an endpoint that it has."""
+        if "embeddings" in self.profiles:
+            return self.client(model, role="embeddings")
+        if model and "judge" not in self.profiles:
+            raise RagnbError(
+                "--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge"
+            )
+        return self.client(model) if model else None
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
@@ -477,16 +489,14 @@ def evaluate_command(
     Exit code: 0 if every score is complete, 1 if some failed or are still pending, 2 on bad input, 130 after
     Ctrl-C.
     """
+    from ragnb.cli.rehearsal import need_computable
     from ragnb.scoring import SCORERS, evaluate, expected
 
     stage = Stage("evaluate", source, "scores.csv", asked)
-    if embeddings and "judge" not in stage.profiles:
-        raise RagnbError(
-            "--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge"
-        )
-    judge, vectors = stage.client(), stage.client(embeddings) if embeddings else None
+    judge, vectors = stage.client(), stage.vectors(embeddings)
     cases, chosen = stage.cases(), list(metrics)
     if not metrics:
+        need_computable(stage.scenario, cases, has_vectors=vectors is not None)
         # Those of the scenario that can be computed, else all that apply.
         wanted = [
             metric if isinstance(metric, str) else metric.name
@@ -903,27 +913,67 @@ def run_command(
         for stage, (_, is_named) in wanted.items()
         if (stage in stages if stages else is_named)
     ]
-    for place, stage in enumerate(order, 1):
-        where = {"place": place, "of": len(order), "stage": stage}
-        kept = None if stage == "report" else stage_table(stage, with_cases(scenario, stage))
-        if kept and kept.complete:
-            click.echo(say("run.unchanged", **where, table=one_line(kept.path)))
-            continue
-        if dry_run and stage == "report":
-            continue
-        click.echo(say("run.stage", **where))
-        # The bill comes first, also when it is to be paid.
-        given = [
-            asked | {"source": source, "dry_run": alone}
-            for alone in ([True] if dry_run else [True, False])
-        ]
-        if stage == "report":
-            given = [{"scenarios": [source], "parameters": asked["parameters"]}]
-        for options in given:
-            worst = max(
-                worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **options)
-            )
+    _refuse_early(source, scenario, order, asked)
+    context = click.get_current_context()
+    for dry in [True] if dry_run else [True, False]:  # the whole bill comes before the first call
+        for place, stage in enumerate(order, 1):
+            where = {"place": place, "of": len(order), "stage": stage}
+            kept = None if stage == "report" else stage_table(stage, with_cases(scenario, stage))
+            if kept and kept.complete:
+                if dry:
+                    click.echo(say("run.unchanged", **where, table=one_line(kept.path)))
+                continue
+            if dry and stage == "report":
+                continue
+            click.echo(say("run.stage", **where))
+            options = asked | {"source": source, "dry_run": dry}
+            if stage == "report":
+                options = {"scenarios": [source], "parameters": asked["parameters"]}
+            worst = max(worst, context.invoke(wanted[stage][0], lang=lang, **options))
     return worst
+
+
+def _refuse_early(
+    source: Path, scenario: Scenario, order: Sequence[str], asked: Mapping[str, Any]
+) -> None:
+    """Refuse before a call is paid what any stage would refuse: keys, functions, metrics, gates, settings."""
+    from ragnb.scoring import SCORERS, named_function
+    from ragnb.scoring.run import EMBEDDED, JUDGED
+    from ragnb.store.client import headers_of
+
+    roles = {"generate": "dataset", "answer": "answer", "evaluate": "judge", "judge": "judge"}
+    profiles = {str(role): profile for role, profile in scenario.llm_profiles.items()}
+    for role in dict.fromkeys(roles[stage] for stage in order if stage in roles):
+        if role in profiles:
+            headers_of(profiles[role])
+    if "evaluate" in order and "embeddings" in profiles:
+        headers_of(profiles["embeddings"])
+    system = scenario.system
+    folder = scenario.path.parent if scenario.path else Path()
+    if "answer" in order:
+        for name in (system.retrieve, system.generate):
+            if name:
+                named_function(name, folder)
+    if "report" not in order or not {"evaluate", "judge"} & {*order}:
+        return
+    from ragnb.cli.rehearsal import need_computable, rehearse
+
+    options = {"parameters": asked["parameters"], "lang": None, "dry_run": True, "out": None}
+    limits = dict.fromkeys(("store", "max_calls", "max_tokens", "concurrency"))
+    cases = Stage("evaluate", source, "scores.csv", options | limits).cases()
+    has_vectors = "embeddings" in profiles
+    computed: list[Metric] = []
+    if "evaluate" in order:
+        need_computable(scenario, cases, has_vectors=has_vectors)
+        named = [one if isinstance(one, str) else one.name for one in scenario.metrics or ()]
+        if scenario.metrics is None:
+            names = JUDGED if "judge" in profiles else EMBEDDED
+            named = [name for name in names if has_vectors or not SCORERS[name].embeds]
+        computed += [METRICS.get(name, Metric(name)) for name in named if name in SCORERS]
+    if "judge" in order:
+        computed += (scenario.rubric or Rubric()).metrics
+    answers = system.name or system.generate or ("answer" if "answer" in profiles else "")
+    rehearse(scenario, cases, computed, system=answers if "answer" in order else "")
 
 
 _VERDICTS = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}

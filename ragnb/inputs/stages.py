@@ -118,11 +118,14 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
             "lang": scenario.lang,
         }
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
+    vectors = scenario.llm_profiles.get("embeddings") if stage == "evaluate" else None
     return {
         "cases": digest(matched(scenario.cases)) if scenario.cases else None,
         "columns": dict(scenario.columns),
         "encoding": scenario.encoding,
         "llm_profiles.judge": profile and {"base_url": profile.base_url, "model": profile.model},
+        "llm_profiles.embeddings": vectors
+        and {"base_url": vectors.base_url, "model": vectors.model},
         **({"rubric": rubric or {}} if stage == "judge" else {"refusal": list(scenario.refusal)}),
         "gates": [asdict(gate) for gate in scenario.gates or ()],
         "rescale": scenario.rescale,

@@ -726,7 +726,7 @@ class Scenario(Frozen):
         How traces find their gold.
     bands : Bands
         Cut-offs of the weighted score, on 0–1.
-    llm_profiles : mapping of {"judge", "answer", "dataset"} to Profile
+    llm_profiles : mapping of {"judge", "answer", "dataset", "embeddings"} to Profile
 
     Raises
     ------
@@ -796,7 +796,9 @@ class Scenario(Frozen):
     containment: Literal["auto", "latin"] = "auto"
     join: Literal["auto", "question"] = "auto"
     bands: Bands = Bands()
-    llm_profiles: dict[Literal["judge", "answer", "dataset"], Profile] = Field(default_factory=dict)
+    llm_profiles: dict[Literal["judge", "answer", "dataset", "embeddings"], Profile] = Field(
+        default_factory=dict
+    )
     _source: Source | None = PrivateAttr(default=None)
     _context: Mapping[str, Any] = PrivateAttr(default_factory=dict)
 

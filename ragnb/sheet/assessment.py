@@ -34,6 +34,7 @@ from ragnb.traces import Log
 
 if TYPE_CHECKING:
     from ragnb.comparison.simplex import WeightMap
+    from ragnb.weights import Noise
 
 
 # Not in the output of a notebook cell.
@@ -105,6 +106,8 @@ class Assessment:
     ladder : DataFrame or None
         Of several systems without candidate and baseline: the one with the best score beside each other one, as
         `compare` gives it, Holm's correction over the pairs.
+    noise : Noise or None
+        Where the uncertainty comes from, as `ragnb.noise` splits it, of rows with a column ``repeat``.
     weightings : tuple of WeightMap
         Of the pairs of `ladder`: at which weights of the metrics which system leads.
     changed : DataFrame or None
@@ -164,6 +167,7 @@ class Assessment:
     left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
+    noise: Noise | None = None
     ladder: pd.DataFrame | None = None
     weightings: tuple[WeightMap, ...] = ()
     changed: pd.DataFrame | None = None

@@ -199,12 +199,30 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         accepted=accepted,
         ladder=rungs.table,
         weightings=rungs.maps,
+        noise=None if inputs.stream is not None else _noise(scenario, frame, metrics),
         changed=turned,
         log=inputs.log,
     )
     sheet = replace(sheet, passing=passing(scenario, frame, names, sheet.calibration))
     said = notes(sheet, inputs, metrics, asked_of, docs)
     return replace(sheet, notes=pd.concat([changed, said_of_anchor, said], ignore_index=True))
+
+
+def _noise(scenario: Scenario, frame: Any, metrics: list[Metric]) -> weights.Noise | None:
+    """Return where the uncertainty comes from; None without repeats."""
+    if "repeat" not in weights.column_names(frame):
+        return None
+    with suppress(RagnbError):  # no question has two rows, or two rows are one answer
+        return weights.noise(
+            frame,
+            metrics=metrics,
+            metric_weights=scenario.metric_weights or None,
+            doc=scenario.doc,
+            corpus=scenario.corpus,
+            level=scenario.level,
+            lang=scenario.lang,
+        )
+    return None
 
 
 def _coverage(

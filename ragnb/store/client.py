@@ -487,7 +487,7 @@ class Client:
         self.budget = Budget(max_calls, max_tokens)
         self.sent = 0  # requests that left, whatever came back
         self.stopped: Stop | None = None
-        self._headers = _headers_of(profile)
+        self._headers = headers_of(profile)
         passwords = proxy_passwords() if profile.proxy_env else []
         self.redact = Redactor(*self._headers.values(), *passwords)
         self._sdk: Any = None
@@ -762,7 +762,7 @@ class Redactor:
         return value
 
 
-def _headers_of(profile: Profile) -> dict[str, SecretStr]:
+def headers_of(profile: Profile) -> dict[str, SecretStr]:
     """Return the headers that a profile names, with their values from the environment."""
     headers = {}
     if profile.api_key_env is not None:

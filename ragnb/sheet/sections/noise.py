@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
-from ragnb.errors import RagnbError
 from ragnb.markup import count, ends, number, one_line, percent
 from ragnb.markup.blocks import Block, Mark, Section
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter, Write, table_of
-from ragnb.weights import Noise
-from ragnb.weights import noise as split_noise
 
-REPEATS = ("repeat", "judge_repeat")
+if TYPE_CHECKING:
+    from ragnb.weights import Noise
 
 
 def noise(w: Formatter) -> Section | None:
-    """Return the share of each source of uncertainty, and what to buy next; nothing without repeats.
-
-    Of rows that are not all held nothing is split.
-    """
-    scores: pd.DataFrame = w.whole.scores
-    if w.whole.streamed or REPEATS[0] not in scores:
-        return None
-    scenario = w.whole.scenario
-    try:
-        found = split_noise(
-            scores,
-            metrics=scenario.metrics,
-            metric_weights=scenario.metric_weights or None,
-            doc=scenario.doc,
-            corpus=scenario.corpus,
-            level=scenario.level,
-            lang=w.lang,
-        )
-    except RagnbError:  # no question has two rows, or two rows are one answer
+    """Return the share of each source of uncertainty, and what to buy next; nothing without repeats."""
+    found: Noise | None = w.whole.noise
+    if found is None:
         return None
     metric = TOTAL if (found.shares["metric"] == TOTAL).any() else found.shares["metric"].iloc[0]
     shares = found.shares[found.shares["metric"] == metric]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ragnb.comparison.simplex import WeightMap
 from ragnb.markup import one_line, percent
 from ragnb.markup.blocks import Section, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Write, table_of
 from ragnb.sheet.systems_table import MOST_COLUMNS
+
+if TYPE_CHECKING:
+    from ragnb.comparison.simplex import WeightMap
 
 
 def weights(w: Formatter) -> Section | None:

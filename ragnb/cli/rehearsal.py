@@ -1,0 +1,118 @@
+"""What a report would refuse once every call is paid, refused before the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ragnb.errors import RagnbError, did_you_mean, listing, require
+from ragnb.scenario import Scenario
+from ragnb.schema import METRICS, Metric, Rubric, is_operation, rank_measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MADE_ELSEWHERE = ("cases", "documents", "scores", "traces", "gold", "llm_profiles", "system")
+_OF_FILES = ("generation", "columns", "encoding", "where", "join", "sample", "expect")
+
+
+def need_computable(scenario: Scenario, cases: pd.DataFrame, *, has_vectors: bool) -> None:
+    """Refuse a metric that the scenario names and none of its stages can compute, with what to add.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    cases : DataFrame
+        A column of them holds scores already.
+    has_vectors : bool
+        Whether an embedding model is named.
+
+    Raises
+    ------
+    RagnbError
+    """
+    from ragnb.scoring import SCORERS
+
+    if scenario.scores is not None or scenario.traces is not None:
+        return
+    judge = scenario.llm_profiles.get("judge")
+    rubric = scenario.rubric or Rubric()
+    dimensions = {metric.name for metric in rubric.metrics} if judge is not None else set()
+    for metric in scenario.metrics or ():
+        name = metric if isinstance(metric, str) else metric.name
+        if name in cases.columns or name in dimensions or _is_rate(name):
+            continue
+        scorer = SCORERS.get(name)
+        if scorer is None:
+            raise RagnbError(
+                f"metrics: no stage computes {name!r}; {did_you_mean(name, [*SCORERS])}. Take it out, or give a "
+                "table that has it: scores: my_scores.csv"
+            )
+        if any(scorer.calls) and judge is None:
+            raise RagnbError(
+                f"metrics: {name!r} needs a judge, and the scenario names none; add llm_profiles: {{judge: "
+                "{base_url: …, model: …}}, or take it out"
+            )
+        if scorer.embeds and not has_vectors:
+            raise RagnbError(
+                f"metrics: {name!r} needs an embedding model, and the scenario names none; add llm_profiles: "
+                f"{{embeddings: {{base_url: {_endpoint(judge)}, model: …}}}}, or take it out"
+            )
+
+
+def _endpoint(judge: Any) -> str:
+    return "…" if judge is None else str(judge.base_url)
+
+
+def _is_rate(name: str) -> bool:
+    """Whether labels of the answers give a metric, or it is measured beside them."""
+    known = METRICS.get(name)
+    of_labels = known is not None and known.role == "rate"
+    return of_labels or is_operation(name) or rank_measure(name) is not None
+
+
+def rehearse(
+    scenario: Scenario, cases: pd.DataFrame, computed: Sequence[Metric], *, system: str = ""
+) -> None:
+    """Assess the cases as if all metrics were computed, so that what the report refuses is refused now.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    cases : DataFrame
+        Those that will be scored, or made up where they are not generated yet.
+    computed : sequence of Metric
+        What the stages will compute.
+    system : str
+        The system that will answer.
+
+    Raises
+    ------
+    RagnbError
+        As `assess`, and where the packages of the report are not installed.
+    """
+    from ragnb.scoring import SCORERS
+    from ragnb.sheet import assess
+
+    require("papermill", extra="notebook")
+    require("ipykernel", extra="notebook")
+    if scenario.scores is not None or scenario.traces is not None:
+        return
+    frame = cases.assign(**{metric.name: _middle(metric) for metric in computed})
+    if system and "system" not in frame:
+        frame["system"] = system
+    settings: Mapping[str, Any] = {
+        name: getattr(scenario, name)
+        for name in scenario.model_fields_set
+        if name not in (*_MADE_ELSEWHERE, *_OF_FILES)
+    }
+    if not computed and not {*frame.columns} & {*METRICS, *scenario.declared}:
+        raise RagnbError(
+            f"{scenario.name}: no stage computes a metric; name some: metrics: [{listing([*SCORERS], 3)}]"
+        )
+    assess(frame.reset_index(drop=True), **settings)
+
+
+def _middle(metric: Metric) -> float:
+    low, high = metric.scale
+    return (low + high) / 2 if metric.bounded else low
