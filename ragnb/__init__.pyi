@@ -33,6 +33,7 @@ from ragnb.scenario import patch_scenario as patch_scenario
 from ragnb.schema import DEFAULT_GATES as DEFAULT_GATES
 from ragnb.schema import METRICS as METRICS
 from ragnb.schema import EvalCase as EvalCase
+from ragnb.schema import EvalResult as EvalResult
 from ragnb.schema import Gate as Gate
 from ragnb.schema import Metric as Metric
 from ragnb.schema import Profile as Profile
@@ -50,6 +51,7 @@ from ragnb.traces import label_traces as label_traces
 from ragnb.traces import refusal_metrics as refusal_metrics
 from ragnb.traces import retrieval as retrieval
 from ragnb.traces import sample_traces as sample_traces
+from ragnb.versions import show_versions as show_versions
 from ragnb.weights import Moments as Moments
 from ragnb.weights import Noise as Noise
 from ragnb.weights import moments as moments

@@ -37,7 +37,7 @@ FLOORS = {
     **dict.fromkeys(["weights", "scoring"], 3),
     **dict.fromkeys(["readers", "scenario", "store"], 2),
     **dict.fromkeys(["schema", "markup"], 1),
-    **dict.fromkeys(["stats", "texts", "files", "polars", "signals", "example"], 0),
+    **dict.fromkeys(["stats", "texts", "files", "polars", "signals", "example", "versions"], 0),
     "errors": 0,
 }
 OPEN_TO_ALL = {"errors", "texts"}
@@ -85,6 +85,7 @@ DOOR = {
     "CalibrationCard",
     "DEFAULT_GATES",
     "EvalCase",
+    "EvalResult",
     "FileCard",
     "Gate",
     "METRICS",
@@ -123,6 +124,7 @@ DOOR = {
     "read_traces",
     "refusal_metrics",
     "retrieval",
+    "show_versions",
     "sample_traces",
     "standings",
     "weigh",

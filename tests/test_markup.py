@@ -180,7 +180,8 @@ def markdown(text: str) -> str:
 def test_a_markdown_cell_shows_its_text(text):
     cell = Reader(markdown(f"| a |\n| :--- |\n| {mk.md_cell(text)} |")).cells[1]
     without_breaks = re.sub("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", "", text)
-    assert re.sub(r"\s", "", cell) == re.sub(r"\s", "", shown(without_breaks))
+    without_turns = re.sub("[\u202a-\u202e\u2066-\u2069]", "\ufffd", without_breaks)
+    assert re.sub(r"\s", "", cell) == re.sub(r"\s", "", shown(without_turns))
 
 
 def test_plain_names_stay_readable_in_markdown():

@@ -304,3 +304,23 @@ def test_every_number_of_a_heading_is_counted_anew(run):
     for section in sheet.sections():
         strange = [one for one in tokens(section.finding) if one not in known]
         assert not strange, section.finding
+
+
+def test_a_name_that_turns_the_order_of_signs_does_not_turn_the_sentence_around_it():
+    sheet = run_of("judge", 2)
+    assert "\u202e" in "".join(sheet.scores["suggestion"])
+    for section in sheet.sections():
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", section.finding)
+
+
+def test_systems_with_ids_of_their_own_have_the_questions_in_common_that_they_are_compared_on():
+    one = rows(np.random.default_rng(0), 40, 0.7)
+    parts = [
+        one.assign(sample_id=[f"{name}/{i}" for i in range(40)], system=name) for name in ("a", "b")
+    ]
+    sheet = rn.assess(pd.concat(parts, ignore_index=True), gates=[])
+    assert set(sheet.ladder["n_common"]) == {40}
+    assert "no_common_questions" not in set(sheet.notes["code"])
+    assert sheet.common is None
+    fewer = pd.concat([parts[0], parts[1].iloc[:30]], ignore_index=True)
+    assert rn.assess(fewer, gates=[]).common_questions == 30

@@ -1333,6 +1333,34 @@ def _sentence(row: dict[Any, Any], say: Any) -> str:
     return str(say(f"plan.{'shows' if shows else row['kind']}{known}", **words))
 
 
+@command("verify")
+def verify_command(run: Path, lang: str | None) -> int:
+    """Compute a RUN again, and say whether its tables are the same byte by byte.
+
+    RUN is a folder of ragnb report. Its inputs are read where they were, with its own settings; nothing is sent
+    and nothing in the folder changes. Where a table differs, the inputs, settings and versions that moved are
+    named.
+
+    \b
+    Examples
+      ragnb verify reports/mine/20261127T213654Z-9bbc492a
+
+    Exit code: 0 the same, 1 if a table differs or an input is gone, 2 on bad input.
+    """
+    from ragnb.report.verify import verify
+
+    say = texts.load(lang or terminal.speaking())
+    found = verify(run, lang=lang or terminal.speaking())
+    key = "same" if found.same else "different"
+    click.echo(say(f"verify.{key}", run=one_line(run)))
+    for row in found.moved.to_dict("records"):
+        words = {name: one_line(row[name], 200) or "—" for name in ("name", "then", "now")}
+        click.echo("- " + say(f"verify.{row['what']}", **words))
+    if not found.same and set(found.moved["what"]) == {"table"}:
+        click.echo(say("verify.nothing"))
+    return PASSED if found.same else BLOCKED
+
+
 @command("runs")
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
@@ -1470,4 +1498,5 @@ COMMANDS = (
     calibrate_command,
     plan_command,
     runs_command,
+    verify_command,
 )

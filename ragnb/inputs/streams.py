@@ -94,11 +94,20 @@ def of_system(frame: Any, name: Any) -> Any:
 def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], int, Any]:
     """Return how many questions each system answered and how many all did, and the rows of the latter.
 
-    Nothing is reported where no column identifies questions. Of a stream only counts leave the engine.
+    Nothing is reported where no column identifies questions. Where the systems share no id, a question is its
+    text, as in a comparison. Of a stream only counts leave the engine.
     """
-    key = next((name for name in QUESTIONS if name in column_names(frame)), None)
-    if key is None or len(names) < 2:
-        return {}, 0, frame
+    keys = [name for name in QUESTIONS if name in column_names(frame)]
+    found: tuple[dict[Any, int], int, Any] = {}, 0, frame
+    for key in keys if len(names) > 1 else ():
+        found = _in_common(frame, names, key)
+        if found[1]:
+            return found
+    return found
+
+
+def _in_common(frame: Any, names: Sequence[Any], key: str) -> tuple[dict[Any, int], int, Any]:
+    """Return what `common_questions` does, by one column."""
     rows: Any = opened(frame)
     pairs = rows.select(key, "system").drop_nulls([key, "system"]).unique()
     answered = dict(collected(pairs.group_by("system").agg(nw.len())).iter_rows())

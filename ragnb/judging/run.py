@@ -22,7 +22,15 @@ from ragnb.markup import element, number, one_line, with_interval
 from ragnb.markup.rendering import fragment
 from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts
-from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, holding_notes, note_frame
+from ragnb.schema import (
+    NOTE_COLUMNS,
+    STOPPED_EARLY,
+    Gate,
+    Rubric,
+    holding_notes,
+    keep_results,
+    note_frame,
+)
 from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
 from ragnb.stats import Flags
@@ -294,6 +302,7 @@ def judge(
         | {"account": total_account(accounts)}
         | early
     }
+    keep_results(cases, judged)
     return judged
 
 

@@ -18,6 +18,8 @@ from typing import Any, SupportsFloat
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
+# They turn the order of all that follows: a sentence around a name that holds one would read backwards.
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 MISSING = "—"
 # The mark that stands beside each colour of judgement; "none" is grey: no evidence.
@@ -99,14 +101,15 @@ def element(name: str, /, *children: object, **attributes: object) -> Safe:
 
 
 def one_line(value: object, most: int | None = None) -> str:
-    """Return text on one line without control characters, shortened to `most` characters with an ellipsis.
+    """Return text on one line without controls, also of direction; longer than `most`, with an ellipsis.
 
     Examples
     --------
     >>> one_line("two\\nlines"), one_line("a long name", 6)
     ('two lines', 'a lon…')
     """
-    text = _FORBIDDEN.sub("\ufffd", _LINE_BREAK.sub(" ", str(value)).replace("\t", " ")).strip()
+    text = _LINE_BREAK.sub(" ", str(value)).replace("\t", " ")
+    text = _TURNS.sub("\ufffd", _FORBIDDEN.sub("\ufffd", text)).strip()
     return text if most is None or len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

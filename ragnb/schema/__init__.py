@@ -143,10 +143,25 @@ class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+class EvalResult(BaseModel):
+    """What a metric gave for a case: a score, or why there is none.
+
+    Examples
+    --------
+    >>> EvalResult(score=0.5, status="ok").reason is None
+    True
+    """
+
+    model_config = ConfigDict(extra="allow")
+    score: float | None = None
+    status: Literal["ok", "not_applicable", "failed", "missing"] = "missing"
+    reason: str | None = None
+
+
 class EvalCase(BaseModel):
     """A question put to a system: the reference side, the system side, and where it came from.
 
-    ``results`` has for a metric its ``score``, ``status`` and ``reason``.
+    ``results`` has for a metric its `EvalResult`; `evaluate` and `judge` write theirs into the cases of a list.
     ``retrieved_contexts`` None means that the system has not run; an empty list that it retrieved nothing.
 
     Examples
@@ -164,10 +179,42 @@ class EvalCase(BaseModel):
     retrieved_contexts: list[str] | None = None
     doc_name: str | None = None
     system: str | None = None
-    persona: str | None = None
-    source_units: list[str] | None = None
+    persona: str | dict[str, Any] | None = None
+    source_units: list[str | dict[str, Any]] | None = None
     generation_params: dict[str, Any] | None = None
-    results: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    results: dict[str, EvalResult] = Field(default_factory=dict)
+
+
+def keep_results(cases: Any, table: pd.DataFrame) -> None:
+    """Write the results of a table into the cases that it is of, in their order, where they are `EvalCase`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> case = EvalCase(question="Who?")
+    >>> keep_results([case], pd.DataFrame({"tone": [0.5], "tone__status": ["ok"]}))
+    >>> case.results["tone"].score
+    0.5
+    """
+    held = [cases] if isinstance(cases, EvalCase) else cases
+    if not isinstance(held, list | tuple) or len(held) != len(table):
+        return
+    ends = [str(name) for name in table.columns if str(name).endswith("__status")]
+    names = [end.removesuffix("__status") for end in ends]
+    for case, row in zip(held, records(table), strict=True):
+        if not isinstance(case, EvalCase):
+            continue
+        for name in (name for name in names if name in row):
+            reason = row.get(f"{name}__reason")
+            case.results[name] = EvalResult(
+                score=None if _is_gone(row[name]) else float(row[name]),
+                status=row[f"{name}__status"],
+                reason=None if _is_gone(reason) else str(reason),
+            )
+
+
+def _is_gone(value: Any) -> bool:
+    return value is None or value != value or str(value) == "<NA>"
 
 
 def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str, ...]]:

@@ -23,7 +23,15 @@ from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, need_known
 from ragnb.readers import read_cases
 from ragnb.readers.cells import passage_text
-from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
+from ragnb.schema import (
+    METRICS,
+    Metric,
+    Profile,
+    keep_results,
+    metric_list,
+    missing_fields,
+    note_row,
+)
 from ragnb.scoring import lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
 from ragnb.store.client import METER, CallFailed, Cell, Client, Outcome, Stop, count_tokens
@@ -366,7 +374,9 @@ def evaluate(
             "progress": progress,
             "label": "evaluate",
         }
-        return _scores(plan, run_cells(plan.cells(), plan.work, kept, name=name, **how))
+        scores = _scores(plan, run_cells(plan.cells(), plan.work, kept, name=name, **how))
+    keep_results(cases, scores)
+    return scores
 
 
 def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib import metadata
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from ragnb.sheet.sections import SECTIONS
 from ragnb.sheet.sections.gates import cases
 from ragnb.texts import counted, load
 from ragnb.traces import Log
+from ragnb.versions import versions
 
 if TYPE_CHECKING:
     from ragnb.comparison.simplex import WeightMap
@@ -39,18 +39,6 @@ if TYPE_CHECKING:
 
 # Not in the output of a notebook cell.
 _FOLDED = ("judge", "questions", "run", "glossary")
-
-
-_PACKAGES = (
-    "numpy",
-    "pandas",
-    "scipy",
-    "pydantic",
-    "narwhals",
-    "polars",
-    "matplotlib",
-    "papermill",
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -374,6 +362,8 @@ class Assessment:
             "overall": _overall(self),
             "judge": judge,
         }
+        snapshot = self.scenario.snapshot_text(relative_to=Path(folder))
+        result["settings_sha256"] = sha256(snapshot.encode("utf-8")).hexdigest()
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
@@ -381,7 +371,7 @@ class Assessment:
             "gates.junit.xml": self.to_junit(),
             "report.html": self.to_html(),
             "report.md": self.to_markdown(),
-            "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
+            "scenario.snapshot.yaml": snapshot,
             "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
         }
         if self.calibration is not None:
@@ -397,14 +387,11 @@ def run_record(
     scenario: Scenario, inputs: Any, command: str | None = None, **result: Any
 ) -> dict[str, Any]:
     """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
+    found = versions()
     return {
-        "ragnb": metadata.version("ragnb"),
-        "python": platform.python_version(),
-        "packages": {
-            name: metadata.version(name)
-            for name in _PACKAGES
-            if any(metadata.distributions(name=name))
-        },
+        "ragnb": found.pop("ragnb"),
+        "python": found.pop("python"),
+        "packages": found,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "scenario": scenario.name,
