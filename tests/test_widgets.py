@@ -843,3 +843,48 @@ def test_no_score_of_several_systems_together_is_shown():
     assert "0.100" in first
     assert "0.500" not in first
     assert "x: weighted_score=0.900, y: weighted_score=0.100" in repr(editor)
+
+
+def unscored(folder, source):
+    """Write a scenario that has not run, of cases or of documents alone."""
+    (folder / "docs").mkdir()
+    for name in ("a.md", "b.md"):
+        (folder / "docs" / name).write_text("# T\n\nThe pump has a warranty.\n", encoding="utf-8")
+    rows = [{"question": f"Q{n}?", "doc_name": name} for n, name in enumerate(("a.md", "b.md"))]
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    path = folder / "new.yaml"
+    path.write_text(
+        f"{source}\nmetrics: [faithfulness, context_recall]\nmetric_weights: {{faithfulness: 2}}\n"
+        "gates: [{name: F, metric: faithfulness, op: '>=', threshold: 0.8}]\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.mark.parametrize("source", ["cases: cases.jsonl", "documents: docs"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_weights_are_set_before_the_first_run(tmp_path, source, lang):
+    editor = WeightEditor(unscored(tmp_path, source), lang=lang)
+    assert editor.metric_weights == {"faithfulness": 2.0, "context_recall": 1.0}
+    assert editor.model.documents == ("a.md", "b.md")
+    html = editor._repr_html_()
+    assert load(lang)("editor.unscored") in html
+    assert load(lang)("editor.not_yet") in html
+    assert "0.800" in html  # the gate's limit
+    assert "not scored yet" in repr(editor)
+    editor.model.set("metric_weights", "context_recall", 3)
+    assert editor.view is not None
+    assert editor.save() == ["metric_weights.context_recall"]
+    assert rn.load_scenario(tmp_path / "new.yaml").metric_weights["context_recall"] == 3
+    assert WeightEditor(tmp_path).metric_weights["context_recall"] == 3  # a folder with it opens
+
+
+def test_without_named_metrics_those_that_will_be_computed_have_a_row(tmp_path):
+    path = unscored(tmp_path, "cases: cases.jsonl")
+    profile = "llm_profiles: {judge: {base_url: 'http://127.0.0.1:1/v1', model: m}}"
+    path.write_text(f"cases: cases.jsonl\n{profile}\n", encoding="utf-8")
+    rows = set(WeightEditor(path).metric_weights)
+    assert {"faithfulness", "answer_relevancy", "context_recall", "context_precision"} <= rows
+    path.write_text("cases: cases.jsonl\nscores: gone.csv\n", encoding="utf-8")
+    with pytest.raises(RagnbError, match="gone"):
+        WeightEditor(path)

@@ -32,6 +32,7 @@ from ragnb.inputs import (
 )
 from ragnb.inputs.candidates import left_out
 from ragnb.inputs.streams import head_of
+from ragnb.inputs.unscored import not_scored_yet
 from ragnb.markup import MISSING
 from ragnb.scenario import Scenario
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
@@ -486,7 +487,7 @@ def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | No
 def weighable(
     source: Any, **overrides: Any
 ) -> tuple[Scenario, Moments, tuple[Gate, ...], Pairs | None]:
-    """Read what `assess` reads, and reduce it once.
+    """Read what `assess` reads, and reduce it once; of a scenario that has not run what it will compute.
 
     Parameters
     ----------
@@ -509,7 +510,13 @@ def weighable(
     if isinstance(source, Moments):
         scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
         return scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())), None
-    scenario, inputs, metrics = read_inputs(source, overrides)
+    try:
+        scenario, inputs, metrics = read_inputs(source, overrides)
+    except RagnbError:
+        planned = not_scored_yet(source, overrides)
+        if planned is None:
+            raise
+        scenario, inputs, metrics = planned
     frame, names = streams.systems(inputs.frame)
     by = None if names == [None] else "system"
     found = weights.moments(frame, metrics=metrics, **clustering(scenario), by=by)

@@ -823,6 +823,7 @@ class WeightEditor(Twin):
         totals = ", ".join(
             f"{name}{TOTAL}={rows[TOTAL]['value']:.3f}" for name, rows in systems.items()
         )
+        totals = totals if self.model.is_scored else "not scored yet"
         return f"WeightEditor({self.model.scenario.name!r}: {totals}, {self.metric_weights})"
 
     def _static(self) -> Safe:
@@ -1072,7 +1073,8 @@ def _total(model: Weighing) -> Safe:
         return _systems(model)
     say, w, row = model.say, model.now.write, model.now.rows[TOTAL]
     if is_missing(row["value"]) or w.span(TOTAL) is None:
-        return render("score.html", say=say, why=why_no_total(model.now.means, lang=model.lang))
+        why = why_no_total(model.now.means, lang=model.lang)
+        return render("score.html", say=say, why=why if model.is_scored else say("editor.unscored"))
     failed = [gate for gate in records(model.now.gates) if gate["outcome"] == "fail"]
     tone, words = _judgement(model, is_failed=bool(failed))
     drawn = w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))._replace(tone=tone)
@@ -1120,6 +1122,8 @@ def _notes(model: Weighing) -> Safe:
 
 def _radar(model: Weighing) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
+    if not model.is_scored:
+        return Safe("")
     w, own = model.now.write, model.now.rows
     axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if w.span(name)}
     # More than five systems cannot be told apart.
@@ -1205,6 +1209,9 @@ def _gates(model: Weighing) -> Safe:
     rows, w = [], model.now.write
     for row, old in zip(records(model.now.gates), records(model.base.gates), strict=True):
         outcome, before = w.outcome(row), w.outcome(old).text
+        if not model.is_scored:
+            before = model.say("editor.not_yet")
+            outcome = Mark("none", before)
         rows.append(
             {
                 "gate": (w.requirement(row), Code(w.code(row))),
@@ -1358,6 +1365,11 @@ class Weighing:
         self.problems: dict[tuple[str, str], str] = {}
         self._mapped: tuple[dict[str, float] | None, WeightMap | None] = None, None
         self.now = self.base = self._compute()
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether anything has a score; a scenario that has not run has none."""
+        return bool(self.now.means["n"].any())
 
     def _blank(self) -> dict[str, dict[str, float | None]]:
         return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file[DOC])}
