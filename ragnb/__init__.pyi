@@ -45,7 +45,9 @@ from ragnb.scoring import generate_cases as generate_cases
 from ragnb.sheet import Assessment as Assessment
 from ragnb.sheet import assess as assess
 from ragnb.store import Client as Client
+from ragnb.traces import Claims as Claims
 from ragnb.traces import check_gold as check_gold
+from ragnb.traces import label_claims as label_claims
 from ragnb.traces import label_retrieval as label_retrieval
 from ragnb.traces import label_traces as label_traces
 from ragnb.traces import refusal_metrics as refusal_metrics

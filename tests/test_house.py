@@ -109,6 +109,8 @@ DOOR = {
     "failure_modes",
     "improve",
     "judge",
+    "Claims",
+    "label_claims",
     "label_retrieval",
     "label_traces",
     "load_scenario",

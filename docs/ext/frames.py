@@ -66,6 +66,8 @@ def _results() -> dict[str, pd.DataFrame]:
         asked, retrieve=lambda question: ["so"], generate=lambda question, passages: "so"
     )
     compared: dict[str, Any] = {"baseline": baseline}
+    corpus = pd.read_json(DATA / "corpus.jsonl", lines=True)
+    claims = rn.label_claims(traces, gold=gold, refusal=REFUSAL, passages=corpus)
     runs = [scores.assign(repeat=1), scores.assign(repeat=2, faithfulness=1.0)]
     split = rn.noise(pd.concat(runs, ignore_index=True), metrics="faithfulness", threshold=0.7)
     return {
@@ -97,6 +99,8 @@ def _results() -> dict[str, pd.DataFrame]:
         "standings_pairs": standings.pairs,
         "weight_map_flips": weights.flips,
         "label_traces": added(labelled, traces),
+        "label_claims": claims.rows,
+        "claims_rates": claims.rates,
         "label_retrieval": added(rn.label_retrieval(traces, gold=gold, k=5), labelled),
         "retrieval": rn.retrieval(traces, gold=gold),
         "check_gold": rn.check_gold(gold),

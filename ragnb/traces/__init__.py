@@ -4,6 +4,7 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 """
 
 from ragnb.traces.citations import citation_forms
+from ragnb.traces.claims import Claims, label_claims
 from ragnb.traces.label import (
     RATES,
     answer_counts,

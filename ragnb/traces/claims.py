@@ -1,0 +1,360 @@
+"""Answers sentence by sentence: what each cites, and how much of it is found in what it cites."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, did_you_mean, need_known
+from ragnb.readers.frames import brought, canonical
+from ragnb.readers.raw import absent
+from ragnb.schema import Metric
+from ragnb.scoring.lexical import name_support, number_support, support_lexical
+from ragnb.traces import citations as citing
+from ragnb.traces import columns
+from ragnb.traces.citations import Citations, Split
+from ragnb.traces.label import Join, label_traces
+from ragnb.weights import column_names, weighted_means
+
+VERDICTS = ("supported", "partly", "not found", "undecided", "cites nothing known", "uncited")
+"""What becomes of a claim, from the best to the worst."""
+ENOUGH, LITTLE = 0.6, 0.3
+"""Shares of the wording from which a claim counts as supported, and below which nothing of it is found."""
+
+_ENDS = re.compile(r"[。！？；]+[”’」』）)]*|[.!?]+[\"'”’)]*(?=\s|$)|[\r\n]+")
+# After these a point ends no sentence, nor after a single letter.
+_SHORT = re.compile(
+    r"(?i)^\s*\(?\d{1,2}\.$|(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|nos|dr|mr|mrs|ms|prof|inc|ltd|fig|art|sec|para|pp?|vol|ed|"
+    r"bzw|z\.b|ca|[a-z])\.$"
+)
+_MARK = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.)、]|#{1,6}|>)\s+")
+_CITATION = re.compile(
+    r"\[\^?[^\[\]\n]{1,120}\]|【[^【】\n]{1,120}】|<(?:cite|ref|sup|citation|source)\b[^<>]*>[^<>]*</[a-z]+>|"
+    r"(?i:citations?:\s*)"
+)
+# A list of the whole answer is no part of any sentence.
+_LIST = re.compile(r"(?i)\bcitations?\s*[:：]\s*\[[^\]\n]{0,2000}\]")
+_WORD = re.compile(r"\w")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+
+
+class Claims(NamedTuple):
+    """The claims of answers, and their rates.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        ``sample_id, question, system, doc_name`` of the answer where it has them, then ``claim`` (the sentence
+        without its citations), ``place`` (its number in the answer), ``cited_by`` (whether the ``sentence``
+        cites, or the ``answer`` lists for all of them), ``cited`` (ids), ``cited_known`` (those among the
+        passages), ``cited_gold``, ``wording`` (share found in the passages that it cites, of an uncited claim in
+        all of the row), ``figures, names`` (shares found there, nan without any), ``figures_missing,
+        names_missing``, and ``verdict``, one of `VERDICTS`.
+    rates : DataFrame
+        ``[system,] metric, value, low, high, n, n_clusters, cluster_unit``: ``cited_share`` of the claims
+        of answers that cite sentence by sentence, ``claim_support`` (the share of the cited claims that is
+        supported), and ``figure_support`` (the share of the figures that is found), clustered by document, else by
+        question.
+    """
+
+    rows: pd.DataFrame
+    rates: pd.DataFrame
+
+
+def label_claims(
+    traces: Any,
+    *,
+    gold: Any = None,
+    passages: Mapping[str, str] | pd.DataFrame | None = None,
+    refusal: str | Sequence[str] = ("not in context",),
+    patterns: str | Sequence[str] = (),
+    split: Split = "space",
+    citations: Citations = "auto",
+    join: Join = "auto",
+    doc: str = "doc_name",
+    level: float = 0.95,
+) -> Claims:
+    """Take answers apart into claims, and look for each in the passages that it cites; no model is asked.
+
+    Parameters
+    ----------
+    traces : DataFrame or path
+        One row per answer: ``answer`` and ``chunks`` with ``id`` and ``text``, optional ``citations``. What cites
+        a passage without a text is undecided.
+    gold, refusal, patterns, split, citations, join
+        As `label_traces`. A refusal has no claims.
+    passages : mapping of id to text, or DataFrame, optional
+        The texts of passages of which the traces hold ids alone; of a frame its columns ``id`` and ``text``.
+    doc : str
+        The document column.
+    level : float
+        Of the intervals of the rates.
+
+    Returns
+    -------
+    Claims
+
+    Raises
+    ------
+    RagnbError
+        As `label_traces`; and for traces without ``chunks``.
+
+    Notes
+    -----
+    A claim is a sentence, a line of a list or a row of a table. It is *supported* if all its figures, all its names
+    and at least 60 % of its wording are found in what it cites; *not found* if none of its figures is, or less
+    than 30 % of its wording; *partly* between; *undecided* where it is written in another script than what it
+    cites. A list of citations at the end of an answer, or in a field, is that of each of its sentences. Words do
+    not tell
+    whether a sentence is true: an inserted "not" goes unnoticed.
+
+    Examples
+    --------
+    >>> chunks = [{"id": "a", "text": "Returns are accepted within 14 days."}]
+    >>> answers = ["Returns are accepted within 14 days [a].", "Returns are accepted within 90 days [a]."]
+    >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": answers, "chunks": [chunks, chunks]})
+    >>> label_claims(traces).rows["verdict"].tolist()
+    ['supported', 'not found']
+    """
+    traces = brought(traces, "read_traces")
+    named = canonical(traces, reader="read_traces")
+    have = column_names(named)
+    for name in ("answer", "chunks"):
+        if name not in have:
+            raise RagnbError(f"traces have no column {name!r}; {did_you_mean(name, have)}")
+    need_known("citations", citations, list(citing.CHOICES))
+    how: dict[str, Any] = {"refusal": refusal, "patterns": patterns, "split": split, "join": join}
+    labelled = label_traces(columns.workable(named), gold=gold, citations=citations, **how)
+    frame = labelled if isinstance(labelled, pd.DataFrame) else labelled.to_pandas()
+    answers = list(_answers(frame, _corpus(passages)))
+    rows = _rows(answers, frame, doc, how | {"citations": citations})
+    return Claims(rows, _rates(rows, doc, level))
+
+
+class _Answer(NamedTuple):
+    row: int
+    sentences: list[str]
+    passages: Mapping[str, str]
+    gold: frozenset[str]
+    form: str | None
+    of_answer: tuple[str, ...]
+
+
+def _corpus(passages: Mapping[str, str] | pd.DataFrame | None) -> Mapping[str, str]:
+    """Return the texts of passages by their ids."""
+    if isinstance(passages, pd.DataFrame):
+        for name in ("id", "text"):
+            if name not in passages:
+                raise RagnbError(
+                    f"passages have no column {name!r}; {did_you_mean(name, [*map(str, passages)])}"
+                )
+        return dict(zip(passages["id"].astype(str), passages["text"], strict=True))
+    return passages or {}
+
+
+def _answers(frame: pd.DataFrame, corpus: Mapping[str, str]) -> Iterator[_Answer]:
+    """Yield the answers that are none of a refusal or a failure."""
+    refused = frame["refused"].fillna(True).astype(bool)
+    for row in range(len(frame)):
+        text = frame["answer"].iloc[row]
+        if refused.iloc[row] or not isinstance(text, str):
+            continue
+        form = frame["citations_form"].iloc[row]
+        cited = frame["citations_predicted"].iloc[row]
+        gold = frame["gold_ids"].iloc[row] if "gold_ids" in frame else None
+        yield _Answer(
+            row,
+            sentences_of(_LIST.sub(" ", text)),
+            _passages(frame["chunks"].iloc[row], corpus),
+            frozenset() if gold is None or absent(gold) else frozenset(map(str, gold)),
+            None if absent(form) else str(form),
+            () if absent(cited) else tuple(cited),
+        )
+
+
+def _passages(cell: Any, corpus: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of the passages of a row by their ids, blank without one; of pieces of one id all."""
+    found: dict[str, str] = {}
+    for item in () if absent(cell) else cell:
+        item = item if isinstance(item, Mapping) else {"id": item}
+        if absent(item.get("id")):
+            continue
+        text = item.get("text") or item.get("page_content") or item.get("content")
+        text = text or corpus.get(str(item["id"]))
+        name = str(item["id"])
+        found.setdefault(name, "")
+        if isinstance(text, str) and text.strip():
+            found[name] = f"{found[name]}\n{text}" if found[name] else text
+    return found
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text, each line of a list and row of a table its own, with their citations.
+
+    Examples
+    --------
+    >>> sentences_of("It costs 3.5 euro, e.g. for Dr. Li. [a] Ask.\\n- 年假为10天。[b]病假另计。")
+    ['It costs 3.5 euro, e.g. for Dr. Li. [a]', 'Ask.', '年假为10天。[b]', '病假另计。']
+    """
+    pieces, begin = [], 0
+    for end in _ENDS.finditer(text):
+        piece = text[begin : end.end()]
+        if _SHORT.search(piece.rstrip()) and "\n" not in end[0] and end.end() < len(text):
+            continue
+        pieces.append(piece)
+        begin = end.end()
+    pieces.append(text[begin:])
+    found: list[str] = []
+    for piece in pieces:
+        # A citation behind the point belongs to the sentence before it.
+        while found and (lead := re.match(rf"\s*(?:{_CITATION.pattern})", piece)) and lead.end():
+            if "\n" in lead[0]:
+                break
+            found[-1] = (
+                f"{found[-1]} {lead[0].strip()}" if lead[0][:1].isspace() else found[-1] + lead[0]
+            )
+            piece = piece[lead.end() :]
+        stripped = _MARK.sub("", piece.strip()).strip()
+        if _WORD.search(_CITATION.sub("", stripped)):
+            found.append(stripped)
+        elif found and _CITATION.search(stripped):
+            found[-1] = f"{found[-1]} {stripped}"
+    return found
+
+
+def _rows(
+    answers: Sequence[_Answer], frame: pd.DataFrame, doc: str, how: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return a row for each claim."""
+    cited = _cited(answers, frame, how)
+    kept = [name for name in ("sample_id", "question", "system", "repeat", doc) if name in frame]
+    out = []
+    for answer, per_sentence in zip(answers, cited, strict=True):
+        about = {name: frame[name].iloc[answer.row] for name in kept}
+        for place, (sentence, ids) in enumerate(
+            zip(answer.sentences, per_sentence, strict=True), 1
+        ):
+            claim = re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
+            claim = re.sub(r"\s+([.,;:!?])", r"\1", claim)
+            by = "answer" if ids and ids is answer.of_answer else "sentence"
+            judged = _judged(claim, ids, answer)
+            out.append({**about, "place": place, "claim": claim, "cited_by": by, **judged})
+    names = [
+        *kept,
+        "place",
+        "claim",
+        "cited_by",
+        "cited",
+        "cited_known",
+        "cited_gold",
+        "wording",
+        "figures",
+        "names",
+        "figures_missing",
+        "names_missing",
+        "verdict",
+    ]
+    return pd.DataFrame(out, columns=names)
+
+
+def _cited(
+    answers: Sequence[_Answer], frame: pd.DataFrame, how: Mapping[str, Any]
+) -> list[list[tuple[str, ...]]]:
+    """Return what each sentence of each answer cites: inline, else what the whole answer lists."""
+    rows = [(n, sentence) for n, answer in enumerate(answers) for sentence in answer.sentences]
+    found: list[list[tuple[str, ...]]] = [[] for _ in answers]
+    # What an answer lists at its end or in a field may be cited beside its sentences, too.
+    forms = [answer.form if answer.form in citing.FORMS else "inline" for answer in answers]
+    for form in dict.fromkeys(forms):
+        of_form = [(n, sentence) for n, sentence in rows if forms[n] == form]
+        parts = frame.iloc[[answers[n].row for n, _ in of_form]].reset_index(drop=True)
+        parts = parts[[n for n in ("chunks", "gold_ids", "answerable", "system") if n in parts]]
+        texts = [sentence for _, sentence in of_form]
+        parts = parts.assign(answer=texts, question=[str(i) for i in range(len(texts))])
+        options = {"split": how["split"], "citations": cast(Citations, form)}
+        for (n, _), ids in zip(
+            of_form, label_traces(parts, **options)["citations_predicted"], strict=True
+        ):
+            found[n].append(() if absent(ids) else tuple(ids))
+    for n, answer in enumerate(answers):
+        if forms[n] == "inline" and not any(found[n]):
+            found[n] = [answer.of_answer] * len(answer.sentences)
+    return found
+
+
+def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> dict[str, Any]:
+    """Return how much of a claim is found in what it cites, and what that makes of it."""
+    known = [name for name in ids if name in answer.passages]
+    looked_in = known or ([] if ids else [*answer.passages])
+    texts = [text for name in looked_in if (text := answer.passages[name])]
+    wording = support_lexical(claim, texts)
+    figures, figures_missing = number_support(claim, texts) if texts else (math.nan, [])
+    names, names_missing = name_support(claim, texts) if texts else (math.nan, [])
+    return {
+        "cited": list(ids),
+        "cited_known": known,
+        "cited_gold": [name for name in ids if name in answer.gold],
+        "wording": wording,
+        "figures": figures,
+        "names": names,
+        "figures_missing": figures_missing,
+        "names_missing": names_missing,
+        "verdict": _verdict(claim, ids, texts, wording, figures, names)
+        if known or not ids
+        else "cites nothing known",
+    }
+
+
+def _verdict(
+    claim: str,
+    ids: tuple[str, ...],
+    texts: Sequence[str],
+    wording: float,
+    figures: float,
+    names: float,
+) -> str:
+    """Return the verdict on a claim whose passages are known."""
+    if not ids:
+        return "uncited"
+    if figures == 0:
+        return "not found"
+    is_other_script = bool(_CJK.search(claim)) != any(_CJK.search(text) for text in texts)
+    if math.isnan(wording) or (is_other_script and wording < ENOUGH):
+        return "undecided"
+    if wording < LITTLE:
+        return "not found"
+    is_whole = wording >= ENOUGH and not figures < 1 and not names < 1
+    return "supported" if is_whole else "partly"
+
+
+_RATES = ("cited_share", "claim_support", "figure_support")
+
+
+def _rates(rows: pd.DataFrame, doc: str, level: float) -> pd.DataFrame:
+    """Return the rates of the claims by system, clustered by document, else by question."""
+    is_cited = rows["verdict"] != "uncited"
+    # A list of the whole answer does not say which of its sentences cite.
+    of_sentence = rows["cited_by"] == "sentence"
+    decided = is_cited & (rows["verdict"] != "undecided")
+    scores = rows[[n for n in ("sample_id", "question", "system", doc) if n in rows]].assign(
+        cited_share=is_cited.astype(float).where(of_sentence),
+        claim_support=(rows["verdict"] == "supported").astype(float).where(decided),
+        figure_support=rows["figures"].astype(float),
+    )
+    metrics = [Metric(name, role="rate", family="citation") for name in _RATES]
+    shown = ["metric", "value", "low", "high", "n", "n_clusters", "cluster_unit"]
+    if scores.empty:
+        return pd.DataFrame(columns=shown)
+    parts = scores.groupby("system", sort=False) if "system" in scores else [(None, scores)]
+    out = []
+    for system, part in parts:
+        means = weighted_means(part.reset_index(drop=True), metrics=metrics, doc=doc, level=level)
+        table = means.loc[means["role"] == "rate", shown]
+        if system is not None:
+            table.insert(0, "system", system)
+        out.append(table)
+    return pd.concat(out, ignore_index=True)

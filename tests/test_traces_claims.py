@@ -1,0 +1,197 @@
+"""Claims of answers: how answers are taken apart, what each sentence cites, and what of it stands there."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+from ragnb.traces.claims import VERDICTS, sentences_of
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "quickstart"
+WARRANTY = {
+    "id": "w",
+    "text": "The pump has a warranty of 24 months. Seals are replaced within 90 days.",
+}
+TRAVEL = {
+    "id": "差旅.pdf#p2",
+    "text": "住宿标准：一线城市每晚不超过450元，其他城市每晚不超过320元。",
+}
+
+
+def claims_of(answer, chunks=(WARRANTY, TRAVEL), **how):
+    traces = pd.DataFrame({"question": ["x"], "answer": [answer], "chunks": [list(chunks)]})
+    return rn.label_claims(traces, **how).rows
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        (
+            "It costs 3.5 euro, e.g. for Dr. Li. Ask.",
+            ["It costs 3.5 euro, e.g. for Dr. Li.", "Ask."],
+        ),
+        ("年假为10天。病假另计！好吗？", ["年假为10天。", "病假另计！", "好吗？"]),
+        ("First. [a] Second [b].", ["First. [a]", "Second [b]."]),
+        ("甲。[a]乙【b】。", ["甲。[a]", "乙【b】。"]),
+        ("Steps:\n1. Open it.\n2. Close it.\n- Done", ["Steps:", "Open it.", "Close it.", "Done"]),
+        ("| Fee | Limit |\n|---|---|\n| taxi | 120 |", ["| Fee | Limit |", "| taxi | 120 |"]),
+        ("See https://x.org/a.html now.", ["See https://x.org/a.html now."]),
+        ("", []),
+        (" \n -- \n", []),
+    ],
+)
+def test_answers_are_taken_apart_by_sentences_lines_and_rows(text, want):
+    assert sentences_of(text) == want
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet="ab1 .。!?\n-|，的", max_size=60))
+def test_no_word_of_an_answer_is_lost(text):
+    def letters(one):
+        return sorted(sign for sign in one if sign.isalpha())
+
+    assert letters("".join(sentences_of(text))) == letters(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("The pump has a warranty of 24 months [w].", "supported"),
+        ("The pump has a warranty of 36 months [w].", "not found"),
+        ("Seals are replaced within 14 days [w].", "not found"),
+        ("The pump has a warranty of 24 months or 9,999 hours [w].", "partly"),
+        ("Paint jobs cost extra on Sundays in winter [w].", "not found"),
+        ("The pump has a warranty of 24 months.", "uncited"),
+        ("一线城市每晚不超过450元【差旅.pdf#p2】。", "supported"),
+        ("一线城市每晚不超过9,999元【差旅.pdf#p2】。", "not found"),
+        ("In large cities at most so much a night is paid [差旅.pdf#p2].", "undecided"),
+    ],
+)
+def test_a_claim_is_looked_for_in_what_it_cites(answer, verdict):
+    rows = claims_of(answer)
+    assert rows["verdict"].tolist() == [verdict]
+    assert verdict in VERDICTS
+
+
+def test_each_sentence_has_its_own_citation():
+    rows = claims_of(
+        "The pump has a warranty of 24 months [w]. 一线城市每晚不超过450元[差旅.pdf#p2]。 Ask us."
+    )
+    assert rows["cited"].tolist() == [["w"], ["差旅.pdf#p2"], []]
+    assert rows["verdict"].tolist() == ["supported", "supported", "uncited"]
+    assert rows["place"].tolist() == [1, 2, 3]
+    assert rows["claim"].iloc[0] == "The pump has a warranty of 24 months."
+
+
+def test_figures_that_are_missing_are_listed():
+    row = claims_of("Within 14 days, at most 24 months [w].").iloc[0]
+    assert row["figures"] == 0.5
+    assert row["figures_missing"] == ["14"]
+
+
+def test_a_refusal_and_a_failed_answer_have_no_claims():
+    traces = pd.DataFrame(
+        {
+            "question": ["x", "y", "z"],
+            "answer": ["Not in context", None, "The pump has a warranty of 24 months [w]."],
+            "chunks": [[WARRANTY]] * 3,
+        }
+    )
+    found = rn.label_claims(traces)
+    assert found.rows["question"].tolist() == ["z"]
+    rate = found.rates.set_index("metric")
+    assert rate.loc["claim_support", ["value", "n"]].tolist() == [1.0, 1]
+
+
+def test_a_list_of_the_answer_tells_no_sentence_from_another():
+    """It is looked in for each sentence, and the share of cited sentences does not apply."""
+    found = rn.label_claims(
+        pd.DataFrame(
+            {
+                "question": ["x"],
+                "answer": ["The pump has a warranty of 24 months. Ask us in May. citations: [w]"],
+                "chunks": [[WARRANTY]],
+            }
+        )
+    )
+    assert found.rows["cited_by"].tolist() == ["answer", "answer"]
+    assert found.rows["verdict"].tolist()[0] == "supported"
+    assert found.rates.set_index("metric").loc["cited_share", "n"] == 0
+
+
+def test_ids_that_no_passage_has_are_told_and_passages_without_text_decide_nothing():
+    traces = pd.DataFrame(
+        {
+            "question": ["x", "y"],
+            "answer": ["Seals last 90 days.", "Seals last 90 days."],
+            "citations": [["gone"], ["w"]],
+            "chunks": [[WARRANTY], [{"id": "w"}]],
+            "gold_ids": [["gone"], ["w"]],
+        }
+    )
+    rows = rn.label_claims(traces).rows
+    assert rows["verdict"].tolist() == ["cites nothing known", "undecided"]
+    assert rows["cited_known"].tolist() == [[], ["w"]]
+    assert rows["cited_gold"].tolist() == [["gone"], ["w"]]
+    assert math.isnan(rows["figures"].iloc[1])
+    told = rn.label_claims(traces, passages={"w": WARRANTY["text"]}).rows
+    assert told["figures"].iloc[1] == 1.0
+    frame = pd.DataFrame({"id": ["w"], "text": [WARRANTY["text"]]})
+    assert rn.label_claims(traces, passages=frame).rows["figures"].iloc[1] == 1.0
+
+
+def test_rates_are_means_of_the_claims_clustered_by_document():
+    corpus = pd.read_json(DATA / "corpus.jsonl", lines=True)
+    parts = [
+        rn.read_traces(DATA / f"traces.{name}.jsonl").assign(system=name)
+        for name in ("weak", "strong")
+    ]
+    found = rn.label_claims(
+        pd.concat(parts, ignore_index=True),
+        gold=DATA / "gold.json",
+        refusal=["not in context", "资料中没有相关内容"],
+        passages=corpus,
+    )
+    rates = found.rates.set_index(["system", "metric"])
+    for system, rows in found.rows.groupby("system"):
+        decided = rows[~rows["verdict"].isin(["uncited", "undecided"])]
+        row = rates.loc[(system, "claim_support")]
+        assert row["value"] == pytest.approx((decided["verdict"] == "supported").mean())
+        assert row["n"] == len(decided)
+        assert row["cluster_unit"] == "document"
+        assert row["low"] < row["value"] < row["high"]
+        figures = rates.loc[(system, "figure_support")]
+        assert figures["value"] == pytest.approx(rows["figures"].mean())
+
+
+def test_real_answers_cite_the_same_whether_a_field_repeats_it_or_not(shared):
+    """Of 200 answers of the Azure sample, with and without the field of their citations."""
+    names = ("trace.baseline.jsonl", "trace_embedded.baseline.jsonl")
+    field, text = (rn.label_claims(shared / "data/traces/azure_northwind" / name) for name in names)
+    assert field.rows["cited"].tolist() == text.rows["cited"].tolist()
+    assert len(field.rows) == 801
+    share = field.rates.set_index("metric").loc["cited_share"]
+    assert share["value"] == pytest.approx(0.66625, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("drop", "change", "message"),
+    [
+        ("answer", {}, "no column 'answer'"),
+        ("chunks", {}, "no column 'chunks'"),
+        (None, {"citations": "roman"}, "'roman' is not known"),
+        (None, {"passages": pd.DataFrame({"name": ["a"]})}, "passages have no column 'id'"),
+    ],
+)
+def test_what_is_not_understood_is_refused(drop, change, message):
+    traces = pd.DataFrame({"question": ["x"], "answer": ["A [w]."], "chunks": [[WARRANTY]]})
+    with pytest.raises(RagnbError, match=message):
+        rn.label_claims(traces.drop(columns=drop or []), **change)
