@@ -106,11 +106,10 @@ def label_claims(
     Notes
     -----
     A claim is a sentence, a line of a list or a row of a table. It is *supported* if all its figures, all its
-    names and at least 60 % of its wording are found in what it cites; *not found* if none of its figures is, or less
-    than 30 % of its wording; *partly* between; *undecided* where it is written in another script than what it
-    cites. A list of citations at the end of an answer, or in a field, is that of each of its sentences. Words do
-    not tell
-    whether a sentence is true: an inserted "not" goes unnoticed.
+    names and at least 60 % of its wording are found in what it cites; *not found* if none of its figures is, or
+    less than 30 % of its wording; *partly* between; *undecided* where it is written in another script than what
+    it cites. A list of citations at the end of an answer, or in a field, is that of each of its sentences. Words
+    do not tell whether a sentence is true: an inserted "not" goes unnoticed.
 
     Examples
     --------
