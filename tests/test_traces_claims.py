@@ -195,3 +195,16 @@ def test_what_is_not_understood_is_refused(drop, change, message):
     traces = pd.DataFrame({"question": ["x"], "answer": ["A [w]."], "chunks": [[WARRANTY]]})
     with pytest.raises(RagnbError, match=message):
         rn.label_claims(traces.drop(columns=drop or []), **change)
+
+
+def test_passages_that_are_texts_are_cited_by_their_place():
+    traces = pd.DataFrame(
+        {
+            "question": ["x"],
+            "answer": ["The pump has a warranty of 24 months [2]. Seals last 14 days [1]."],
+            "retrieved_contexts": [["Seals are replaced within 90 days.", WARRANTY["text"]]],
+        }
+    )
+    rows = rn.label_claims(traces).rows
+    assert rows["cited"].tolist() == [["2"], ["1"]]
+    assert rows["verdict"].tolist() == ["supported", "not found"]

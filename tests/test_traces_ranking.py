@@ -246,3 +246,11 @@ def test_columns_that_lack_are_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rn.label_retrieval(traces, gold=gold.drop(columns="gold_relevance"))
+
+
+def test_a_row_that_no_gold_meets_has_no_measures():
+    traces = pd.DataFrame({"sample_id": ["a", "b"], "chunks": [["p"], ["q"]]})
+    gold = pd.DataFrame({"sample_id": ["b"], "gold_ids": [["q"]]})
+    found = rn.label_retrieval(traces, gold=gold, k=1)
+    assert found["recall@1__status"].tolist() == ["not_applicable", "ok"]
+    assert found["recall@1"].tolist() == pytest.approx([np.nan, 1.0], nan_ok=True)

@@ -192,6 +192,7 @@ def test_a_complete_corpus_has_no_noise_of_documents():
     [
         (lambda f: f[(f["repeat"] == 1) & (f["judge_repeat"] == 1)], "no question has two rows"),
         (lambda f: f.drop(columns="judge_repeat"), "name what tells them apart"),
+        (lambda f: f[f["sample_id"] == "q0.0"], "two questions or more"),
         (lambda f: f.drop(columns="repeat"), "repeat"),
         (lambda f: f.drop(columns="sample_id"), "'sample_id' or 'question'"),
     ],

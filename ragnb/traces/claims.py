@@ -83,8 +83,9 @@ def label_claims(
     Parameters
     ----------
     traces : DataFrame or path
-        One row per answer: ``answer`` and ``chunks`` with ``id`` and ``text``, optional ``citations``. What cites
-        a passage without a text is undecided.
+        One row per answer: ``answer`` and ``chunks`` with ``id`` and ``text``, or ``retrieved_contexts`` (texts,
+        which ``[1]`` cites by their place); optional ``citations``. What cites a passage without a text is
+        undecided.
     gold, refusal, patterns, split, citations, join
         As `label_traces`. A refusal has no claims.
     passages : mapping of id to text, or DataFrame, optional
@@ -122,6 +123,9 @@ def label_claims(
     traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
     have = column_names(named)
+    if "chunks" not in have and "retrieved_contexts" in have:
+        named = _numbered(columns.workable(named))
+        have = [*have, "chunks"]
     for name in ("answer", "chunks"):
         if name not in have:
             raise RagnbError(f"traces have no column {name!r}; {did_you_mean(name, have)}")
@@ -132,6 +136,18 @@ def label_claims(
     answers = list(_answers(frame, _corpus(passages)))
     rows = _rows(answers, frame, doc, how | {"citations": citations})
     return Claims(rows, _rates(rows, doc, level))
+
+
+def _numbered(frame: Any) -> Any:
+    """Return traces whose passages are texts with chunks that are named by their places, as ``[1]`` cites them."""
+    chunks = [
+        None
+        if absent(cell)
+        else [{"id": str(n), "text": text} for n, text in enumerate(cell, 1) if text]
+        for cell in columns.cells(frame, "retrieved_contexts")
+    ]
+    rows = frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
+    return rows.assign(chunks=pd.Series(chunks, index=rows.index, dtype=object))
 
 
 class _Answer(NamedTuple):

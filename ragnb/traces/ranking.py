@@ -302,9 +302,12 @@ def _relevance(frame: Any, names: pl.Series) -> pl.Series:
     """Return a list of numbers beside each list of ids, 1 where nothing grades them."""
     is_graded = RELEVANCE in frame.columns
     cells = columns.cells(frame, RELEVANCE) if is_graded else [None] * len(names)
-    lists = []
+    lists: list[list[float] | None] = []
     for row, (given, ids) in enumerate(zip(cells, names.to_list(), strict=True)):
-        n = 0 if ids is None else len(ids)
+        if ids is None:  # no gold met this row
+            lists.append(None)
+            continue
+        n = len(ids)
         if given is None or isinstance(given, float):
             lists.append([1.0] * n)
             continue

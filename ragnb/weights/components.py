@@ -220,6 +220,10 @@ def _need_repeats(parts: Mapping[Any, pd.DataFrame], plan: _Plan) -> None:
             raise RagnbError(
                 f"two rows have {first}; name what tells them apart: repeat= or judge_repeat="
             )
+        if rows[plan.question].nunique() < 2:
+            raise RagnbError(
+                "noise of one question alone says nothing of others; give two questions or more"
+            )
     if all(not rows.duplicated(plan.question).any() for rows in parts.values()):
         raise RagnbError(
             "no question has two rows, so nothing tells the noise of answers from that of questions; answer the "
