@@ -254,3 +254,27 @@ def test_a_row_that_no_gold_meets_has_no_measures():
     found = rn.label_retrieval(traces, gold=gold, k=1)
     assert found["recall@1__status"].tolist() == ["not_applicable", "ok"]
     assert found["recall@1"].tolist() == pytest.approx([np.nan, 1.0], nan_ok=True)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_curve_over_depth_holds_the_values_and_their_bands(lang):
+    gold = rn.read_gold(DATA / "gold.json")
+    parts = [
+        rn.read_traces(DATA / f"traces.{name}.jsonl").assign(system=name)
+        for name in ("weak", "strong")
+    ]
+    found = rn.retrieval(pd.concat(parts, ignore_index=True), gold=gold, k=(1, 3, 5))
+    ax = rn.plots.by_depth(found, measure="ndcg", lang=lang)
+    rows = found[found["measure"] == "ndcg"]
+    for line, system in zip(ax.get_lines(), ("weak", "strong"), strict=True):
+        part = rows[rows["system"] == system]
+        assert line.get_xdata().tolist() == part["k"].tolist()
+        assert line.get_ydata().tolist() == part["value"].tolist()
+    words = rn.plots.alt_text(ax)
+    for value in rows["value"]:
+        assert f"{value:.3f}" in words
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["weak", "strong"]
+    alone = rn.plots.by_depth(found[found["system"] == "weak"])
+    assert alone.get_legend() is None
+    with pytest.raises(RagnbError, match="'f1' is not known"):
+        rn.plots.by_depth(found, measure="f1")

@@ -16,6 +16,7 @@ from ragnb.plots.card import (
     reliability,
 )
 from ragnb.plots.charts import (
+    by_depth,
     differences,
     distribution,
     intervals,
@@ -32,6 +33,7 @@ __all__ = [
     "band_shares",
     "bias_by",
     "bland_altman",
+    "by_depth",
     "cjk_font",
     "corrected_means",
     "differences",

@@ -563,6 +563,62 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
     return ax
 
 
+_MARKS = ("o", "s", "^", "D", "v")
+
+
+def by_depth(found: pd.DataFrame, *, measure: str = "recall", **look: Unpack[Look]) -> Axes:
+    """Draw a measure of retrieval over the number of passages, with the band of its intervals, a line a system.
+
+    Parameters
+    ----------
+    found : DataFrame
+        What `ragnb.retrieval` returns, of at most five systems.
+    measure : str
+        ``hit, recall, precision, ndcg, mrr`` or ``map``.
+    **look
+        ``lang, ax, finding``, as for every chart.
+
+    Raises
+    ------
+    RagnbError
+        For a measure that the frame does not hold, and more than five systems.
+
+    Examples
+    --------
+    >>> rows = {"measure": ["recall"] * 2, "k": [1, 5], "value": [0.5, 0.8], "low": [0.4, 0.7], "high": [0.6, 0.9]}
+    >>> by_depth(pd.DataFrame(rows)).get_title(loc="left")
+    'recall@5: 0.800'
+    """
+    need_columns(found.columns, ("measure", "k", "value", "low", "high"))
+    need_known("measure", measure, list(dict.fromkeys(found["measure"])))
+    rows = found[found["measure"] == measure].sort_values("k", kind="stable")
+    is_several = "system" in rows and rows["system"].nunique() > 1
+    parts: dict[str, pd.DataFrame] = {"": rows}
+    if is_several:
+        parts = {str(name): part for name, part in rows.groupby("system", sort=False)}
+    check_systems(list(parts))
+    say, told, last = speaker(look), list[str](), list[str]()
+    with canvas(look, 2.8) as (ax, describe):
+        for (name, part), colour, mark in zip(
+            parts.items(), SYSTEM_COLOURS if is_several else [INK], _MARKS, strict=False
+        ):
+            band: Any = {"color": colour, "alpha": 0.15, "linewidth": 0}
+            ax.fill_between(part["k"], part["low"], part["high"], **band)
+            label = fitted(name) if name else "_only"
+            ax.plot(part["k"], part["value"], color=colour, marker=mark, markersize=5, label=label)
+            head = f"{name}: " if name else ""
+            for row in part.to_dict("records"):
+                words = with_interval(row["value"], row["low"], row["high"])
+                told.append(f"{head}k = {row['k']}: {words}")
+            last.append(f"{head}{number(part['value'].iloc[-1])}")
+        ax.set_ylim(0, 1.02)
+        ax.set_xticks(sorted(set(rows["k"])))
+        legend_below(ax)
+        finding = f"{measure}@{rows['k'].max()}: {', '.join(last)}"
+        describe(finding, told, say("chart.depth"), measure)
+    return ax
+
+
 def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     """Draw how often each of several systems scores higher than each other one, as shaded cells.
 
