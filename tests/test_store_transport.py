@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -418,3 +419,19 @@ def test_an_address_in_a_message_holds_neither_user_nor_query():
 def test_the_judge_of_the_simulated_server_is_no_stranger(project, llm_server):
     llm_server.script = examiner
     assert main(STAGES["judge"]) == 0
+
+
+def test_requests_are_logged_with_address_and_status_and_nothing_of_what_they_say(
+    llm_server, keys, caplog
+):
+    """Off by default: no handler writes, and the level of the logger is that of the root."""
+    llm_server.script = lambda request: "fine"
+    with caplog.at_level(logging.DEBUG, logger="ragnb"):
+        ask(llm_server, n=2)
+    said = [record.getMessage() for record in caplog.records if record.name == "ragnb"]
+    assert len(said) == len(llm_server.log) == 2
+    for line in said:
+        assert line.startswith(f"POST {llm_server.base_url}/chat/completions: 200, ")
+    caplog.clear()
+    ask(llm_server, n=1)
+    assert not [record for record in caplog.records if record.name == "ragnb"]

@@ -8,7 +8,9 @@ reply of any size.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,6 +21,10 @@ from pydantic import SecretStr
 
 from ragnb import __version__
 from ragnb.schema import masked
+
+LOG = logging.getLogger("ragnb")
+"""Each request with its address, status and time, at level DEBUG; never a text, a header or a key."""
+LOG.addHandler(logging.NullHandler())
 
 REPLY_BYTES = 8_000_000
 """The largest body of a reply that is read, in bytes."""
@@ -78,8 +84,13 @@ def http_client(
     async def before(request: Any) -> None:
         _keep_named_headers(request, headers)
         request.extensions["trace"] = _note_departure
+        request.extensions["ragnb_started"] = time.monotonic()
 
     async def after(response: Any) -> None:
+        request = response.request
+        seconds = time.monotonic() - request.extensions["ragnb_started"]
+        address = shown_url(str(request.url))
+        LOG.debug("%s %s: %s, %.2f s", request.method, address, response.status_code, seconds)
         _refuse_redirect(response)
         _refuse_compressed(response)
         _refuse_announced(response, reply_bytes)
