@@ -74,7 +74,14 @@ READ = {
 READING = {
     *["calibrate ratings", "calibrate judged", "check source", "check gold", "check traces"],
     *["check scores", "inspect files", "init file", "evaluate source", "judge source"],
-    *["generate source", "answer source", "run source", "report scenarios", "runs store"],
+    *[
+        "generate source",
+        "answer source",
+        "run source",
+        "report scenarios",
+        "runs store",
+        "verify run",
+    ],
     *["accept scenario", "compare ratings"],
 }
 STORES = {"evaluate store", "judge store", "generate store", "answer store"}

@@ -186,7 +186,7 @@ def test_the_six_core_metrics_need_one_command(tmp_path, monkeypatch, llm_server
             None,
         ),
         (("rag:search", "rag:find"), "find", None),
-        (("rag:search", "rug:search"), "rug", None),
+        (("rag:search", "rug:search"), "there is no module 'rug'", None),
         (("model: small}", "model: small, api_key_env: NOT_THERE}"), "NOT_THERE", None),
         (("metrics:", "candidate: theirs\nmetrics:"), "candidate='theirs' is not known", None),
         (("metrics:", "slices: [colour]\nmetrics:"), "colour", None),

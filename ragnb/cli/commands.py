@@ -913,7 +913,7 @@ def run_command(
         for stage, (_, is_named) in wanted.items()
         if (stage in stages if stages else is_named)
     ]
-    _refuse_early(source, scenario, order, asked)
+    _refuse_early(source, scenario, order, asked, dry_run=dry_run)
     context = click.get_current_context()
     for dry in [True] if dry_run else [True, False]:  # the whole bill comes before the first call
         for place, stage in enumerate(order, 1):
@@ -934,9 +934,15 @@ def run_command(
 
 
 def _refuse_early(
-    source: Path, scenario: Scenario, order: Sequence[str], asked: Mapping[str, Any]
+    source: Path,
+    scenario: Scenario,
+    order: Sequence[str],
+    asked: Mapping[str, Any],
+    *,
+    dry_run: bool,
 ) -> None:
     """Refuse before a call is paid what any stage would refuse: keys, functions, metrics, gates, settings."""
+    from ragnb.cli.rehearsal import need_computable, need_function, rehearse
     from ragnb.scoring import SCORERS, named_function
     from ragnb.scoring.run import EMBEDDED, JUDGED
     from ragnb.store.client import headers_of
@@ -951,13 +957,12 @@ def _refuse_early(
     system = scenario.system
     folder = scenario.path.parent if scenario.path else Path()
     if "answer" in order:
-        for name in (system.retrieve, system.generate):
-            if name:
+        for name in filter(None, (system.retrieve, system.generate)):
+            need_function(name, folder)
+            if not dry_run:  # whose modules no dry run imports
                 named_function(name, folder)
     if "report" not in order or not {"evaluate", "judge"} & {*order}:
         return
-    from ragnb.cli.rehearsal import need_computable, rehearse
-
     options = {"parameters": asked["parameters"], "lang": None, "dry_run": True, "out": None}
     limits = dict.fromkeys(("store", "max_calls", "max_tokens", "concurrency"))
     cases = Stage("evaluate", source, "scores.csv", options | limits).cases()

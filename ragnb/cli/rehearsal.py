@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbError, did_you_mean, listing, require
@@ -58,6 +61,52 @@ def need_computable(scenario: Scenario, cases: pd.DataFrame, *, has_vectors: boo
                 f"metrics: {name!r} needs an embedding model, and the scenario names none; add llm_profiles: "
                 f"{{embeddings: {{base_url: {_endpoint(judge)}, model: …}}}}, or take it out"
             )
+
+
+def need_function(name: str, folder: Path) -> None:
+    """Refuse a function that is not there, without importing its module: what it does is the system's to run.
+
+    Parameters
+    ----------
+    name : str
+        ``package.module:function``.
+    folder : Path
+        Where the module is looked for first.
+
+    Raises
+    ------
+    RagnbError
+        For a module that is neither there nor installed, one that is not Python, and a name that it lacks.
+    """
+    module, _, function = name.partition(":")
+    path = folder.joinpath(*module.split(".")).with_suffix(".py")
+    top = module.partition(".")[0]
+    if not path.is_file():
+        if not (folder / top).exists() and find_spec(top) is None:
+            raise RagnbError(
+                f"{name!r}: there is no module {module!r}, neither {path.name} beside the scenario nor installed"
+            )
+        return
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:
+        raise RagnbError(f"{name!r}: {path.name} is not valid Python ({error})") from None
+    names = list(_names_of(tree))
+    if function.partition(".")[0] not in names and "*" not in names:
+        raise RagnbError(
+            f"{name!r}: {path.name} has no {function!r}; {did_you_mean(function, names)}"
+        )
+
+
+def _names_of(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module defines at its top."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
 
 
 def _endpoint(judge: Any) -> str:

@@ -359,7 +359,9 @@ def _shares(sums: _Sums, has_documents: bool, level: float) -> pd.DataFrame:
     now, each = (_components(part, has_documents) for part in (whole, without))
 
     def of_mean(found: _Components) -> Array:
-        parts = found.variances / found.numbers
+        nothing = np.zeros_like(found.variances)
+        some = found.numbers > 0  # none are left where the one cluster with scores is left out
+        parts: Array = np.divide(found.variances, found.numbers, out=nothing, where=some)
         columns = [parts[..., places].sum(axis=-1) for places in sources.values()]
         of_sources: Array = np.stack(columns, axis=-1)
         whole = of_sources.sum(axis=-1, keepdims=True)
