@@ -20,7 +20,8 @@ def label(w: Formatter) -> Section | None:
         "log.reason": lambda row: w.say(f"log.reasons.{row['reason']}"),
         ">log.chance": lambda row: percent(row[DRAWN]),
     }
-    table = w.table(records(log.to_label.head(_MOST)), columns, caption=w.say("log.to_label"))
+    rows = records(log.to_label.head(_MOST))
+    table = w.table(rows, columns, caption=w.say("log.to_label"), cards=True)
     n = len(log.to_label)
     note = Text((w.say("log.next", n=count(n)),), "note")
     return w.section("label", w.say("log.label_finding", n=count(n)), "", [table, note], count(n))

@@ -123,4 +123,4 @@ def _columns(w: Formatter) -> Table | None:
         "missing.rows": strip,
         ">missing.with_value": with_value,
     }
-    return w.table(names, columns, caption=w.say("missing.columns"))
+    return w.table(names, columns, caption=w.say("missing.columns"), cards=True)
