@@ -36,7 +36,6 @@ METRIC = rn.Metric("m", -10, 10)
 
 def by_mean_squares(frame):
     """Return the components of a balanced design by the mean squares of the nested analysis of variance."""
-    names = ["doc_name", "sample_id", "repeat"]
     G = frame["doc_name"].nunique()
     Q = frame["sample_id"].nunique() // G
     r = frame.groupby("sample_id")["repeat"].nunique().iloc[0]
@@ -52,7 +51,6 @@ def by_mean_squares(frame):
                 ss["j"] += ((of_answer["m"] - of_answer["m"].mean()) ** 2).sum()
     ms_d, ms_q = ss["d"] / (G - 1), ss["q"] / (G * (Q - 1))
     ms_a, ms_j = ss["a"] / (G * Q * (r - 1)), ss["j"] / (G * Q * r * (s - 1))
-    assert names
     v_j, v_a = ms_j, max(0, (ms_a - ms_j) / s)
     v_q, v_d = max(0, (ms_q - ms_a) / (r * s)), max(0, (ms_d - ms_q) / (Q * r * s))
     parts = [v_d / G, v_q / (G * Q), v_a / (G * Q * r), v_j / (G * Q * r * s)]

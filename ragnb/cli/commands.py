@@ -364,8 +364,7 @@ class Stage:
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
-        from ragnb.inputs import gather
-        from ragnb.scenario import Scenario
+        from ragnb.inputs.gather import cases_of
         from ragnb.scoring import MEASURED
 
         scenario = self.scenario
@@ -376,11 +375,8 @@ class Stage:
                 "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
             )
             raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
-        named = ("cases", "columns", "encoding", "where")
         # What was measured differs from run to run; a table of scores does not.
-        found: pd.DataFrame = gather(
-            Scenario(**{key: getattr(scenario, key) for key in named})
-        ).frame
+        found: pd.DataFrame = cases_of(scenario)
         return found.drop(columns=[*MEASURED], errors="ignore")
 
     def _as_if_made(self) -> pd.DataFrame:
@@ -944,7 +940,7 @@ def _refuse_early(
     """Refuse before a call is paid what any stage would refuse: keys, functions, metrics, gates, settings."""
     from ragnb.cli.rehearsal import need_computable, need_function, rehearse
     from ragnb.scoring import SCORERS, named_function
-    from ragnb.scoring.run import EMBEDDED, JUDGED
+    from ragnb.scoring.run import default_metrics
     from ragnb.store.client import headers_of
 
     roles = {"generate": "dataset", "answer": "answer", "evaluate": "judge", "judge": "judge"}
@@ -972,8 +968,7 @@ def _refuse_early(
         need_computable(scenario, cases, has_vectors=has_vectors)
         named = [one if isinstance(one, str) else one.name for one in scenario.metrics or ()]
         if scenario.metrics is None:
-            names = JUDGED if "judge" in profiles else EMBEDDED
-            named = [name for name in names if has_vectors or not SCORERS[name].embeds]
+            named = default_metrics(has_judge="judge" in profiles, has_vectors=has_vectors)
         computed += [METRICS.get(name, Metric(name)) for name in named if name in SCORERS]
     if "judge" in order:
         computed += (scenario.rubric or Rubric()).metrics

@@ -286,6 +286,12 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
     return frame
 
 
+def cases_of(scenario: Scenario) -> Any:
+    """Return the cases of a scenario alone, filtered by ``where``."""
+    named = ("cases", "columns", "encoding", "where")
+    return gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+
+
 def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return the rows of another frame whose keys are not in this one."""
     return other[~pd.MultiIndex.from_frame(other[keys]).isin(pd.MultiIndex.from_frame(frame[keys]))]

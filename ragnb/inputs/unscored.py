@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.inputs.gather import Inputs, gather
+from ragnb.inputs.gather import Inputs, cases_of
 from ragnb.inputs.stages import scenario_of, stage_tables, with_cases
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric
@@ -41,7 +41,7 @@ def not_scored_yet(
     has_scores = scenario.scores is not None or scenario.traces is not None
     if has_scores or (scenario.cases is None and scenario.documents is None):
         return None
-    if any(True for _ in stage_tables(with_cases(scenario))):
+    if next(stage_tables(with_cases(scenario)), None) is not None:
         return None
     metrics = _planned(scenario)
     names = _documents(scenario)
@@ -52,7 +52,7 @@ def not_scored_yet(
 
 def _planned(scenario: Scenario) -> list[Metric]:
     """Return the metrics that the scenario names, else those that its stages compute."""
-    from ragnb.scoring.run import EMBEDDED, JUDGED
+    from ragnb.scoring.run import default_metrics
 
     if scenario.metrics is not None:
         known = {**METRICS, **scenario.declared}
@@ -60,7 +60,7 @@ def _planned(scenario: Scenario) -> list[Metric]:
         return [known[name] for name in names if name in known]
     if scenario.rubric is not None:
         return list(scenario.rubric.metrics)
-    names = list(JUDGED if "judge" in scenario.llm_profiles else EMBEDDED)
+    names = default_metrics(has_judge="judge" in scenario.llm_profiles)
     return [METRICS[name] for name in names if name in METRICS]
 
 
@@ -69,8 +69,7 @@ def _documents(scenario: Scenario) -> pd.Series[Any]:
     from ragnb.scoring import passages_of
 
     if scenario.cases is not None:
-        named = ("cases", "columns", "encoding", "where")
-        cases = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+        cases = cases_of(scenario)
         empty = pd.Series([None] * len(cases), dtype=object)
         found: pd.Series[Any] = cases.get(scenario.doc, empty)
         return found

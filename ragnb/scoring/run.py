@@ -103,6 +103,18 @@ EMBEDDED = tuple(name for name, scorer in SCORERS.items() if scorer.by == "wordi
 """Those that need no model and no key: the default without a judge."""
 
 
+def default_metrics(*, has_judge: bool, has_vectors: bool = True) -> list[str]:
+    """Return the metrics that are computed where nobody names any.
+
+    Examples
+    --------
+    >>> "answer_relevancy" in default_metrics(has_judge=True, has_vectors=False)
+    False
+    """
+    names = JUDGED if has_judge else EMBEDDED
+    return [name for name in names if has_vectors or not SCORERS[name].embeds]
+
+
 class Plan:
     """The metrics of one run and their models; metrics that cannot be computed are refused."""
 
@@ -122,10 +134,11 @@ class Plan:
         named, self.left_out = metric_list(metrics), list[str]()
         names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
         if named is None:
-            names = list(EMBEDDED if self.llm is None else JUDGED)
-            self.left_out = [
-                name for name in names if SCORERS[name].embeds and self.embeddings is None
-            ]
+            names = default_metrics(has_judge=self.llm is not None)
+            computed = default_metrics(
+                has_judge=self.llm is not None, has_vectors=self.embeddings is not None
+            )
+            self.left_out = [name for name in names if name not in computed]
         if len({*names}) < len(names):
             raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
         for name in names:

@@ -87,10 +87,11 @@ def http_client(
         request.extensions["ragnb_started"] = time.monotonic()
 
     async def after(response: Any) -> None:
-        request = response.request
-        seconds = time.monotonic() - request.extensions["ragnb_started"]
-        address = shown_url(str(request.url))
-        LOG.debug("%s %s: %s, %.2f s", request.method, address, response.status_code, seconds)
+        if LOG.isEnabledFor(logging.DEBUG):
+            request = response.request
+            seconds = time.monotonic() - request.extensions["ragnb_started"]
+            address = shown_url(str(request.url))
+            LOG.debug("%s %s: %s, %.2f s", request.method, address, response.status_code, seconds)
         _refuse_redirect(response)
         _refuse_compressed(response)
         _refuse_announced(response, reply_bytes)

@@ -18,7 +18,8 @@ from ragnb.traces import citations as citing
 from ragnb.traces import columns
 from ragnb.traces.citations import Citations, Split
 from ragnb.traces.label import Join, label_traces
-from ragnb.weights import column_names, weighted_means
+from ragnb.traces.rates import rates_by_system
+from ragnb.weights import column_names
 
 VERDICTS = ("supported", "partly", "not found", "undecided", "cites nothing known", "uncited")
 """What becomes of a claim, from the best to the worst."""
@@ -364,12 +365,5 @@ def _rates(rows: pd.DataFrame, doc: str, level: float) -> pd.DataFrame:
     shown = ["metric", "value", "low", "high", "n", "n_clusters", "cluster_unit"]
     if scores.empty:
         return pd.DataFrame(columns=shown)
-    parts = scores.groupby("system", sort=False) if "system" in scores else [(None, scores)]
-    out = []
-    for system, part in parts:
-        means = weighted_means(part.reset_index(drop=True), metrics=metrics, doc=doc, level=level)
-        table = means.loc[means["role"] == "rate", shown]
-        if system is not None:
-            table.insert(0, "system", system)
-        out.append(table)
-    return pd.concat(out, ignore_index=True)
+    means = rates_by_system(scores, metrics, doc=doc, level=level)
+    return means[[*(["system"] if "system" in scores else []), *shown]]

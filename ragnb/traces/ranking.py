@@ -16,7 +16,8 @@ from ragnb.readers.raw import absent
 from ragnb.schema import MEASURES, known_metric, rank_measure
 from ragnb.traces import columns
 from ragnb.traces.label import Join, gold_frame, match, warn_of_repeats
-from ragnb.weights import column_names, weighted_means
+from ragnb.traces.rates import rates_by_system
+from ragnb.weights import column_names
 
 DEPTHS = (1, 3, 5, 10)
 RELEVANCE = "gold_relevance"
@@ -150,36 +151,23 @@ def retrieval(
     for name in ("sample_id", "question", "system", "repeat", doc, cluster, by):
         if name is not None and name in labelled.columns:
             rows[name] = columns.cells(labelled, name)
-    how: dict[str, Any] = {
-        "metrics": [known_metric(name) for name in names],
-        "doc": doc,
-        "cluster": cluster,
-        "level": level,
-        "by": by,
-    }
-    parts = []
-    several = rows.groupby("system", sort=False) if "system" in rows else [(None, rows)]
-    for system, part in several:
-        means = weighted_means(part.reset_index(drop=True), **how)
-        parts.append(_shaped(means, system, by))
-    return pd.concat(parts, ignore_index=True)
+    metrics = [metric for name in names if (metric := known_metric(name)) is not None]
+    means = rates_by_system(rows, metrics, by=by, doc=doc, cluster=cluster, level=level)
+    return _shaped(means, by)
 
 
 _KEPT = ("value", "low", "high", "n", "n_missing", "n_not_applicable", "n_clusters", "cluster_unit")
 
 
-def _shaped(means: pd.DataFrame, system: Any, by: str | None) -> pd.DataFrame:
+def _shaped(means: pd.DataFrame, by: str | None) -> pd.DataFrame:
     """Return the means as a row a measure and depth."""
-    rows = means[means["role"] == "rate"].reset_index(drop=True)
-    parts = [rank_measure(name) or ("", 0) for name in rows["metric"]]
-    rows["measure"] = [measure for measure, _ in parts]
-    rows["k"] = [depth for _, depth in parts]
-    shown = [*([by] if by else []), "measure", "k", *_KEPT]
-    out: pd.DataFrame = rows[shown]
+    parts = [rank_measure(name) or ("", 0) for name in means["metric"]]
+    rows = means.assign(measure=[one for one, _ in parts], k=[depth for _, depth in parts])
+    groups = ["system"] if "system" in rows else []
+    groups += [by] if by and by not in groups else []
+    out: pd.DataFrame = rows[[*groups, "measure", "k", *_KEPT]]
     if by == "step":  # groups are named by their text
         out = out.assign(step=[int(step) if str(step).isdigit() else step for step in out["step"]])
-    if system is not None:
-        out.insert(0, "system", system)
     return out
 
 

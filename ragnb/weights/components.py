@@ -161,6 +161,12 @@ class _Plan(NamedTuple):
     budget: float | None
     level: float
 
+    @property
+    def keys(self) -> list[str]:
+        """What tells one judgement from another."""
+        judge = [] if self.judge_repeat is None else [self.judge_repeat]
+        return [self.question, self.repeat, *judge]
+
 
 def _costs(costs: Mapping[str, float] | None) -> Mapping[str, float]:
     for name, price in (costs or {}).items():
@@ -198,12 +204,11 @@ def _difference(
     new: pd.DataFrame, old: pd.DataFrame, plan: _Plan, names: list[str]
 ) -> pd.DataFrame:
     """Return the differences of two systems by question, repeat and judgement."""
-    keys = [plan.question, plan.repeat, *([plan.judge_repeat] if plan.judge_repeat else [])]
-    columns = [*keys, *names]
-    both = new.merge(old[columns], on=keys, suffixes=("", "__base"))
+    columns = [*plan.keys, *names]
+    both = new.merge(old[columns], on=plan.keys, suffixes=("", "__base"))
     if both.empty:
         raise RagnbError(
-            f"the systems share no {listing(keys)}; number the repeats of both from 1 on"
+            f"the systems share no {listing(plan.keys)}; number the repeats of both from 1 on"
         )
     for name in names:
         both[name] = both[name] - both[f"{name}__base"]
@@ -212,11 +217,10 @@ def _difference(
 
 def _need_repeats(parts: Mapping[Any, pd.DataFrame], plan: _Plan) -> None:
     """Refuse rows that say nothing about repeats, or that repeat an answer without saying so."""
-    keys = [plan.question, plan.repeat, *([plan.judge_repeat] if plan.judge_repeat else [])]
     for rows in parts.values():
-        again = rows.duplicated(keys)
+        again = rows.duplicated(plan.keys)
         if again.any():
-            first = rows.loc[again, keys].iloc[0].to_dict()
+            first = rows.loc[again, plan.keys].iloc[0].to_dict()
             raise RagnbError(
                 f"two rows have {first}; name what tells them apart: repeat= or judge_repeat="
             )
@@ -338,6 +342,11 @@ def _components(sums: _Sums, has_documents: bool) -> _Components:
     )
 
 
+def _of_all(sums: _Sums, has_documents: bool) -> _Components:
+    """Return the components of all clusters together."""
+    return _components(_Sums(*(np.atleast_1d(part.sum()) for part in sums)), has_documents)
+
+
 def _merged_sources(sums: _Sums, has_documents: bool) -> dict[str, list[int]]:
     """Return the names of the sources that the rows tell apart, each with its components."""
     has_answers = sums.answers_df.sum() > 0
@@ -354,9 +363,8 @@ def _merged_sources(sums: _Sums, has_documents: bool) -> dict[str, list[int]]:
 def _shares(sums: _Sums, has_documents: bool, level: float) -> pd.DataFrame:
     """Return the share of each source with its jackknife interval."""
     sources = _merged_sources(sums, has_documents)
-    whole = _Sums(*(np.atleast_1d(part.sum()) for part in sums))
-    without = _Sums(*(part.sum() - part for part in sums))
-    now, each = (_components(part, has_documents) for part in (whole, without))
+    now = _of_all(sums, has_documents)
+    each = _components(_Sums(*(part.sum() - part for part in sums)), has_documents)
 
     def of_mean(found: _Components) -> Array:
         nothing = np.zeros_like(found.variances)
@@ -390,8 +398,7 @@ def _shares(sums: _Sums, has_documents: bool, level: float) -> pd.DataFrame:
 
 def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
     """Return what the standard error becomes if the budget buys more of one thing."""
-    whole = _Sums(*(np.atleast_1d(part.sum()) for part in sums))
-    found = _components(whole, has_documents)
+    found = _of_all(sums, has_documents)
     v_d, v_q, v_a, v_j = found.variances[0]
     g, n_q, n_a, n_j = found.numbers[0]
     r, s = n_a / n_q, n_j / n_a
@@ -435,8 +442,7 @@ def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
 
 def _worth(sums: _Sums, has_documents: bool) -> tuple[float, float]:
     """Return the number of repeats, and how many times the questions without repeats they are worth."""
-    whole = _Sums(*(np.atleast_1d(part.sum()) for part in sums))
-    found = _components(whole, has_documents)
+    found = _of_all(sums, has_documents)
     _, v_q, v_a, v_j = found.variances[0]
     _, n_q, n_a, n_j = found.numbers[0]
     r, s = n_a / n_q, n_j / n_a
