@@ -31,6 +31,8 @@ BARS = {
     "answer_relevancy": (0.7, 0.5),
     "context_recall": (0.7, 0.5),
     "context_precision": (0.6, 0.4),
+    "context_precision_by_answer": (0.6, 0.4),
+    "context_recall_by_passages": (0.7, 0.5),
     "noise_sensitivity": (0.3, 0.5),
     "factual_correctness": (0.6, 0.4),
     "semantic_similarity": (0.7, 0.5),

@@ -104,9 +104,9 @@ WORKED = [
     ("faithfulness", {"retrieved_contexts": ["The warranty is 24 months. It covers theft."]}, 1.0),
     ("context_relevance", {}, 0.5),
     ("context_recall", {}, 0.5),
-    ("context_precision", {"ground_truth_answer": "The warranty is 24 months."}, 0.5),
+    ("context_precision_by_answer", {"ground_truth_answer": "The warranty is 24 months."}, 0.5),
     (
-        "context_precision",
+        "context_precision_by_answer",
         {
             "ground_truth_answer": "The warranty is 24 months.",
             "retrieved_contexts": ["The warranty is 24 months.", "Lunch is at noon."],
@@ -277,7 +277,7 @@ def test_what_was_not_retrieved_is_told_from_what_did_not_run(server, log):
     names = [
         "faithfulness",
         "context_recall",
-        "context_precision",
+        "context_precision_by_answer",
         "context_relevance",
         "noise_sensitivity",
     ]

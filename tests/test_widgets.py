@@ -884,7 +884,12 @@ def test_without_named_metrics_those_that_will_be_computed_have_a_row(tmp_path):
     profile = "llm_profiles: {judge: {base_url: 'http://127.0.0.1:1/v1', model: m}}"
     path.write_text(f"cases: cases.jsonl\n{profile}\n", encoding="utf-8")
     rows = set(WeightEditor(path).metric_weights)
-    assert {"faithfulness", "answer_relevancy", "context_recall", "context_precision"} <= rows
+    assert {
+        "faithfulness",
+        "answer_relevancy",
+        "context_recall",
+        "context_precision_by_answer",
+    } <= rows
     path.write_text("cases: cases.jsonl\nscores: gone.csv\n", encoding="utf-8")
     with pytest.raises(RagnbError, match="gone"):
         WeightEditor(path)

@@ -939,7 +939,7 @@ def _refuse_early(
 ) -> None:
     """Refuse before a call is paid what any stage would refuse: keys, functions, metrics, gates, settings."""
     from ragnb.cli.rehearsal import need_computable, need_function, rehearse
-    from ragnb.scoring import SCORERS, named_function
+    from ragnb.scoring import SCORERS, gold, named_function
     from ragnb.scoring.run import default_metrics
     from ragnb.store.client import headers_of
 
@@ -968,7 +968,10 @@ def _refuse_early(
         need_computable(scenario, cases, has_vectors=has_vectors)
         named = [one if isinstance(one, str) else one.name for one in scenario.metrics or ()]
         if scenario.metrics is None:
-            named = default_metrics(has_judge="judge" in profiles, has_vectors=has_vectors)
+            has_gold = "generate" in order or gold.has_gold(cases)
+            named = default_metrics(
+                has_judge="judge" in profiles, has_vectors=has_vectors, has_gold=has_gold
+            )
         computed += [METRICS.get(name, Metric(name)) for name in named if name in SCORERS]
     if "judge" in order:
         computed += (scenario.rubric or Rubric()).metrics

@@ -52,6 +52,7 @@ def not_scored_yet(
 
 def _planned(scenario: Scenario) -> list[Metric]:
     """Return the metrics that the scenario names, else those that its stages compute."""
+    from ragnb.scoring import gold
     from ragnb.scoring.run import default_metrics
 
     if scenario.metrics is not None:
@@ -60,7 +61,8 @@ def _planned(scenario: Scenario) -> list[Metric]:
         return [known[name] for name in names if name in known]
     if scenario.rubric is not None:
         return list(scenario.rubric.metrics)
-    names = default_metrics(has_judge="judge" in scenario.llm_profiles)
+    has_gold = scenario.cases is None or gold.has_gold(cases_of(scenario))
+    names = default_metrics(has_judge="judge" in scenario.llm_profiles, has_gold=has_gold)
     return [METRICS[name] for name in names if name in METRICS]
 
 

@@ -66,9 +66,9 @@ def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float
     nan
     """
     given, texts = pair_of(answer, contexts)
-    passages = [tokens for text in texts if (tokens := _tokens(text))]
+    passages = [tokens for text in texts if (tokens := words_of(text))]
     sentences = [
-        tokens for part in pattern("sentence_end").split(given) if (tokens := _tokens(part))
+        tokens for part in pattern("sentence_end").split(given) if (tokens := words_of(part))
     ]
     if not passages or not sentences:
         return math.nan
@@ -102,7 +102,16 @@ def _sentence_support(
     return math.fsum(parts) / len(parts)
 
 
-def _tokens(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, case-folded and without punctuation.
+
+    A run of Chinese or Japanese gives its pairs of neighbouring characters.
+
+    Examples
+    --------
+    >>> words_of("Ｔhe fee: 年假10天")
+    ['the', 'fee', '年假', '10', '天']
+    """
     tokens: list[str] = []
     for run, word in pattern("run").findall(unicodedata.normalize("NFKC", text).casefold()):
         tokens += [word] if word else [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
@@ -204,6 +213,21 @@ def _numbers(text: str) -> list[Found]:
         shown = unit if unit == "%" or not unit.isascii() else ""
         found.append((f"{whole}{part}{shown}", (value, "%" if unit.startswith("per") else unit)))
     return found
+
+
+def same_figures(text: str, other: str) -> bool:
+    """Say whether all figures of a text are in another.
+
+    Examples
+    --------
+    >>> same_figures("24 months", "2 years or 24 months"), same_figures("36 months", "24 months")
+    (True, False)
+    """
+    there = _numbers(unicodedata.normalize("NFKC", other))
+    return all(
+        _number_stands(what, other, there)
+        for _, what in _numbers(unicodedata.normalize("NFKC", text))
+    )
 
 
 def _number_stands(what: tuple[Any, ...], text: str, there: list[Found]) -> bool:

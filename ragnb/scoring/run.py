@@ -32,7 +32,7 @@ from ragnb.schema import (
     missing_fields,
     note_row,
 )
-from ragnb.scoring import lexical, ragas
+from ragnb.scoring import gold, lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
 from ragnb.store.client import METER, CallFailed, Cell, Client, Outcome, Stop, count_tokens
 from ragnb.store.store import Estimate, Run, StoreLike, estimate, opened, run_cells, systems_of
@@ -41,7 +41,9 @@ MEASURED = ("latency_s", "tokens_in", "tokens_out")
 """Columns of an answer that differ from run to run."""
 
 Local = Callable[[list[str]], Any]
-_PER_CALL, _WORDING = 1000, "ragnb wording 1"  # tokens of a prompt's own text and its reply, about
+_PER_CALL = 1000  # tokens of a prompt's own text and its reply, about
+_WITHOUT_MODEL = {"wording": "ragnb wording 1", "gold": "ragnb gold passages 1"}
+"""What a cell that needs no model is computed by: another number here, and stores compute it again."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,12 @@ class Scorer:
         Its column; where METRICS knows the metric, its name there.
     needs : sequence of str
         Case columns; a case that lacks one is ``not_applicable``.
-    by : {"ragas", "ours", "wording"}
-        Who computes it: ragas' current collections, our own prompt, or no model at all.
+    by : {"ragas", "ours", "wording", "gold"}
+        Who computes it: ragas' current collections, our own prompt, or no model at all: by the wording of the
+        answer, or by the gold passages.
     made_of : str
-        The class in ``ragas.metrics.collections``, or the function in `ragnb.scoring.lexical`.
+        The class in ``ragas.metrics.collections``, or the function in `ragnb.scoring.lexical` or
+        `ragnb.scoring.gold`.
     calls : sequence of int
         Calls of the judge for one case: a fixed number, and a number for each retrieved passage.
     embeds : int
@@ -74,7 +78,7 @@ class Scorer:
 
     name: str
     needs: Sequence[str]
-    by: Literal["ragas", "ours", "wording"]
+    by: Literal["ragas", "ours", "wording", "gold"]
     made_of: str
     calls: Sequence[int] = (0, 0)
     embeds: int = 0
@@ -102,17 +106,32 @@ JUDGED = tuple(name for name, scorer in SCORERS.items() if any(scorer.calls) or 
 EMBEDDED = tuple(name for name, scorer in SCORERS.items() if scorer.by == "wording")
 """Those that need no model and no key: the default without a judge."""
 
+BY_GOLD = tuple(name for name, scorer in SCORERS.items() if scorer.by == "gold")
+"""Those that need gold passages and no model: in the default where some case has gold passages."""
 
-def default_metrics(*, has_judge: bool, has_vectors: bool = True) -> list[str]:
+_BY_ANSWER = "context_precision_by_answer"  # which asks a model what gold passages say for nothing
+
+
+def default_metrics(
+    *, has_judge: bool, has_vectors: bool = True, has_gold: bool = False
+) -> list[str]:
     """Return the metrics that are computed where nobody names any.
 
     Examples
     --------
     >>> "answer_relevancy" in default_metrics(has_judge=True, has_vectors=False)
     False
+    >>> "context_precision" in default_metrics(has_judge=True, has_gold=True)
+    True
     """
-    names = JUDGED if has_judge else EMBEDDED
-    return [name for name in names if has_vectors or not SCORERS[name].embeds]
+    names = {*(JUDGED if has_judge else EMBEDDED)}
+    if has_gold:
+        names = names.union(BY_GOLD) - {_BY_ANSWER}
+    return [
+        name
+        for name, scorer in SCORERS.items()
+        if name in names and (has_vectors or not scorer.embeds)
+    ]
 
 
 class Plan:
@@ -133,11 +152,11 @@ class Plan:
         self.embeddings = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
         named, self.left_out = metric_list(metrics), list[str]()
         names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
+        self.lang, self.cases = lang, read_cases(cases)
         if named is None:
-            names = default_metrics(has_judge=self.llm is not None)
-            computed = default_metrics(
-                has_judge=self.llm is not None, has_vectors=self.embeddings is not None
-            )
+            default = {"has_judge": self.llm is not None, "has_gold": gold.has_gold(self.cases)}
+            names = default_metrics(**default)
+            computed = default_metrics(**default, has_vectors=self.embeddings is not None)
             self.left_out = [name for name in names if name not in computed]
         if len({*names}) < len(names):
             raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
@@ -153,7 +172,6 @@ class Plan:
                 raise RagnbError(
                     f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function"
                 )
-        self.lang, self.cases = lang, read_cases(cases)
         self.parameters = {
             k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None
         }
@@ -164,11 +182,16 @@ class Plan:
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
         missing = [missing_fields(self.cases, scorer.needs) for scorer in self.scorers]
-        return [
-            self._cell(scorer, row, lacks[place])
-            for place, row in enumerate(self.cases.to_dict("records"))
-            for scorer, lacks in zip(self.scorers, missing, strict=True)
-        ]
+        ids = gold.ids_of(self.cases)
+        cells = []
+        for place, row in enumerate(self.cases.to_dict("records")):
+            pair = ids[place]
+            for scorer, lacks in zip(self.scorers, missing, strict=True):
+                if scorer.by == "gold" and pair is not None:
+                    cells.append(self._gold_cell(scorer, row, pair))
+                else:
+                    cells.append(self._cell(scorer, row, lacks[place]))
+        return cells
 
     def _cell(self, scorer: Scorer, row: Mapping[Any, Any], missing: tuple[str, ...]) -> Cell:
         if (
@@ -177,18 +200,36 @@ class Plan:
             and str(row["answer"]).strip().lower() in self.refusals
         ):
             missing = ("statement: the answer is a refusal",)
-        inputs, doc = (
-            {name: row[name] for name in scorer.needs if name not in missing},
-            row.get("doc_name"),
-        )
+        inputs = {name: row[name] for name in scorer.needs if name not in missing}
+        return self._cell_of(scorer, row, inputs, missing)
+
+    def _gold_cell(
+        self, scorer: Scorer, row: Mapping[Any, Any], ids: tuple[list[Any], list[Any]]
+    ) -> Cell:
+        """Return a cell that compares ids in place of texts."""
+        inputs = {**dict(zip(gold.PASSAGES, ids, strict=True)), "by_id": True}
+        return self._cell_of(scorer, row, inputs, ())
+
+    def _cell_of(
+        self,
+        scorer: Scorer,
+        row: Mapping[Any, Any],
+        inputs: Mapping[str, Any],
+        missing: tuple[str, ...],
+    ) -> Cell:
+        doc = row.get("doc_name")
         calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
-        parts = [
-            text for part in inputs.values() for text in ([part] if isinstance(part, str) else part)
-        ]
-        tokens = calls * _PER_CALL + (calls + scorer.embeds) * sum(
-            count_tokens(str(text)) for text in parts
-        )
-        model, parameters = "ragas" if scorer.by == "ragas" else _WORDING, dict[str, Any]()
+        tokens = 0
+        if calls or scorer.embeds:
+            parts = [
+                text
+                for part in inputs.values()
+                for text in ([part] if isinstance(part, str) else part)
+            ]
+            text_tokens = sum(count_tokens(str(text)) for text in parts)
+            tokens = calls * _PER_CALL + (calls + scorer.embeds) * text_tokens
+        model = _WITHOUT_MODEL.get(scorer.by, "ragas")
+        parameters = dict[str, Any]()
         vectors = {"embeddings": _name_of(self.embeddings)} if scorer.embeds else {}
         if any(scorer.calls) and self.llm is not None:
             model, parameters = self.llm.profile.model, self.parameters
@@ -222,6 +263,8 @@ class Plan:
             if not isinstance(scorer.nothing, float):
                 raise Nothing(scorer.nothing)
             return scorer.nothing, "nothing was retrieved"
+        if scorer.by == "gold":
+            return by_gold(scorer.made_of, inputs)
         if scorer.by == "wording":
             return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
         judge = Asker(self.llm, self.parameters) if self.llm and any(scorer.calls) else None
@@ -283,6 +326,26 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
     return value, f"not in the passages: {', '.join(absent)}" if absent else None
 
 
+def by_gold(name: str, inputs: Mapping[str, Any]) -> tuple[float, str | None]:
+    """Compare what was retrieved with the gold passages, with how they were matched as the reason.
+
+    Examples
+    --------
+    >>> by_gold("precision", {"retrieved_contexts": ["x", "a b c d."], "ground_truth_contexts": ["A b c d"]})
+    (0.5, 'gold passages matched by text: 1 equal')
+    """
+    retrieved, wanted = (inputs[side] for side in gold.PASSAGES)
+    matched = gold.by_id if inputs.get("by_id") else gold.by_text
+    match = matched(retrieved, wanted)
+    if not match.found:
+        raise Nothing("the gold passages hold no words: 0/0")
+    by = "id" if inputs.get("by_id") else "text"
+    how = ", ".join(f"{n} {means}" for means, n in match.how.items() if means != "id" and n)
+    found = how or str(sum(match.relevant))
+    value = getattr(gold, name)(match)
+    return round(value, 12), f"gold passages matched by {by}: {found}"
+
+
 def evaluate(
     cases: Any,
     *,
@@ -304,9 +367,10 @@ def evaluate(
         What `read_cases` reads.
     metrics : names, optional
         Some of ``scoring.SCORERS``. By default, with a judge: faithfulness, answer_relevancy, context_recall,
-        context_precision, context_relevance, noise_sensitivity, factual_correctness, semantic_similarity and
-        answer_correctness; without one the embedded checks of wording: support_lexical, number_support and
-        name_support.
+        context_precision_by_answer, context_relevance, noise_sensitivity, factual_correctness,
+        semantic_similarity and answer_correctness; without one the embedded checks of wording: support_lexical,
+        number_support and name_support. Where some case has gold passages, context_precision and
+        context_recall_by_passages as well, and context_precision_by_answer is not asked for.
     llm : Client or Profile, optional
         The judge. A Client has limits and budgets of its own.
     embeddings : Client, Profile or function, optional
@@ -347,10 +411,12 @@ def evaluate(
 
     Notes
     -----
-    Metrics by ragas 0.4 are its current collections; context_precision is judged against the reference answer,
-    factual_correctness is rounded to two decimals, a negative answer_relevancy counts as 0. A case whose
-    ``retrieved_contexts`` is ``[]`` has context_recall 0, and no context_precision. ``scoring.expected`` counts
-    the calls beforehand.
+    Metrics by ragas 0.4 are its current collections; factual_correctness is rounded to two decimals, a negative
+    answer_relevancy counts as 0. context_precision and context_recall_by_passages compare what was retrieved
+    with the gold passages (see `ragnb.scoring.gold`): by ids where cases have ``chunks`` and ``gold_ids`` (or
+    ``retrieved_context_ids`` and ``reference_context_ids``, or passages that are objects with an ``id``), else
+    by texts. A case whose ``retrieved_contexts`` is ``[]`` has context_recall 0, and no context_precision.
+    ``scoring.expected`` counts the calls beforehand.
 
     Examples
     --------
@@ -442,7 +508,14 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
     scores.attrs["failed"] = failed.to_dict("records")
     wording = [scorer.name for scorer in plan.scorers if scorer.by == "wording"]
-    told = {"wording_only": ", ".join(wording), "no_embeddings": ", ".join(plan.left_out)}
+    by_gold = [scorer.name for scorer in plan.scorers if scorer.by == "gold"]
+    if gold.has_gold(plan.cases):
+        by_gold = []
+    told = {
+        "wording_only": ", ".join(wording),
+        "no_embeddings": ", ".join(plan.left_out),
+        "no_gold_passages": ", ".join(by_gold),
+    }
     told = {code: names for code, names in told.items() if names}
     words = {code: say(f"note.{code}", names=names, metrics=names) for code, names in told.items()}
     scores.attrs["notes"] = [note_row(code, told[code], text) for code, text in words.items()]
