@@ -122,7 +122,9 @@ def test_markdown_lines_hold_four_decimals_weights_and_intervals(both):
         rate, n = row["role"] == "rate", f", n = {row['n']}"
         weight = "" if np.isnan(row["weight"]) else f" (w={row['weight']:g})"
         value = mean(row, True) if rate else f"{row['value']:.4f}"
-        line = f"- {row['metric']}: {value}{weight} [{ends(row, rate=rate)}]{n}"
+        told = f"{row['metric']}: {value}"
+        bold = f"**{told}**" if row["role"] == "total" else told
+        line = f"- {bold}{weight} [{ends(row, rate=rate)}]{n}"
         assert any(found.startswith(line) for found in lines), line
 
 

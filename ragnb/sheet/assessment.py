@@ -23,6 +23,7 @@ from ragnb.markup.blocks import Section
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
+from ragnb.sheet.for_scripts import for_scripts
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes import sentence
 from ragnb.sheet.kinds import order_of
@@ -306,6 +307,9 @@ class Assessment:
     def to_markdown(self) -> str:
         """Return the sheet as Markdown, without times and machine paths: equal input gives equal text.
 
+        A script finds the means below "## Metric means", a line a metric, and of traces with a gold set a row a
+        question below "## Labels by question": ``qid | answered | hit | refusal | label``.
+
         Examples
         --------
         >>> from ragnb import assess
@@ -314,7 +318,7 @@ class Assessment:
         '- faithfulness: 0.9000 (w=1)'
         """
         sections = [section for section in self.sections() if section.key != "glossary"]
-        return render_markdown(sections, title=self.title)
+        return render_markdown(for_scripts(Formatter(self), sections), title=self.title)
 
     def to_junit(self) -> str:
         """Return the gates as a JUnit XML test suite: one that blocks fails, one that is not decided is skipped.

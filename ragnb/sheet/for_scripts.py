@@ -1,0 +1,78 @@
+"""What the Markdown of a sheet has for scripts: headings and columns that stay, whatever the page says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ragnb.comparison.differences import RIGHT
+from ragnb.markup import is_missing
+from ragnb.markup.blocks import Block, Section, Table, Text
+from ragnb.schema import records
+from ragnb.sheet.formatter import LABELS, Formatter
+
+MOST_QUESTIONS = 1000
+_COLUMNS = {
+    "system": "system",
+    "sample_id": "qid",
+    "answered": "answered",
+    "hit": "hit",
+    "refused": "refusal",
+    "label": "label",
+}
+
+
+def for_scripts(w: Formatter, sections: Iterable[Section]) -> list[Section]:
+    """Return the sections of a page with the metrics under a heading that stays, and a row for each question."""
+    kept = [_with_plain_heading(w, section) for section in sections]
+    per_question = labels(w)
+    return kept if per_question is None else [*kept, per_question]
+
+
+def _with_plain_heading(w: Formatter, section: Section) -> Section:
+    """Return the section of the metrics under its name alone; what it found becomes a paragraph."""
+    if section.key != "metrics":
+        return section
+    _, _, system = section.name.partition(" · ")
+    name = w.say("plain.metric_means")
+    blocks: tuple[Block, ...] = section.blocks
+    if section.finding:
+        blocks = (Text((section.finding,)), *blocks)
+    return replace(
+        section, name=f"{name} · {system}" if system else name, finding="", blocks=blocks
+    )
+
+
+def labels(w: Formatter) -> Section | None:
+    """Return a row for each question that has a label, with the codes; nothing where no answer has one.
+
+    Of more than `MOST_QUESTIONS` those that went wrong come first, and a sentence says how many are left out.
+    Rows that are streamed are no longer all there, so they have no such table.
+    """
+    scores = w.whole.scores
+    if w.whole.streamed or "label" not in scores:
+        return None
+    rows = scores[scores["label"].isin(list(LABELS))]
+    if rows.empty:
+        return None
+    left_out = max(len(rows) - MOST_QUESTIONS, 0)
+    if left_out:
+        went_right = rows["label"].isin(list(RIGHT)).sort_values(kind="stable")
+        rows = rows.loc[went_right.index[:MOST_QUESTIONS]]
+    columns = [name for name in _COLUMNS if name in rows]
+    if w.whole.systems is None:
+        columns = [name for name in columns if name != "system"]
+    heads = tuple(_COLUMNS[name] for name in columns)
+    cells = tuple(tuple(map(_code, row.values())) for row in records(rows[columns]))
+    blocks: list[Block | None] = [Table(heads, cells)]
+    if left_out:
+        blocks.append(Text((w.say("plain.left_out", n=left_out),)))
+    return w.section("labels", "", w.say("plain.labels_lead"), blocks)
+
+
+def _code(value: Any) -> str:
+    """Write a fact as 1 or 0, a text as it is, and nothing for what does not apply."""
+    if is_missing(value):
+        return ""
+    return str(int(value)) if isinstance(value, bool) else str(value)
