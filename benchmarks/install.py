@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from environments import ROOT, Environment, build_wheel, markdown, weighed
 
-EXTRAS = ("", "notebook", "judge", "ragas", "readers", "duckdb", "spark", "all")
+EXTRAS = ("", "notebook", "judge", "ragas", "readers", "documents", "duckdb", "spark", "all")
 PEERS = {  # what is installed, and what its users import
     "ragas": (
         ["ragas==0.4.3", "langchain-community==0.4.1"],

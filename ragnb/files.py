@@ -19,7 +19,9 @@ from ragnb.errors import RagnbError
 # What counts as data in a folder that is named as an input.
 DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 # What counts as a document in a folder of documents.
-TEXT_SUFFIXES = (".txt", ".md", ".markdown")
+MARKDOWN_SUFFIXES = (".md", ".markdown")
+HTML_SUFFIXES = (".html", ".htm")
+DOCUMENT_SUFFIXES = (".txt", *MARKDOWN_SUFFIXES, *HTML_SUFFIXES, ".pdf")
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 

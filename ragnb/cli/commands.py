@@ -724,10 +724,9 @@ def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[st
 def generate_command(source: Path, **asked: Any) -> int:
     """Make a question set from the documents of a SCENARIO.
 
-    SCENARIO names documents: (a folder of text or Markdown, or a table of passages) and llm_profiles.dataset;
-    its key
-    generation: says how many questions and of which kinds. The evidence of each answer stands word for word in its
-    passage; what does not is left out and counted.
+    SCENARIO names documents: (a folder of PDF, HTML, Markdown or text, or a table of passages) and
+    llm_profiles.dataset; its key generation: says how many questions and of which kinds. The evidence of each
+    answer stands word for word in its passage; what does not is left out and counted.
 
     Writes questions.jsonl and review.csv to reports/<scenario>/. Fill in the column decision (keep, edit,
     drop) and run the same command again: the questions follow the review, and nothing is generated twice.

@@ -19,7 +19,7 @@ from ragnb import texts
 from ragnb.calibration import looks_like_ratings
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.files import (
-    TEXT_SUFFIXES,
+    DOCUMENT_SUFFIXES,
     digest,
     json_text,
     matched,
@@ -231,7 +231,7 @@ def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
     for role in (*SOURCES, "gold"):
         path = getattr(scenario, role)
         if role == "documents" and path is not None and path.is_dir():
-            yield from (one for one in path.rglob("*") if one.suffix.lower() in TEXT_SUFFIXES)
+            yield from (one for one in path.rglob("*") if one.suffix.lower() in DOCUMENT_SUFFIXES)
         elif path is not None:
             yield from matched(path)
     yield from _modules(scenario)

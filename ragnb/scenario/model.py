@@ -660,7 +660,7 @@ class Scenario(Frozen):
         The input files; one of the first four or `documents` must be there. Scores and traces may be a pattern or
         a folder.
     documents : path, optional
-        A folder of text or Markdown, or a table of passages, to make questions of.
+        A folder of PDF, HTML, Markdown or text files, or a table of passages, to make questions of.
     generation : Generation
         How many ``questions``, which shares of them are ``unanswerable`` and ``multi_passage``, whose
         (``personas``).

@@ -8,19 +8,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 from pydantic import BaseModel, StringConstraints
 
 from ragnb import texts
-from ragnb.errors import RagnbError, did_you_mean, listing, need_columns, place
-from ragnb.files import TEXT_SUFFIXES, short_hash
+from ragnb.errors import RagnbError, did_you_mean, need_columns, place
+from ragnb.files import short_hash
 from ragnb.readers.formats import load
 from ragnb.readers.raw import Lossy, absent
 from ragnb.schema import Profile, records
 from ragnb.scoring.asking import PARAMETERS, Asker, with_data
+from ragnb.scoring.documents import passages_of
 from ragnb.scoring.lexical import support_lexical
 from ragnb.store import (
     Cell,
@@ -36,129 +36,7 @@ from ragnb.store import (
 )
 
 KINDS = ("single", "multi", "unanswerable")
-_TEXT = ("text", "content", "page_content", "passage", "chunk", "body", "文本", "内容", "正文")
-_NAME = (
-    "doc_name",
-    "document",
-    "source",
-    "file",
-    "filename",
-    "title",
-    "url",
-    "文档",
-    "来源",
-    "标题",
-)
-_SIZE, _ROUNDS, _NEAR, _REPLY_TOKENS = 1200, 3, 8, 300
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
-
-
-def passages_of(
-    documents: Any, *, encoding: str = "utf-8", columns: Mapping[str, str] | None = None
-) -> pd.DataFrame:
-    """Return the passages of documents, in their order.
-
-    Parameters
-    ----------
-    documents : path or frame
-        A folder of ``.txt`` and ``.md`` files (folders in it too), which are parted between paragraphs into
-        passages of about 1,200 characters (half as many of Chinese); or a table with a passage in each row: a
-        file that `ragnb.read_cases` would open, or a frame, with a column of texts and perhaps of documents.
-    encoding : str
-        Of text files.
-    columns : mapping of their names to ours, optional
-        Ours are ``text`` and ``doc_name``; usual names are known.
-
-    Returns
-    -------
-    DataFrame
-        ``doc_name, unit`` (``<doc_name>#<number>``) and ``text``.
-
-    Raises
-    ------
-    RagnbError
-        For a folder without such files, a table without a column of texts, and what holds no text.
-
-    Examples
-    --------
-    >>> passages_of(pd.DataFrame({"source": ["a.pdf", "a.pdf"], "content": ["One.", "Two."]}))["unit"].tolist()
-    ['a.pdf#1', 'a.pdf#2']
-    """
-    if isinstance(documents, str | Path) and Path(documents).is_dir():
-        found = _of_folder(Path(documents), encoding)
-    else:
-        found = _of_table(documents, encoding, columns or {})
-    rows = [(name, text.strip()) for name, text in found if text.strip()]
-    table = pd.DataFrame(rows, columns=["doc_name", "text"])
-    if table.empty:
-        raise RagnbError(
-            f"{documents if isinstance(documents, str | Path) else 'the frame'}: holds no text"
-        )
-    nth = table.groupby("doc_name").cumcount() + 1
-    table.insert(1, "unit", [f"{name}#{n}" for name, n in zip(table["doc_name"], nth, strict=True)])
-    return table
-
-
-def _of_folder(folder: Path, encoding: str) -> Iterator[tuple[str, str]]:
-    files = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in TEXT_SUFFIXES and path.is_file()
-    )
-    if not files:
-        raise RagnbError(
-            f"{folder}: no file here ends in {listing(TEXT_SUFFIXES)}; save the documents as text"
-        )
-    for path in files:
-        try:
-            text = path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
-        except UnicodeDecodeError:
-            raise RagnbError(
-                f"{path}: is not {encoding}; name its encoding, such as encoding='gb18030'"
-            ) from None
-        for passage in _parted(text):
-            yield path.relative_to(folder).as_posix(), passage
-
-
-def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    raw, _ = load(
-        source,
-        Lossy(),
-        format=None,
-        strict=False,
-        encoding=None if encoding == "utf-8" else encoding,
-    )
-    frame = {columns.get(name, name): cells for name, cells in raw.columns.items()}
-    named = {name.lower(): name for name in reversed(frame)}
-    text, name = (
-        next((named[key] for key in keys if key in named), None) for keys in (_TEXT, _NAME)
-    )
-    if text is None:
-        raise RagnbError(
-            f"{raw.file}: the documents have no column of texts ({did_you_mean('text', list(frame))}); name it: "
-            "columns={'…': 'text'}"
-        )
-    names = ["documents"] * len(raw) if name is None else map(str, frame[name])
-    for document, passage in zip(names, frame[text], strict=True):
-        yield document, passage if isinstance(passage, str) else ""
-
-
-def _parted(text: str) -> Iterator[str]:
-    """Part a text between paragraphs, long ones by sentences; a heading stays with what follows."""
-    held, size = list[str](), 0
-    for paragraph in re.split(r"\n\s*\n", text):
-        for part in [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph):
-            if held and size + _wide(part) > _SIZE and not held[-1].lstrip().startswith("#"):
-                yield "\n\n".join(held)
-                held, size = [], 0
-            held.append(part)
-            size += _wide(part)
-    yield "\n\n".join(held)
-
-
-def _wide(text: str) -> int:
-    return len(text) + len(_WIDE.findall(text))
+_ROUNDS, _NEAR, _REPLY_TOKENS = 3, 8, 300
 
 
 class _Reply(BaseModel):
