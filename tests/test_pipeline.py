@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from closing_line import closing
 from llm_server import Answer, LlmServer
+from pdf import pdf_bytes
 from pipeline_server import REFUSAL, model
 
 import ragnb as rn
@@ -136,6 +137,69 @@ def test_a_second_run_with_nothing_changed_makes_no_call_and_skips_each_stage(
     assert main(["run", "x.yaml"]) == 0
     assert len(llm_server.log) == paid
     assert capsys.readouterr().out.count(": unchanged, ") == 4
+
+
+def test_new_weights_and_gates_make_nothing_anew_but_the_page(folder, llm_server, capsys):
+    assert main(["run", "x.yaml"]) == 0
+    paid = len(llm_server.log)
+    path = folder / "x.yaml"
+    more = (
+        "metric_weights: {context_relevance: 3}\ndoc_weights: {warranty.md: 2}\n"
+        "gates: [{name: G, metric: context_relevance, op: '>=', threshold: 0.1}]\n"
+    )
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["run", "x.yaml"]) == 0
+    assert capsys.readouterr().out.count(": unchanged, ") == 4
+    assert len(llm_server.log) == paid
+    means = rn.assess("x.yaml").means.set_index("metric")
+    assert means.loc["context_relevance", "weight"] == 3
+
+
+def test_the_documents_of_a_run_are_read_for_their_hash_once(folder, monkeypatch):
+    from ragnb.inputs import stages
+
+    read = []
+    digest = stages.digest
+    monkeypatch.setattr(stages, "digest", lambda paths: read.append([*paths]) or digest(paths))
+    assert main(["run", "x.yaml"]) == 0
+    of_documents = [paths for paths in read if any("docs" in path.parts for path in paths)]
+    assert len(of_documents) == 1
+    before = stages.system_version(rn.load_scenario("x.yaml"))
+    (folder / "docs" / "warranty.md").write_text(WARRANTY + "\nA new line.", encoding="utf-8")
+    assert stages.system_version(rn.load_scenario("x.yaml")) != before
+
+
+def test_three_pdf_files_become_a_judged_report(tmp_path, monkeypatch, llm_server):
+    llm_server.script = model
+    folder = project(tmp_path / "p", llm_server, monkeypatch, questions=3)
+    for name in ("warranty.md", "差旅.txt"):
+        (folder / "docs" / name).unlink()
+    pages = {
+        "warranty.pdf": ["The pump has a warranty of 730 days.", "Seals are wearing parts."],
+        "travel.pdf": ["A night costs at most 450 euros.", "A taxi costs at most 120 euros a day."],
+        "leave.pdf": ["Annual leave is 30 days.", "Sick leave needs a note from day 4 on."],
+    }
+    for name, texts in pages.items():
+        (folder / "docs" / name).write_bytes(pdf_bytes(texts))
+    (folder / "rag.py").write_text(
+        "from ragnb.scoring import passages_of\n\n"
+        "def search(question):\n"
+        "    texts = passages_of('docs')['text']\n"
+        "    return sorted(texts, key=lambda text: -len(set(question) & set(text)))[:2]\n",
+        encoding="utf-8",
+    )
+    assert main(["run", "x.yaml"]) == 0
+    made = lines(Path("reports/x/questions.jsonl"))
+    assert len(made) == 3
+    assert {row["doc_name"] for row in made} <= {*pages}
+    for row in made:
+        for unit in row["source_units"]:
+            name, _, page = unit.partition("#page=")
+            assert page in ("1", "2"), unit
+            assert name in pages
+    (page,) = Path("reports/x").glob("2*/report.html")
+    assert made[0]["question"] in page.read_text(encoding="utf-8")
 
 
 CORE = (

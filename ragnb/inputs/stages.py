@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -137,13 +138,8 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
 
 
 def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
-    folder, review = scenario.documents, _home() / "reports" / slug(scenario.name) / "review.csv"
-    files = (
-        sorted(path for path in folder.rglob("*") if path.is_file())
-        if folder and folder.is_dir()
-        else []
-    )
-    documents = {"documents": digest(files or [folder]) if folder else None}
+    review = _home() / "reports" / slug(scenario.name) / "review.csv"
+    documents = {"documents": _digest_of(scenario.documents) if scenario.documents else None}
     if stage == "generate":
         about = documents | {"generation": scenario.generation.model_dump(mode="json")}
         return about | {"review": digest([review]) if review.is_file() else None}
@@ -155,6 +151,21 @@ def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
         "refusal": list(scenario.refusal),
         "code": digest(modules) if modules else None,
     }
+
+
+def _digest_of(documents: Path) -> str:
+    """Return the hash of a file or of all files of a folder, which are read once while they stay the same."""
+    files = [documents]
+    if documents.is_dir():
+        files = sorted(path for path in documents.rglob("*") if path.is_file()) or [documents]
+    states = [path.stat() for path in files]
+    marks = [(one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in states]
+    return _digest_once(tuple(zip(files, marks, strict=True)))
+
+
+@lru_cache(maxsize=4)
+def _digest_once(files: tuple[tuple[Path, Any], ...]) -> str:
+    return digest([path for path, _ in files])
 
 
 def _modules(scenario: Scenario) -> list[Path]:
