@@ -31,6 +31,7 @@ from ragnb.files import (
 from ragnb.inputs.account import case_coverage, mark_not_applicable
 from ragnb.inputs.card import card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
+from ragnb.inputs.rubric import with_dimensions_apart, with_judged
 from ragnb.inputs.streams import head_of
 from ragnb.readers import open_role, read_scores
 from ragnb.readers.facts import SILENT, direction_of_name
@@ -463,11 +464,13 @@ def read_scenario(
     inputs = gather(scenario, frame, gold=gold, log=log)
     if frame is None:
         join_stages(scenario, inputs)
+        scenario = with_judged(scenario, inputs)
     if inputs.cases is not None:
         inputs.coverage += case_coverage(
             inputs.frame, inputs.read_rows, inputs.cases, where=scenario.where
         )
-    return scenario, inputs, prepared(scenario, inputs)
+    metrics = prepared(scenario, inputs)
+    return with_dimensions_apart(scenario, metrics), inputs, metrics
 
 
 def _opened(

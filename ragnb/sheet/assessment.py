@@ -111,8 +111,9 @@ class Assessment:
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
     passing : DataFrame or None
-        ``system, metric, threshold, k, n, share, low, high, bias, k_unbiased``: how many answers pass the rubric
-        of a judge, and how many would once its bias against labels of people is taken off. None without a rubric.
+        ``system, metric, threshold, k, n, share, low, high, bias, k_unbiased, score, score_low, score_high``: how
+        many answers pass the rubric of a judge, how many would once its bias against labels of people is taken
+        off, and the weighted score of the rubric on its own scale. None without a rubric.
     operations : DataFrame or None
         ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
     left_out : mapping of column to str

@@ -47,7 +47,7 @@ LABELS: dict[str, dict[str, str]] = DATA["labels"]
 # The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
 # The sections that show one of several systems.
-_OF_ONE_SYSTEM = ("fix", "metrics", "outcomes", "documents")
+_OF_ONE_SYSTEM = ("fix", "metrics", "judged", "outcomes", "documents")
 RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 
 
@@ -92,6 +92,13 @@ class Formatter:
             for name in self.rows
             if name != TOTAL and name not in [*self.rates, *self.operations]
         ]
+        rubric = sheet.scenario.rubric
+        names = set() if rubric is None else {one.name for one in rubric.dimensions}
+        apart = [name for name in self.quality if name in names and not self.rows[name]["weight"]]
+        others = [name for name in self.quality if name not in names]
+        # The dimensions of a rubric that have a section of their own beside metrics of another scale.
+        self.dimensions = apart if others and len(apart) == len(self.quality) - len(others) else []
+        self.quality = [name for name in self.quality if name not in self.dimensions]
         # The thresholds of a rule mean nothing for a metric of that name on another scale.
         usual = {name: (metric.scale, metric.better) for name, metric in METRICS.items()}
         fits = [

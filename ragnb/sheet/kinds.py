@@ -14,10 +14,10 @@ TRACES = "traces"
 LOG = "log"
 SCORES = "scores"
 _REST = ("documents", "noise", "judge", "questions", "run", "glossary")
-_DECIDED = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", *_REST)
-_UNDECIDED = ("summary", "metrics", "fix", "comparison", *_REST)
+_DECIDED = ("summary", "fix", "metrics", "judged", "gates", "outcomes", "comparison", *_REST)
+_UNDECIDED = ("summary", "metrics", "judged", "fix", "comparison", *_REST)
 # Beside an earlier run what broke comes first.
-_SINCE = ("summary", "broken", "fix", "metrics", "gates", "fixed")
+_SINCE = ("summary", "broken", "fix", "metrics", "judged", "gates", "fixed")
 ORDER: dict[str, tuple[str, ...]] = {
     # No verdict is drawn from what is left: neither gates nor what to fix.
     FAILED: ("summary", "missing", "causes", "earlier", "metrics", "questions", "run", "glossary"),
@@ -29,6 +29,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "gates",
         "fix",
         "metrics",
+        "judged",
         "outcomes",
         *_REST,
     ),
@@ -52,7 +53,7 @@ def kind_of(w: Formatter) -> str:
         return LOG
     if sheet.outcomes is not None:
         return TRACES
-    if sheet.passing is not None:
+    if sheet.passing is not None and not w.dimensions:
         return JUDGE
     return SCORES
 

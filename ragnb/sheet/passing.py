@@ -12,10 +12,25 @@ from ragnb import weights
 from ragnb.calibration import CalibrationCard
 from ragnb.inputs import streams
 from ragnb.scenario import Scenario
-from ragnb.schema import DRAWN, Metric, records
+from ragnb.schema import DRAWN, Metric, Rubric, records
 from ragnb.weights.columns import count_where
 
-COLUMNS = ("system", "metric", "threshold", "k", "n", "share", "low", "high", "bias", "k_unbiased")
+COLUMNS = (
+    "system",
+    "metric",
+    "threshold",
+    "k",
+    "n",
+    "share",
+    "low",
+    "high",
+    "bias",
+    "k_unbiased",
+    "score",
+    "score_low",
+    "score_high",
+)
+TOTAL = "weighted_score"
 _PASSES = Metric("passing", kind="binary")
 
 
@@ -66,11 +81,32 @@ def passing(
                 "high": ends["high"],
                 "bias": bias,
                 "k_unbiased": None if bias is None else int(found["k_unbiased"][0] or 0),
+                **_weighted(scenario, rubric, own),
             }
         )
     if not rows:
         return None
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"bias": float, "k_unbiased": "Int64"})
+
+
+def _weighted(scenario: Scenario, rubric: Rubric, own: Any) -> dict[str, Any]:
+    """Return the weighted score of the rubric on its own scale, documents weighed as in the means."""
+    have = weights.column_names(own)
+    dimensions = [metric for metric in rubric.metrics if metric.name in have]
+    found = weights.moments(own, metrics=dimensions, **clustering(scenario))
+    own_weights = {
+        one.name: scenario.metric_weights.get(one.name, one.weight) for one in dimensions
+    }
+    if not any(own_weights.values()):  # they stand apart from metrics of another scale
+        own_weights = {one.name: one.weight for one in dimensions}
+    weighing = weights.Weighing(
+        metric_weights=own_weights,
+        doc_weights=scenario.doc_weights,
+        doc=scenario.doc,
+        level=scenario.level,
+    )
+    total = next(row for row in records(weighing.means(found)) if row["metric"] == TOTAL)
+    return {"score": total["value"], "score_low": total["low"], "score_high": total["high"]}
 
 
 def clustering(scenario: Scenario) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def pass_mark(w: Formatter, row: Row) -> blocks.PassMark | None:
 def radar_of_passing(w: Formatter, row: Row) -> blocks.Picture | None:
     """Return the means of passing answers beside those of the others; nothing of fewer than three dimensions."""
     scores = _scores(w, row)
-    axes = [name for name in w.quality if w.span(name) and w.known(name)]
+    names = w.dimensions or w.quality
+    axes = [name for name in names if w.span(name) and w.known(name)]
     if scores is None or len(axes) < _LEAST_AXES or not 0 < row["k"] < row["n"]:
         return None
     passes = scores >= row["threshold"]

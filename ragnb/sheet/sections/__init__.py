@@ -8,6 +8,7 @@ from ragnb.sheet.sections.fix import fix_first
 from ragnb.sheet.sections.gates import gates
 from ragnb.sheet.sections.glossary import glossary
 from ragnb.sheet.sections.judge import judge
+from ragnb.sheet.sections.judged import judged
 from ragnb.sheet.sections.label import label
 from ragnb.sheet.sections.losses import losses
 from ragnb.sheet.sections.metrics import metrics
@@ -30,6 +31,7 @@ SECTIONS = {
     "suggestions": suggestions,
     "fix": fix_first,
     "metrics": metrics,
+    "judged": judged,
     "gates": gates,
     "outcomes": outcomes,
     "label": label,

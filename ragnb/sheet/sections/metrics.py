@@ -21,8 +21,8 @@ def metrics(w: Formatter) -> Section | None:
     told = [name for name in w.rates if w.known(name)] or w.rates
     folded = w.say("measures.rates", n=len(told)) if names else ""
     shown = [
-        _measures(w, names),
-        _measures(w, told, folded),
+        measures(w, names),
+        measures(w, told, folded),
         _operations(w),
     ]
     found = standing(w)
@@ -60,7 +60,8 @@ def _operations(w: Formatter) -> Table | None:
     return w.table(records(table), columns, caption=w.say("operations.caption"))
 
 
-def _measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
+def measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
+    """Return a table of metrics, a row each; nothing where there is none."""
     heads = tuple(
         w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins")
     )

@@ -80,7 +80,7 @@ def _questions_finding(w: Formatter, wrong: int, *, is_labelled: bool) -> str:
         if not any(row["n"] for row in w.rows.values()):
             return w.say("questions.none_scored", all=every)
         passing = passing_row(w)
-        if passing is not None:
+        if passing is not None and not w.dimensions:
             return _not_passing(w, passing)
         if not any(w.thresholds(name) for name in (*w.quality, *w.rates)):
             return texts.counted(w.say, "questions.plain", every)
@@ -128,7 +128,7 @@ class _Rows:
     def __init__(self, w: Formatter, scores: pd.DataFrame) -> None:
         self.w, self.scores, self.doc = w, scores, w.sheet.scenario.doc
         self.words = texts.entry(w.lang, "questions")
-        self.metrics = [name for name in w.quality if name in scores]
+        self.metrics = [name for name in (*w.quality, *w.dimensions) if name in scores]
         self.texts = [name for name in ("answer", "ground_truth_answer") if name in scores]
         self.keys, self.numbers = dict[str, int](), dict[str, int]()
         known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()

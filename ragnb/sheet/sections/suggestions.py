@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ragnb.markup import count, number, one_line
-from ragnb.markup.blocks import Section
-from ragnb.sheet.formatter import Formatter, Write, text_of
+from ragnb.markup.blocks import Section, Table
+from ragnb.sheet.formatter import Formatter, Row, Write, text_of
 from ragnb.sheet.passing_pictures import passing_row
 from ragnb.sheet.suggestions import Suggestion, suggested
 
@@ -19,6 +20,16 @@ def suggestions(w: Formatter) -> Section | None:
     found = suggested(w)
     if row is None or not found:
         return None
+    finding = w.say("suggestions.finding", text=one_line(found[0].text, 80))
+    lead = w.say("suggestions.lead", n=count(row["n"] - row["k"]))
+    table = suggestions_table(w, row, found)
+    return w.section("suggestions", finding, lead, [table], count(len(found)))
+
+
+def suggestions_table(
+    w: Formatter, row: Row, found: Sequence[Suggestion], *, most: int = _MOST, caption: str = ""
+) -> Table:
+    """Return the first suggestions, with the answers that each is for and how many would pass with them."""
 
     def example(one: Suggestion) -> tuple[Any, ...]:
         name = text_of(one.example, "sample_id")
@@ -35,7 +46,4 @@ def suggestions(w: Formatter) -> Section | None:
         ">suggestions.followed": followed,
         "suggestions.example": example,
     }
-    finding = w.say("suggestions.finding", text=one_line(found[0].text, 80))
-    lead = w.say("suggestions.lead", n=count(row["n"] - row["k"]))
-    table = w.table(found[:_MOST], columns, cards=True)
-    return w.section("suggestions", finding, lead, [table], count(len(found)))
+    return w.table(found[:most], columns, cards=True, caption=caption)
