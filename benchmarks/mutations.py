@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = [
-    "ragnb/stats.py",
+    "ragnb/stats/*.py",
     "ragnb/weights/*.py",
     "ragnb/diagnostics/gates.py",
     "ragnb/calibration/card.py:verdict_row,_sides,_hopeless,_reasons,summary,over_constant,measured",

@@ -1,0 +1,579 @@
+"""Agreement of a judge with people: within one point, bias, limits, kappa, alpha, rank correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ragnb.errors import RagnbError
+from ragnb.stats.arrays import Array, Codes, Labels, Values
+from ragnb.stats.clustered import (
+    NONE,
+    Estimate,
+    Rows,
+    checked,
+    cluster_codes,
+    clustered_mean,
+    complete_rows,
+    jackknife,
+    packed,
+    ratio,
+    sums_by,
+    t_interval,
+)
+
+SLACK = (
+    1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
+)
+
+
+def round_half_up(values: Values) -> Array:
+    """Round to whole numbers, halves upwards, with a tolerance of 1e-9 for floating-point error.
+
+    Examples
+    --------
+    >>> round_half_up([2.5, 3.5, -0.5, 2.4]).tolist()
+    [3.0, 4.0, 0.0, 2.0]
+    """
+    return np.asarray(np.floor(np.asarray(values, dtype=float) + (0.5 + SLACK)) + 0.0)
+
+
+def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:
+    """Return 1 if the judge is within ±tolerance of the human, 0 if not, nan if one is missing.
+
+    Parameters
+    ----------
+    judge, human : array, shape (n,)
+        Ratings on one scale.
+    tolerance : float
+        In points of the scale, ≥ 0; 1e-9 is added. 0 on rounded values is exact agreement. Whether both are
+        rounded first (`round_half_up`) moves a share by ten points and more.
+
+    Examples
+    --------
+    >>> within([2.3333333333333335, 4.0], [1.3333333333333333, 2.5]).tolist()
+    [1.0, 0.0]
+    """
+    x, y = checked(judge, human)
+    if not tolerance >= 0:
+        raise RagnbError(
+            f"tolerance={tolerance} is negative; give points of the scale, such as 1.0"
+        )
+    return np.where(np.isnan(x - y), np.nan, (np.abs(x - y) <= tolerance + SLACK).astype(float))
+
+
+def within_share(
+    judge: Values, human: Values, clusters: Labels = None, *, tolerance: float = 1.0, **options: Any
+) -> Estimate:
+    """Return the share of rows within ±tolerance, with Wilson's interval at the clusters' effective size.
+
+    Exact agreement is ``tolerance=0`` on rounded values.
+
+    Examples
+    --------
+    >>> share = within_share([4, 5, 2, 1], [5, 5, 4, 1])
+    >>> share.value, share.n
+    (0.75, 4)
+    """
+    return clustered_mean(within(judge, human, tolerance), clusters, ends=(0.0, 1.0), **options)
+
+
+def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Array:
+    """Sum the sizes of the values within ±tolerance of each point."""
+    order = np.argsort(values)
+    line, running = values[order], np.r_[0.0, np.cumsum(sizes[order])]
+    reach = tolerance + SLACK
+    last, first = (
+        np.searchsorted(line, at + reach, "right"),
+        np.searchsorted(line, at - reach, "left"),
+    )
+    return np.asarray(running[last] - running[first], dtype=float)
+
+
+def chance_floor(
+    judge: Values, human: Values, *, tolerance: float = 1.0, counts: Labels = None
+) -> float:
+    """Return the ±tolerance share of an independent judge with the same marginals, in O(n log n).
+
+    It is the share over all n² pairs of a judge's score with any human's score.
+
+    Examples
+    --------
+    >>> chance_floor([1, 5], [1, 5])
+    0.5
+    """
+    rows = complete_rows([judge, human], np.zeros(np.shape(judge)), counts)
+    x, y = rows.columns
+    met, total = rows.counts @ _sizes_near(y, rows.counts, x, tolerance), rows.counts.sum()
+    return float(met / total**2) if total else float("nan")
+
+
+def best_constant(
+    human: Values,
+    clusters: Labels = None,
+    *,
+    tolerance: float = 1.0,
+    levels: Labels = None,
+    counts: Labels = None,
+    weights: Labels = None,
+    level: float = 0.95,
+) -> tuple[float, Estimate]:
+    """Return the constant score with the highest ±tolerance agreement, and that agreement.
+
+    Parameters
+    ----------
+    levels : array, optional
+        The scores such a judge may give; None lets it give any number between the humans' lowest and highest.
+
+    Examples
+    --------
+    >>> score, share = best_constant([1, 4, 5, 5], levels=range(1, 6))
+    >>> float(score), share.value
+    (4.0, 0.75)
+    """
+    rows = complete_rows([human], clusters, counts, weights)
+    y, score = rows.columns[0], np.nan
+    if len(y):
+        offered = np.minimum(y + tolerance, y.max()) if levels is None else levels
+        tried = np.unique(np.asarray(offered, dtype=float))
+        score = float(
+            tried[int(np.argmax(_sizes_near(y, rows.counts * rows.weights, tried, tolerance)))]
+        )
+    options: dict[str, Any] = {"counts": counts, "weights": weights, "level": level}
+    return score, within_share(
+        np.full(np.shape(human), score), human, clusters, tolerance=tolerance, **options
+    )
+
+
+def bias(judge: Values, human: Values, clusters: Labels = None, **options: Any) -> Estimate:
+    """Return mean(judge − human) with its clustered interval, value ± t·se; above 0 the judge is generous.
+
+    Examples
+    --------
+    >>> bias([4, 5, 3], [3, 5, 1]).value
+    1.0
+    """
+    x, y = checked(judge, human)
+    return clustered_mean(x - y, clusters, **options)
+
+
+def mae(
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    scale: tuple[float, float] | None = None,
+    **options: Any,
+) -> Estimate:
+    """Return the mean absolute error; with a scale its interval stays between 0 and the scale's width.
+
+    Examples
+    --------
+    >>> mae([4, 5, 3], [3, 5, 5], scale=(1, 5)).value
+    1.0
+    """
+    x, y = checked(judge, human)
+    ends = (-np.inf, np.inf) if scale is None else (0.0, scale[1] - scale[0])
+    return clustered_mean(np.abs(x - y), clusters, ends=ends, **options)
+
+
+def limits_of_agreement(
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    factor: float = 1.96,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> tuple[Estimate, Estimate]:
+    """Return bias − factor·s and bias + factor·s, between which lie about 95 % of the differences judge − human.
+
+    Without clusters se² = s² (1/n + factor² / (2(n−1))) and t(n−1); with clusters the jackknife's.
+
+    Notes
+    -----
+    Bland and Altman (1986), Lancet i, 307–310; the standard error is that of 1999.
+
+    Examples
+    --------
+    >>> low, high = limits_of_agreement([4, 5, 3, 2], [3, 5, 4, 2])
+    >>> round(low.value, 2), round(high.value, 2)
+    (-1.6, 1.6)
+    """
+    rows = complete_rows([judge, human], clusters, counts)
+    gap, n = rows.columns[0] - rows.columns[1], round(float(rows.counts.sum()))
+    centre = float(rows.counts @ gap / n) if n else np.nan
+    columns, ends = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2), []
+    for sign in (-factor, factor):
+        found = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
+        value, low, high, se = (
+            found.value + centre,
+            found.low + centre,
+            found.high + centre,
+            found.se,
+        )
+        if clusters is None:
+            se = (
+                found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
+            )
+            low, high = t_interval(value, se, n - 1, level)
+        ends.append(Estimate(value, low, high, se, n, found.n_clusters))
+    return ends[0], ends[1]
+
+
+def _limit(s: Array, factor: float) -> Array:
+    """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
+    n, mean = s[..., 0], s[..., 1] / s[..., 0]
+    squares = np.maximum(s[..., 2] - n * mean**2, 0.0)
+    return np.asarray(
+        mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float
+    )
+
+
+def second_moments(s: Array) -> tuple[Array, ...]:
+    """Return n, the two means, the two variances and the covariance (divisor n) of six sums.
+
+    Examples
+    --------
+    >>> [float(part) for part in second_moments(np.array([2.0, 0.0, 0.0, 2.0, 0.0, 0.0]))]
+    [2.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    """
+    n = s[..., 0]
+    mx, my = s[..., 1] / n, s[..., 2] / n
+    vx, vy = s[..., 3] / n - mx**2, s[..., 4] / n - my**2
+    noise = 1e-11 * (s[..., 3] + s[..., 4]) / n
+    vx, vy = np.where(vx > noise, vx, 0.0), np.where(vy > noise, vy, 0.0)
+    return n, mx, my, vx, vy, np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
+
+
+def _of_moments(
+    statistic: Callable[[Array], Array], rows: Rows, level: float, *, bounded: bool
+) -> Estimate:
+    """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
+    x, y = rows.columns
+    origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum()) if len(x) else 0.0
+    x, y = x - origin, y - origin
+    return rows.jackknife(
+        statistic, np.ones(len(x)), x, y, x * x, y * y, x * y, bounded=bounded, level=level
+    )
+
+
+def slope_on_mean(
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the slope of (judge − human) on their mean; above 0 the judge spreads its scores more than humans.
+
+    Notes
+    -----
+    Bland and Altman (1999), Stat. Methods Med. Res. 8, 135–160.
+
+    Examples
+    --------
+    >>> round(slope_on_mean([1, 3, 5], [2, 3, 4]).value, 4)
+    0.6667
+    """
+
+    def slope(s: Array) -> Array:
+        _, _, _, vx, vy, cov = second_moments(s)
+        of_mean = (vx + vy + 2 * cov) / 4
+        return np.asarray(np.where(of_mean > 1e-11 * (vx + vy), (vx - vy) / 2 / of_mean, np.nan))
+
+    return _of_moments(slope, complete_rows([judge, human], clusters, counts), level, bounded=False)
+
+
+def quadratic_kappa(
+    judge: Values,
+    human: Values,
+    scale: tuple[float, float],
+    clusters: Labels = None,
+    *,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the quadratic weighted kappa of both, rounded half up, over the full label range.
+
+    Weights are distances between labels, so a label that nobody gave changes nothing; that makes this kappa
+    Lin's concordance 2·cov/(var j + var h + (mean j − mean h)²) of the rounded values. Rounded values outside the
+    scale raise RagnbError.
+
+    Notes
+    -----
+    Cohen (1968), Psychol. Bull. 70, 213–220; the identity is King and Chinchilli's (2001), Stat. Med. 20.
+
+    Examples
+    --------
+    >>> human, judge = [1, 1, 2, 2, 9, 9, 10, 10, 2, 9], [1, 2, 2, 9, 9, 10, 10, 10, 1, 9]
+    >>> round(quadratic_kappa(judge, human, (1, 10)).value, 4)
+    0.836
+    """
+    x, y = round_half_up(judge), round_half_up(human)
+    for name, values in (("judge", x), ("human", y)):
+        outside = values[(values < scale[0]) | (values > scale[1])]
+        if len(outside):
+            raise RagnbError(
+                f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used"
+            )
+
+    def concordance(s: Array) -> Array:
+        _, mx, my, vx, vy, cov = second_moments(s)
+        return np.asarray(2 * cov / (vx + vy + (mx - my) ** 2))
+
+    return _of_moments(concordance, complete_rows([x, y], clusters, counts), level, bounded=True)
+
+
+def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
+    """Pair every human rating with the mean of the other humans on its item.
+
+    Parameters
+    ----------
+    ratings : array, shape (items, raters)
+        nan where a rater did not rate; items with one rating have no other and are left out.
+
+    Returns
+    -------
+    (item, own, others)
+        One entry per rating: the item's row, the rating, the mean of the others.
+
+    Examples
+    --------
+    >>> item, own, others = leave_one_out([[1, 2, 6], [3, float("nan"), float("nan")]])
+    >>> item.tolist(), own.tolist(), others.tolist()
+    ([0, 0, 0], [1.0, 2.0, 6.0], [4.0, 3.5, 1.5])
+    """
+    grid = np.atleast_2d(np.asarray(ratings, dtype=float))
+    m = np.sum(~np.isnan(grid), axis=1)
+    item, rater = np.nonzero(~np.isnan(grid) & (m >= 2)[:, None])
+    own = grid[item, rater]
+    return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
+
+
+def human_ceiling(
+    ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any
+) -> Estimate:
+    """Return the ±tolerance agreement of one human with the mean of the others: the human ceiling.
+
+    Items are the clusters where none are given, because an item's ratings are compared with one another.
+    `weights` are of the items; `options` are further ones of `within_share`.
+
+    Examples
+    --------
+    >>> human_ceiling([[4, 4, 5], [1, 1, 4]]).value
+    0.5
+    """
+    item, own, others = leave_one_out(ratings)
+    label = item if clusters is None else np.asarray(clusters)[item]
+    size = None if weights is None else np.asarray(weights, dtype=float)[item]
+    return within_share(own, others, label, weights=size, **options)
+
+
+def krippendorff_alpha(
+    ratings: Values, clusters: Labels = None, *, level: float = 0.95
+) -> Estimate:
+    """Return Krippendorff's alpha of items × raters with gaps, for ratings whose differences have a meaning.
+
+    Parameters
+    ----------
+    ratings : array, shape (items, raters)
+        nan where a rater did not rate; items with one rating say nothing and are left out.
+    clusters : array, shape (items,), optional
+        Items are the clusters where none are given.
+
+    Returns
+    -------
+    Estimate
+        nan where all ratings are alike. n counts items with two ratings or more.
+
+    Notes
+    -----
+    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, with the interval metric: sums of squares by
+    item serve, and no table of pairs is built.
+
+    Examples
+    --------
+    >>> no = float("nan")
+    >>> ratings = [[no, 1, no], [no, no, no], [no, 2, 2], [no, 1, 1], [no, 3, 3], [3, 3, 4], [4, 4, 4], [1, 3, no]]
+    >>> round(krippendorff_alpha(ratings).value, 3)
+    0.725
+    """
+    grid = np.asarray(ratings, dtype=float)
+    m = np.sum(~np.isnan(grid), axis=1).astype(float)
+    code = np.unique(cluster_codes(clusters, len(grid))[m >= 2], return_inverse=True)[1]
+    grid, m = grid[m >= 2], m[m >= 2]
+    points = grid - (np.nanmean(grid) if len(m) else 0.0)
+    first, second = np.nansum(points, axis=1), np.nansum(points**2, axis=1)
+    parts = sums_by(code, np.stack([m, (m * second - first**2) / (m - 1), second, first], axis=1))
+
+    def alpha(s: Array) -> Array:
+        expected = (s[..., 0] * s[..., 2] - s[..., 3] ** 2) / (s[..., 0] - 1)
+        return np.asarray(
+            np.where(expected > 1e-12 * s[..., 2], 1 - s[..., 1] / expected, np.nan), dtype=float
+        )
+
+    return jackknife(alpha, parts, np.bincount(code).astype(float), bounded=True, level=level)
+
+
+def kendall(
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    digits: int | None = None,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return Kendall's τ-b, in O(n log n).
+
+    Parameters
+    ----------
+    clusters : array, shape (n,), optional
+        What is left out in turn for the interval, made on Fisher's z. None makes every row its own cluster.
+    digits : int, optional
+        Round to so many decimals first. Means of raters that differ in the last bit only are no ties to None,
+        nor to scipy; 9 makes them ties, which moves τ-b in the third decimal on real ratings.
+
+    Notes
+    -----
+    Kendall (1945), Biometrika 33, 239–251. The jackknife is exact.
+
+    Examples
+    --------
+    >>> round(kendall([1, 2, 3, 4], [1, 3, 2, 4]).value, 4)
+    0.6667
+    """
+    rows = complete_rows([_rounded(judge, digits), _rounded(human, digits)], clusters, counts)
+    x, y = rows.columns
+    pooled = _concordance(np.zeros(len(x), dtype=np.intp), x, y, rows.counts)
+    inside = _concordance(rows.code, x, y, rows.inside)
+    lost = (
+        2 * pooled - inside
+    ).T  # a pair of two clusters is lost with either, one within a cluster once
+    found = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
+    return found if np.isfinite(found.value) else NONE
+
+
+def kendall_within(
+    judge: Values,
+    human: Values,
+    clusters: Values,
+    *,
+    digits: int | None = None,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the plain mean of the τ-b of the clusters in which both vary.
+
+    A pooled coefficient mixes what separates clusters with what separates answers; this one does not.
+
+    Returns
+    -------
+    Estimate
+        n and n_clusters count the clusters that have a coefficient; nan where none has.
+
+    Examples
+    --------
+    >>> kendall_within([1, 2, 5, 6], [1, 2, 1, 2], ["a", "a", "b", "b"]).value
+    1.0
+    """
+    rows = complete_rows([_rounded(judge, digits), _rounded(human, digits)], clusters, counts)
+    x, y = rows.columns
+    each = _tau(rows.sums(*_concordance(rows.code, x, y, rows.inside).T))
+    used = np.isfinite(each)
+    if not used.any():
+        return NONE
+    parts, sizes = (
+        np.stack([np.ones(used.sum()), each[used]], axis=1),
+        rows.sums(np.ones(len(x)))[used, 0],
+    )
+    return jackknife(ratio, parts, sizes, bounded=True, level=level)
+
+
+def kendall_of_means(
+    judge: Values,
+    human: Values,
+    system: Values,
+    clusters: Labels = None,
+    *,
+    digits: int = 10,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return Kendall's τ-b of the systems' means.
+
+    Parameters
+    ----------
+    system : array, shape (n,)
+        The system of each row; nan for fewer than two systems, and where means are all equal.
+    clusters : array, shape (n,), optional
+        What is left out of every system's mean in turn.
+
+    Examples
+    --------
+    >>> kendall_of_means([1, 2, 3, 3, 4, 4], [1, 1, 3, 3, 5, 5], ["a", "a", "b", "b", "c", "c"]).value
+    1.0
+    """
+    rows = complete_rows([judge, human], clusters, counts)
+    (x, y), name = rows.columns, packed(np.asarray(system)[rows.kept])
+    one = (name[:, None] == np.arange(name.max(initial=0) + 1)).astype(float).T
+
+    def tau_of_means(s: Array) -> Array:
+        n, of_judge, of_human = np.split(s, 3, axis=-1)
+        a, b = (np.round(total / n, digits) for total in (of_judge, of_human))
+        a, b = (np.sign(mean[..., :, None] - mean[..., None, :]) for mean in (a, b))
+        return _tau(
+            np.stack([(p * q).sum(axis=(-1, -2)) for p, q in ((a, b), (a, a), (b, b))], axis=-1)
+        )
+
+    return rows.jackknife(tau_of_means, *one, *(one * x), *(one * y), bounded=True, level=level)
+
+
+def _rounded(values: Values, digits: int | None) -> Values:
+    return values if digits is None else np.round(np.asarray(values, dtype=float), digits)
+
+
+def _tau(sums: Array) -> Array:
+    """Return A/√(BC), nan if one of them does not vary."""
+    both, of_x, of_y = sums[..., 0], sums[..., 1], sums[..., 2]
+    varies = (of_x > 1e-12) & (of_y > 1e-12)
+    return np.clip(
+        np.where(varies, both / np.sqrt(np.where(varies, of_x * of_y, 1.0)), np.nan), -1.0, 1.0
+    )
+
+
+def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
+    """Columns of Σ sgn(x)sgn(y), Σ |sgn x|, Σ |sgn y| over the pairs of each row within its group."""
+    nx, ny = np.unique(x, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
+    kx, ky = int(nx.max(initial=0)) + 1, int(ny.max(initial=0)) + 1
+    cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
+    size: Array = np.bincount(at, weights=weights).astype(float)
+    own, a, b = cell // ky // kx, cell // ky % kx, cell % ky
+    agreeing = _below(own, a, b, size) + _below(own, kx - a, ky - b, size)
+    crossed = _below(own, a, ky - b, size) + _below(own, kx - a, b, size)
+    groups = (packed(of) for of in (own, cell // ky, own * ky + b))
+    whole, same_x, same_y = (np.bincount(code, weights=size)[code] for code in groups)
+    return np.stack([agreeing - crossed, whole - same_x, whole - same_y], axis=1)[at]
+
+
+def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
+    """Sum the sizes of the rows of each row's group with lower x and lower y, bit by bit of y, in O(n log² n).
+
+    In the order of x, row k counts for i at the highest bit where their y differ, among the rows that share the
+    bits above it. Rows of one x are in falling order of y: none counts for another.
+    """
+    order = np.lexsort((-y, x, group))
+    group, y, size, found = group[order], y[order], size[order], np.zeros(len(order))
+    for bit in range(int(y.max(initial=0)).bit_length()):
+        node = (group << 32) + (y >> bit + 1)
+        at = np.argsort(node, kind="stable")
+        low = (y[at] >> bit) & 1 == 0
+        before = np.cumsum(np.where(low, size[at], 0.0))
+        before -= np.r_[0.0, before][np.searchsorted(node[at], node[at])]
+        found[order[at]] += np.where(low, 0.0, before)
+    return found

@@ -1,0 +1,570 @@
+"""Rows coded by cluster, and the estimates of them: means, contrasts, strata, and tests of several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragnb.errors import RagnbError
+from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values
+from ragnb.stats.intervals import kish, mean_interval, t_quantile
+
+_SMALLEST = 1e-300
+LOST_IN_ROUNDING = 1e-13  # of the largest weight: what a lighter one adds to a sum is lost in it
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval, se and sample sizes; nan if missing.
+
+    Of a mean, `df` is that of its t and `n_eff` Kish's effective number of rows.
+
+    Examples
+    --------
+    >>> Estimate(0.5, 0.2, 0.8, 0.1, 20, 5).n_clusters
+    5
+    """
+
+    value: float
+    low: float
+    high: float
+    se: float
+    n: int
+    n_clusters: int
+    df: float = float("nan")
+    n_eff: float = float("nan")
+    sum_h4: float = float("nan")
+
+
+_POOLED, _FEWEST = 5.0, 5
+NONE = Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
+
+
+class Rows(NamedTuple):
+    """Rows without gaps: a row represents `inside` rows of a cluster, a cluster `times` clusters.
+
+    Rows without a cluster are clusters of their own: a row that represents 9 is 9 clusters of one row. So every
+    sum over rows is `times` @ (sums by `code`), and leaving out one cluster takes one of those sums away.
+    """
+
+    columns: list[Array]
+    code: Codes
+    inside: Array
+    times: Array
+    weights: Array
+    kept: Flags
+
+    @property
+    def counts(self) -> Array:
+        """The number of rows that each row represents."""
+        return self.inside * self.times[self.code]
+
+    def sums(self, *columns: Array) -> Array:
+        """Return the sums of columns by cluster."""
+        return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
+
+    def jackknife(
+        self, statistic: Callable[[Array], Array], *columns: Array, **options: Any
+    ) -> Estimate:
+        """Return the jackknife of a function of the sums of columns; `options` are those of `jackknife`."""
+        sizes = self.sums(np.ones(len(self.code)))[:, 0]
+        return jackknife(statistic, self.sums(*columns), sizes, times=self.times, **options)
+
+
+def relative(weights: Array) -> Array:
+    """Return weights relative to the largest, so that none overflows or underflows.
+
+    The divisor is the power of two below the largest, which changes no digit.
+
+    Examples
+    --------
+    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
+    [1.5, 0.25, 0.0]
+    """
+    largest = float(weights.max(initial=0.0))
+    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
+    shares[shares < _SMALLEST] = 0.0  # its inverse would overflow
+    return shares
+
+
+def complete_rows(
+    columns: Sequence[Values],
+    clusters: Labels = None,
+    counts: Labels = None,
+    weights: Labels = None,
+) -> Rows:
+    """Return the rows that have every value and a weight above 0, with what each represents.
+
+    Columns of different lengths, infinite values, and clusters or counts of another length raise RagnbError.
+
+    Examples
+    --------
+    >>> complete_rows([[1, 2]], None, [3, 1]).times.tolist()
+    [3.0, 1.0]
+    >>> complete_rows([[1, 2]], ["a", "a"], [3, 1]).inside.tolist()
+    [3.0, 1.0]
+    """
+    values = checked(*columns)
+    first = values[0]
+    size = np.ones(len(first)) if counts is None else np.asarray(counts, dtype=float)
+    if size.shape != first.shape or not (size > 0).all() or (clusters is None and (size < 1).any()):
+        raise RagnbError(
+            "counts must be one number per row, 1 or more (above 0 in clusters): how many rows each row represents"
+        )
+    weight = np.ones(len(first)) if weights is None else relative(np.asarray(weights, dtype=float))
+    kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
+    kept &= weight > LOST_IN_ROUNDING * weight[kept].max(initial=0.0)
+    code, size, one = (
+        packed(cluster_codes(clusters, len(first))[kept]),
+        size[kept],
+        np.ones(int(kept.sum())),
+    )
+    inside, times = (
+        (one, size) if clusters is None else (size, np.ones(int(code.max(initial=-1)) + 1))
+    )
+    return Rows([column[kept] for column in values], code, inside, times, weight[kept], kept)
+
+
+def checked(*columns: Values) -> list[Array]:
+    """Return columns as floats, of one length and finite where they are not missing.
+
+    Examples
+    --------
+    >>> checked([1, None], [2, 3])
+    [array([ 1., nan]), array([2., 3.])]
+    """
+    values = [np.asarray(column, dtype=float) for column in columns]
+    first, last = values[0], values[-1]
+    if first.shape != last.shape or first.ndim != 1:
+        raise RagnbError(
+            f"judge has shape {first.shape}, human {last.shape}; give one value per row in both"
+        )
+    if any(np.isinf(column).any() for column in values):
+        raise RagnbError(
+            "judge or human holds an infinite value; a rating is a finite number or missing"
+        )
+    return values
+
+
+def cluster_codes(clusters: Labels, n: int) -> Codes:
+    """Return clusters as codes 0 … G−1; None makes every row its own cluster.
+
+    Examples
+    --------
+    >>> cluster_codes(["b", "a", "b"], 3).tolist()
+    [1, 0, 1]
+    """
+    if clusters is None:
+        return np.arange(n)
+    names = np.asarray(clusters)
+    if len(names) != n:
+        raise RagnbError(
+            f"clusters has {len(names)} rows, the values have {n}; give one cluster per row"
+        )
+    return packed(names)
+
+
+def packed(names: npt.NDArray[Any]) -> Codes:
+    """Return labels as codes 0 … G−1 in their order; small whole numbers need no sorting.
+
+    Examples
+    --------
+    >>> packed(np.array([7, 2, 7])).tolist()
+    [1, 0, 1]
+    """
+    if (
+        names.dtype.kind in "iu"
+        and names.size
+        and names.min() >= 0
+        and names.max() < 4 * names.size + 64
+    ):
+        there = np.bincount(names) > 0
+        return np.asarray((np.cumsum(there) - 1)[names], dtype=np.intp)
+    return np.unique(names, return_inverse=True)[1]
+
+
+def sums_by(codes: Codes, rows: Array) -> Array:
+    """Return the column sums of `rows` (n × k) by code, as an array G × k.
+
+    Examples
+    --------
+    >>> sums_by(np.array([0, 1, 0]), np.array([[1.0], [2.0], [3.0]])).tolist()
+    [[4.0], [2.0]]
+    """
+    size = int(codes.max()) + 1 if len(codes) else 0
+    sums = [np.bincount(codes, weights=column, minlength=size) for column in rows.T]
+    return np.array(sums, dtype=float).reshape(rows.shape[1], size).T
+
+
+def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, float]:
+    """Return the one-way analysis of variance: mean squares between and within clusters, and m₀, a typical size.
+
+    m₀ = (n − Σm²/n)/(G − 1). Donner and Koval (1980), Biometrics 36, 19–25.
+
+    Examples
+    --------
+    >>> mean_squares(np.array([1.0, 3.0, 2.0, 2.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (0.0, 1.0, 2.0)
+    """
+    m = np.bincount(code, weights=counts).astype(float)
+    n, g = float(m.sum()), len(m)
+    mean = np.bincount(code, weights=counts * x) / m
+    between, inside = float(m @ (mean - counts @ x / n) ** 2), float(counts @ (x - mean[code]) ** 2)
+    return between / (g - 1), inside / (n - g), (n - float(m @ m) / n) / (g - 1)
+
+
+def t_interval(
+    value: float, se: float, df: float, level: float, *, bounded: bool = False
+) -> tuple[float, float]:
+    """Return value ± t·se; on Fisher's z, atanh(value), where `bounded` says that the value is in (−1, 1).
+
+    Rows that are all equal have no spread to judge by: se 0 gives nan, never an interval of no width.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in t_interval(0.5, 0.1, 19, 0.95, bounded=True)]
+    [0.264, 0.68]
+    """
+    t = float(t_quantile(level, max(df, 1.0)))
+    if not np.isfinite(value) or not se > 1e-12 * max(1.0, abs(value)):
+        return np.nan, np.nan
+    if not bounded:
+        return value - t * se, value + t * se
+    if abs(value) >= 1 - 1e-12:
+        return np.nan, np.nan
+    z, half = np.arctanh(value), t * se / (1 - value**2)
+    return float(np.tanh(z - half)), float(np.tanh(z + half))
+
+
+def t_p_value(value: float, se: float, df: float) -> float:
+    """Return the two-sided p-value of a value whose standard error has so many degrees of freedom.
+
+    Examples
+    --------
+    >>> round(t_p_value(0.2, 0.1, 19), 3)
+    0.06
+    """
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(df, -abs(value) / se))
+
+
+def jackknife(
+    statistic: Callable[[Array], Array],
+    parts: Array,
+    sizes: Array,
+    *,
+    whole: Array | None = None,
+    times: Array | None = None,
+    bounded: bool = False,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the delete-one-cluster jackknife of a function of sums, with G extra evaluations at once.
+
+    Parameters
+    ----------
+    statistic : callable
+        From sums (…, k) to values (…).
+    parts : array, shape (G, k)
+        What each cluster takes away from the sums when it is left out.
+    sizes : array, shape (G,)
+        Rows a cluster; t has max(1/Σh² − 1, 1) degrees of freedom, h the shares of the rows.
+    whole : array, shape (k,), optional
+        The sums over all rows, where they are not those of the parts: pairs of rows of two clusters are lost with
+        either of them.
+    times : array, shape (G,), optional
+        How many clusters each represents; None is one.
+    bounded : bool
+        The statistic is in (−1, 1): the interval is made on Fisher's z.
+
+    Returns
+    -------
+    Estimate
+        Without an interval where the statistic has no value without one of the clusters.
+
+    Notes
+    -----
+    se² = (G−1)/G · Σ (θ₍g₎ − θ)², centred on θ. Efron and Tibshirani (1993), An Introduction to the Bootstrap,
+    chapter 11.
+
+    Examples
+    --------
+    >>> mean = lambda s: s[..., 1] / s[..., 0]
+    >>> found = jackknife(mean, np.array([[2.0, 1.0], [2.0, 2.0], [2.0, 0.0]]), np.full(3, 2.0))
+    >>> found.value, round(found.se, 4)
+    (0.5, 0.2887)
+    """
+    many = np.ones(len(sizes)) if times is None else times
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sums = many @ parts if whole is None else whole
+        value, without = float(statistic(sums)), statistic(sums - parts)
+    g, n = round(float(many.sum())), float(many @ sizes)
+    se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2))) if g > 1 else np.nan
+    df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
+    low, high = t_interval(value, se, df, level, bounded=bounded)
+    return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g)
+
+
+def ratio(sums: Array) -> Array:
+    """Return the second sum over the first: the mean."""
+    return np.asarray(sums[..., 1] / sums[..., 0])
+
+
+def clustered_mean(
+    values: Values,
+    clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    counts: Labels = None,
+    ends: tuple[float, float] = (-np.inf, np.inf),
+    level: float = 0.95,
+    fraction: float | None = None,
+) -> Estimate:
+    """Return the mean of clustered rows, without nan rows.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        One value per row.
+    clusters : array, shape (n,), optional
+        Any labels; None makes every row its own cluster.
+    weights : array, shape (n,), optional
+        Weights ≥ 0, not frequencies; of rows drawn with unequal chances 1 / inclusion probability (Hájek's mean).
+    counts : array, shape (n,), optional
+        Frequencies: how many rows a row represents; without clusters, that many clusters of one row.
+    ends : (float, float)
+        The ends of the values' range. Finite: Wilson's interval on the range; else value ± t·se.
+    fraction : float, optional
+        The rows at hand ÷ the most there will be, where the interval is looked at again: see `mean_interval`.
+
+    Examples
+    --------
+    >>> share = clustered_mean([1, 1, 0, 1, 0, 1], ["a", "a", "b", "b", "c", "c"], ends=(0, 1))
+    >>> round(share.value, 3), round(share.low, 3), round(share.high, 3), share.n, share.n_clusters
+    (0.667, 0.111, 0.97, 6, 3)
+    """
+    rows = complete_rows([values], clusters, counts, weights)
+    x, v, c = rows.columns[0], rows.weights, rows.counts
+    if not len(x):
+        return NONE
+    total = float(v @ c)
+    mean = float((v * c) @ x / total)
+    parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
+    found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
+    size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
+    sum_h4 = float(rows.times @ (parts[:, 0] / total) ** 4)
+    at_low, at_high = (float(c @ (x == end)) for end in ends)
+    n_rows = float(c.sum())
+    low, high = mean_interval(
+        mean,
+        found.se,
+        g_eff,
+        size,
+        ends,
+        binary=at_low + at_high == n_rows,
+        sum_h4=sum_h4,
+        elsewhere=(n_rows - max(at_low, at_high), n_rows),
+        level=level,
+        fraction=fraction,
+    )
+    df = max(float(g_eff) - 1, 1.0)
+    return Estimate(
+        mean,
+        float(low),
+        float(high),
+        found.se,
+        round(n_rows),
+        found.n_clusters,
+        df,
+        float(size),
+        sum_h4,
+    )
+
+
+def contrast(
+    values: Values,
+    inside: Values,
+    clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    counts: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the mean of the rows inside a group less that of the others, whose clusters they may share.
+
+    Parameters
+    ----------
+    inside : array of bool, shape (n,)
+        Which rows are of the group.
+    values, clusters, weights, counts
+        As in `clustered_mean`.
+
+    Examples
+    --------
+    >>> contrast([1.0, 0.5, 0.5, 0.2], [True, False, True, False], ["a", "a", "b", "b"]).value
+    0.4
+    """
+    rows = complete_rows([values], clusters, counts, weights)
+    group = np.asarray(inside)[rows.kept]
+    sides = [rows.weights * side for side in (group, ~group)]
+    parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
+    sizes = parts[:, 0] + parts[:, 2]
+    return jackknife(
+        lambda s: ratio(s[..., :2]) - ratio(s[..., 2:]), parts, sizes, times=rows.times, level=level
+    )
+
+
+def stratified_se(
+    shares: Array, questions: Array, squares: Array, inflation: Any = 1.0
+) -> tuple[Array, Array]:
+    """Return the standard error and degrees of freedom of a mean over a complete corpus of documents.
+
+    Parameters
+    ----------
+    shares : (D, ...) float
+        h, the share of each document in the weight of all; 0 leaves it out.
+    questions : (D, ...) float
+        N, the scored questions of each.
+    squares : (D, ...) float
+        Σ (x − mean)² over the questions of each document.
+    inflation : (D, ...) float
+        N Σr²/(Σr)² over the repeats r of its questions: 1 where all are asked equally often.
+
+    Returns
+    -------
+    (...) float, (...) float
+        se² = Σ h² s²/N, with s² of each document shrunk to the pooled variance as by 5 questions more: own
+        variances alone cover 85 %, the pooled one alone 88. Degrees of freedom by Satterthwaite (1946), at most
+        Σ(N − 1). Both nan where Σ(N − 1) < 5: too few questions to tell a variance by.
+
+    Examples
+    --------
+    >>> h, n, ss = np.array([0.5, 0.5]), np.array([5.0, 5.0]), np.array([0.4, 0.6])
+    >>> [round(float(x), 3) for x in stratified_se(h, n, ss)]
+    [0.112, 8.0]
+    """
+    there = (shares > 0) & (questions > 0)
+    n, inside = np.where(there, questions, 1.0), np.where(there, questions - 1, 0.0)
+    freedom, left = inside.sum(axis=0), np.where(there, squares, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pool = left.sum(axis=0) / freedom
+        parts = np.where(
+            there, shares**2 * (left + _POOLED * pool) / (n + _POOLED - 1) * inflation / n, 0.0
+        )
+        se2 = parts.sum(axis=0)
+        df = np.minimum(se2**2 / (parts**2 / (n + _POOLED - 1)).sum(axis=0), freedom)
+    df = np.where(se2 > 0, df, freedom)
+    enough = freedom >= _FEWEST
+    return np.where(enough, np.sqrt(se2), np.nan), np.where(enough, df, np.nan)
+
+
+def stratified_mean(
+    values: Values, strata: Labels, *, weights: Labels = None, level: float = 0.95
+) -> Estimate:
+    """Return the mean of questions over a complete corpus of documents, value ± t·se, without nan rows.
+
+    Where the documents have too few questions to tell how they vary, it is that of `clustered_mean`.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        One value per question.
+    strata : array, shape (n,)
+        The document of each.
+    weights : array, shape (n,), optional
+        Weights ≥ 0, not frequencies.
+
+    Examples
+    --------
+    >>> found = stratified_mean([0.5, 0.6, 0.7, 0.9, 0.8, 1.0, 0.9], [*"aaabbbb"])
+    >>> round(found.value, 3), round(found.se, 3), found.n_clusters
+    (0.771, 0.034, 7)
+    """
+    rows = complete_rows([values], strata, None, weights)
+    x, v, code = rows.columns[0], rows.weights, rows.code
+    if not len(x):
+        return NONE
+    n, total, squares = np.bincount(code).astype(float), float(v.sum()), np.bincount(code, v**2)
+    left: Array = np.bincount(code, (x - (np.bincount(code, x) / n)[code]) ** 2).astype(float)
+    mass = np.bincount(code, v)
+    se, df = (float(part) for part in stratified_se(mass / total, n, left, n * squares / mass**2))
+    if not np.isfinite(se):
+        return clustered_mean(values, strata, weights=weights, level=level)
+    mean = float(v @ x / total)
+    low, high = t_interval(mean, se, df, level)
+    return Estimate(mean, low, high, se, len(x), len(x), df, float(kish(total, v @ v)))
+
+
+def p_above(
+    found: Estimate, threshold: float, *, share: bool = False, fraction: float | None = None
+) -> float:
+    """Return the one-sided p-value of a clustered mean against "at or below the threshold", nan where se is.
+
+    Parameters
+    ----------
+    found : Estimate
+        From `clustered_mean`; for a share of 0/1 rows say so.
+    share : bool
+        Wilson's interval was used: it is inverted, by search.
+    fraction : float, optional
+        Of a share: as in `clustered_mean`; nan above 1.
+
+    Notes
+    -----
+    p ≤ α exactly where the one-sided interval at 1 − α is above the threshold. "At or above" has 1 − p.
+
+    Examples
+    --------
+    >>> round(p_above(Estimate(0.5, 0.1, 0.9, 0.2, 50, 11, df=10), 0.0), 4)
+    0.0157
+    """
+    from scipy.special import stdtr
+
+    if not np.isfinite(found.se) or not np.isfinite(found.df) or (fraction or 0) > 1:
+        return np.nan
+    if share:
+        # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold
+        least, most = np.log(1e-12), np.log(0.5)
+        for _ in range(6):
+            tried = np.linspace(least, most, 64)
+            ends = mean_interval(
+                found.value,
+                found.se,
+                found.df + 1,
+                found.n_eff,
+                (0.0, 1.0),
+                binary=True,
+                sum_h4=None if np.isnan(found.sum_h4) else found.sum_h4,
+                level=1 - 2 * np.exp(tried),
+                fraction=fraction,
+            )
+            beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
+            first = int(np.argmax(beyond)) if beyond.any() else 63
+            least, most = tried[max(first - 1, 0)], tried[first]
+        return float(np.exp(most) if found.value > threshold else 1 - np.exp(most))
+    if not found.se > 1e-12 * max(1.0, abs(found.value)):
+        return np.nan
+    return float(stdtr(found.df, -(found.value - threshold) / found.se))
+
+
+def holm(p: Values) -> Array:
+    """Return Holm's adjusted p-values: at or below α where the step-down procedure rejects; nan stays nan.
+
+    Holm (1979), Scand. J. Stat. 6, 65–70. Valid whatever the dependence.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    raw = np.asarray(p, dtype=float)
+    out = np.full(len(raw), np.nan)
+    order = np.argsort(np.where(np.isnan(raw), np.inf, raw), kind="stable")[
+        : int((~np.isnan(raw)).sum())
+    ]
+    out[order] = np.minimum(np.maximum.accumulate(np.arange(len(order), 0, -1) * raw[order]), 1.0)
+    return out
