@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import ragnb
-from ragnb.cli.commands import _runs
+from ragnb.cli.commands.runs import _runs
 from ragnb.cli.terminal import overrides
 from ragnb.errors import RagnbError
 from ragnb.texts import load

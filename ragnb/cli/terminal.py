@@ -378,3 +378,8 @@ def _pairs(
                     f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon"
                 )
     return pairs
+
+
+def as_list(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts as the lines of a list."""
+    return (f"- {one_line(text)}" for text in texts)

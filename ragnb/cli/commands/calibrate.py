@@ -1,0 +1,198 @@
+"""``ragnb calibrate``: the card of a judge, and the answers to annotate for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragnb import texts
+from ragnb.cli import terminal
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, command
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.files import json_text
+from ragnb.markup import is_missing, one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_VERDICTS = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
+
+
+@command("calibrate")
+def calibrate_command(
+    ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any
+) -> int:
+    """Calibrate a judge against human ratings.
+
+    RATINGS has one row per answer, with the scores of the judge and of people (columns judge and human, or human1,
+    human2, …; or rater and score). Several files are one annotator's sheet each. Prints the card as Markdown, or
+    writes it to a file.
+
+    \b
+    Examples
+      ragnb calibrate ratings.csv
+      ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
+      ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
+      ragnb calibrate runs.csv --scale 1 5 --missing outside
+      ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers to annotate)
+      ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
+      ragnb calibrate --sample 80 --pairs judged.csv --out pairs.csv   (both systems, for ragnb compare)
+      ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
+      ragnb calibrate --golden golden.csv
+
+    Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. For a golden set: 0 if all scores agree within the
+    tolerance, 1 if one does not, 3 if a score is missing.
+    """
+    reading = {name: asked[name] for name in ("missing", "scale", "encoding", "judge")}
+    if sample is not None:
+        return _sample(ratings, sample, asked, reading)
+    return _golden(ratings, asked, reading) if golden else _calibrate(ratings, asked, reading)
+
+
+def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
+    """Print or write the card of some ratings."""
+    from ragnb.calibration import calibrate, judge_columns, read_judged, read_labels, unrated
+
+    if asked["out"] is not None:
+        raise RagnbError(
+            "--out goes with --sample or --golden; a card is written by --markdown, --html or --json"
+        )
+    if not files:
+        raise RagnbError(
+            "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
+        )
+    ratings = read_labels(files, asked["judged"], human=asked["human"], **reading)
+    judges = judge_columns(ratings, asked["judge"])
+    if not judges:
+        raise RagnbError(
+            f"{listing(files)}: contains no judge scores (columns: {listing(ratings.columns)}); name its column "
+            "with --judge, or pass its table with --judged"
+        )
+    ratings = _chosen(ratings, asked["dimensions"])
+    source = ratings.attrs.get("source", {})
+    if source.get("damaged"):
+        raise RagnbError(
+            f"{source['damaged']} of {source['lines']} input lines are damaged or lost, and the judge's "
+            "errors may be on exactly these; repair the file, or remove these lines from it"
+        )
+    judged = None
+    if asked["judged"] is not None:
+        names = list(dict.fromkeys(ratings["dimension"])) if "dimension" in ratings else None
+        rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
+        judged = rest if len(rest) else None
+    how = (
+        "tolerance",
+        "target",
+        "labels_planned",
+        "delta",
+        "scale",
+        "cluster",
+        "level",
+        "seed",
+        "lang",
+    )
+    pairs = dict(terminal.pair("--about", "judge_id=small-8b", text) for text in asked["about"])
+    truths = {"true": True, "false": False}
+    about = {
+        key: truths.get(value.strip().casefold(), value) for key, value in pairs.items()
+    } or None
+    card = calibrate(
+        ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how}
+    )
+    as_json = partial(json_text, card.to_dict())
+    terminal.write_files(
+        asked, markdown=card.to_markdown, html=partial(_page, card), json_file=as_json
+    )
+    if asked["markdown"] is None and asked["html"] is None:
+        click.echo(card.to_markdown(), nl=False)
+    else:
+        click.echo("\n".join(one_line(reason) for reason in card.reasons))
+    return _VERDICTS[card.verdict]
+
+
+def _page(card: Any) -> str:
+    from ragnb.report.run import card_page
+
+    return card_page(card)
+
+
+def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of the requested dimensions."""
+    have = [str(name) for name in frame["dimension"].unique()] if "dimension" in frame else []
+    for name in dimensions:
+        if name not in have:
+            raise unknown("dimension", name, have)
+    return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
+
+
+def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[str, Any]) -> int:
+    """Sample answers to annotate, and print what to do with the sheet."""
+    from ragnb.calibration import draw_labels, read_judged, write_labels
+
+    if len(files) != 1 or asked["out"] is None:
+        raise RagnbError(
+            "--sample takes one table of judged answers and --out, the sheet to write: labels.csv"
+        )
+    dimensions = asked["dimensions"]
+    judged = _chosen(read_judged(files[0], dimensions=dimensions or None, **reading), dimensions)
+    drawn = draw_labels(
+        judged, n=n, cluster=asked["cluster"], seed=asked["seed"], pairs=asked["pairs"]
+    )
+    sheet, key = write_labels(drawn, asked["out"])
+    say = texts.load(asked["lang"])
+    of = {"all": drawn.attrs["population"], "clusters": drawn["cluster"].nunique()}
+    click.echo(say("cli.drawn", n=len(drawn), seed=asked["seed"], **of))
+    click.echo(say("cli.sheet", file=sheet, dimensions=listing(drawn.attrs["dimensions"])))
+    click.echo(say("cli.key", file=key))
+    click.echo(say("cli.then", command=f"ragnb calibrate {sheet} --judged {key}"))
+    return PASSED
+
+
+def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
+    """Write an empty golden set, or check a filled-in one."""
+    from ragnb.calibration import check_golden, golden_template, read_golden, write_golden
+
+    say = texts.load(asked["lang"])
+    tolerance = 1.0 if asked["tolerance"] is None else asked["tolerance"]
+    if not files:
+        if asked["out"] is None:
+            raise RagnbError(
+                "--golden takes a filled-in golden set to check, or --out, the file to write an empty one to"
+            )
+        empty = golden_template(lang=asked["lang"], dimensions=asked["dimensions"])
+        click.echo(say("cli.golden", file=write_golden(empty, asked["out"])))
+        return PASSED
+    if len(files) > 1:
+        raise RagnbError(f"--golden checks one file; found {listing(files)}")
+    checked = check_golden(
+        read_golden(files[0], human=asked["human"], **reading), tolerance=tolerance
+    )
+    keys = [c for c in ("item_id", "dimension", "system") if c in checked]
+    numbers = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
+    rows = [["", *keys, *(say(f"golden.{name}") for name in numbers)]]
+    for row in checked.to_dict("records"):
+        mark = "—" if is_missing(row["within"]) else "✓" if row["within"] else "✗"
+        shown = [
+            "—" if is_missing(row[name]) else form.format(row[name])
+            for name, form in numbers.items()
+        ]
+        rows.append([mark, *(str(row[key]) for key in keys), *shown])
+    click.echo("\n".join(terminal.text_table(rows)))
+    off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
+    verdict = "off" if off else "open" if open_ else "fine"
+    exactly = "_exact" if verdict == "fine" and not tolerance else ""
+    click.echo(
+        say(
+            f"golden.{verdict}{exactly}",
+            n=len(checked),
+            off=off,
+            open=open_,
+            tolerance=f"{tolerance:g}",
+        )
+    )
+    return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]

@@ -1,0 +1,121 @@
+"""``ragnb check``: decide the gates of a run, with an exit code."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragnb import texts
+from ragnb.cli import terminal
+from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, command
+from ragnb.errors import RagnbError
+
+if TYPE_CHECKING:
+    from ragnb.sheet import Assessment
+
+
+@command("check")
+def check_command(
+    source: Path | None,
+    parameters: Sequence[str],
+    lang: str | None,
+    sample: float | None,
+    **asked: Path | None,
+) -> int:
+    """Check a run against its quality gates.
+
+    SOURCE is a scenario (.yaml), a file with results or a log of answers. Without it, give --traces and
+    --gold, or --scores. Prints the verdict, the gates and the notes.
+
+    \b
+    Examples
+      ragnb check scenarios/quickstart.yaml
+      ragnb check my_ragas.csv
+      ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
+      ragnb check scenarios/production.yaml --sample 0.01
+      ragnb check log.jsonl --to-label gold.csv
+
+    Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
+    """
+    from ragnb.diagnostics import gates_json
+    from ragnb.markup.blocks import Table
+    from ragnb.scenario import Scenario
+    from ragnb.sheet import assess
+    from ragnb.sheet.daily import daily_table
+    from ragnb.sheet.formatter import Formatter
+    from ragnb.sheet.heroes import hero_of
+    from ragnb.sheet.sections.gates import gate_list
+    from ragnb.texts import load
+
+    # As typed, these are relative to the working directory; a scenario would take them from its own folder.
+    files = {role: asked[role] for role in ("gold", "traces", "scores")}
+    given: dict[str, Any] = {
+        role: path.absolute() for role, path in files.items() if path is not None
+    }
+    if source is None and not given:
+        outputs = {"json_file": "--json gates.json", "markdown": "--markdown check.md"}
+        for output, example in outputs.items():
+            if (path := asked.get(output)) is not None and path.is_file():
+                raise RagnbError(
+                    f"nothing to check: {example.split()[0]} took {str(path)!r} as the file to write; name the "
+                    f"file to read and one to write: ragnb check {path} {example}"
+                )
+        raise RagnbError(
+            "nothing to check; name a scenario, a results file, a log, --traces, or --scores"
+        )
+    if source is None and set(given) == {"gold"}:
+        raise RagnbError(
+            f"--gold {files['gold']}: a gold set has the questions, and no answers; name the file with the "
+            "answers too: --traces traces.jsonl"
+        )
+    settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
+    sheet = (
+        assess(Scenario(**given), **settings)
+        if source is None
+        else assess(source, **given, **settings)
+    )
+    if (path := asked["to_label"]) and sheet.log is None:
+        raise RagnbError(
+            f"--to-label {path}: only traces without gold have questions to label; leave it out"
+        )
+    writer = Formatter(sheet)
+    listed = gate_list(writer)
+    tables = [] if listed is None else [("", terminal.block_rows(listed))]
+    if sheet.log is not None:
+        of_log = [section for key in ("wording", "label") if (section := sheet.section(key))]
+        shown = [daily_table(writer), *(block for section in of_log for block in section.blocks)]
+        tables += [
+            (block.caption, terminal.block_rows(block))
+            for block in shown
+            if isinstance(block, Table)
+        ]
+    click.echo(
+        "\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist()))
+    )
+    if (action := hero_of(writer).action) is not None:
+        next_line = load(sheet.scenario.lang)("sheet.next_line", command=action.command)
+        click.echo(f"\n{next_line}\n  {action.what}")
+    as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
+    if path and sheet.log is not None:
+        terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")
+    terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
+    if sheet.incomplete:
+        terminal.on_stderr(_repair(sheet, source or asked["scores"] or asked["traces"]))
+    return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
+
+
+def _repair(sheet: Assessment, source: Path | None) -> str:
+    """Return what to do about lines that could not be read: repair them, or accept that they are lost."""
+    read = sheet.gates.loc[sheet.gates["reason"] == "incomplete", "value"].min()
+    # Rounded up: the share that is accepted must reach the one that is lost.
+    share = f"{math.ceil(1000 * (1 - read)) / 1000:g}"
+    lines = sheet.notes.loc[sheet.notes["code"] == "bad_lines", "text"]
+    allow = shlex.quote(f"allow={{lines: {share}}}")
+    say = texts.load(terminal.speaking())
+    return str(say("cli.repair", source=source, lines=" ".join(lines), allow=f"-p {allow}"))

@@ -1,0 +1,48 @@
+"""``ragnb init``: write a scenario for a file."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ragnb.cli import terminal
+from ragnb.cli.terminal import PASSED, command
+from ragnb.errors import RagnbError
+from ragnb.files import write_whole
+
+if TYPE_CHECKING:
+    pass
+
+
+@command("init")
+def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) -> int:
+    """Write a commented scenario for FILE.
+
+    It names the file and the settings that reading it needs, and shows the others as comments. It loads as
+    it is: ragnb check SCENARIO. A file that is there already is not replaced.
+
+    \b
+    Examples
+      ragnb init results.csv
+      ragnb init logs/answers.jsonl --out scenarios/production.yaml
+
+    Exit code: 0 written, 2 if the file cannot be read or OUT exists.
+    """
+    from ragnb.inputs import inspect_file
+
+    if out.exists():
+        raise RagnbError(f"{out} exists; name another file with --out")
+    text = inspect_file(file, encoding=encoding, lang=terminal.speaking()).to_scenario(
+        out.absolute().parent
+    )
+    write_whole(out, text)
+    click.echo(
+        f"ragnb {'calibrate' if 'ratings:' in text.splitlines()[1] else 'check'} {shlex.quote(str(out))}"
+    )
+    return PASSED
+
+
+# Scoring

@@ -1,0 +1,221 @@
+"""``ragnb judge``: have a model judge answers by a rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragnb import texts
+from ragnb.cli import terminal
+from ragnb.cli.outputs import check_stage_outputs
+from ragnb.cli.terminal import BLOCKED, PASSED, command
+from ragnb.errors import RagnbError
+from ragnb.files import write_whole
+from ragnb.markup import one_line, with_interval
+from ragnb.schema import Gate, Rubric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ragnb.scenario import Scenario
+    from ragnb.store import Client
+from ragnb.cli.commands.stage import Stage, profile_step
+
+_WHOLE = "judge the whole run, without stopping it early"
+
+
+@command("judge")
+def judge_command(
+    source: Path,
+    send: Sequence[str],
+    attempts: int | None,
+    system: str | None,
+    arena: bool,
+    stop_when_decided: bool,
+    **asked: Any,
+) -> int:
+    """Score the answers of a SCENARIO with a judge.
+
+    The model is that of llm_profiles.judge. The rubric is the scenario's (rubric:), by default accuracy,
+    completeness and clarity from 1 to 10, with the weights in metric_weights. Answers without passages are judged
+    without them; several systems are judged together.
+
+    Six answers of known quality are judged first, and the result of this check is printed above the scores. Every
+    judgement is saved to the store as soon as it is made: an interrupted run is resumed by the same command. The
+    settings are written next to the table; ragnb report and ragnb check of the scenario find it by themselves.
+
+    \b
+    Examples
+      ragnb judge scenarios/mine.yaml --dry-run             the rubric and an estimate of the cost; nothing is sent
+      ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
+      ragnb judge scenarios/systems.yaml --arena            cases with a column system: rank the systems
+      ragnb judge scenarios/mine.yaml --stop-when-decided   only until every gate is decided
+      ragnb judge scenarios/mine.yaml --improve 2 --system rag:retry
+
+    Answers are judged in an order balanced over documents, so that a run stopped by its budget is a fair sample.
+    With --stop-when-decided, gates are checked from one fifth of the questions on (at least 50); the remaining
+    answers have no score, and the same command without the option judges them.
+
+    With --improve, the answers below the threshold (accuracy 8 of 10) are retried by the system with the judge's
+    suggestions. The best attempts are written to improved.csv next to the table, and the gain is printed with its
+    interval and cost; the table of scores is that of the first answers.
+
+    Exit code: 0 if every answer is judged or every gate decided, 1 if some failed or are pending, 2 on bad input.
+    """
+    from ragnb.judging import dry_run, improve, judge
+    from ragnb.judging.run import REPLY_TOKENS, need_one_system
+
+    stage = Stage("judge", source, "judged.csv", asked)
+    scenario, say, client = stage.scenario, stage.say, stage.client()
+    if client is None:
+        raise RagnbError(
+            f"{one_line(source)}: it names no judge; add one to the scenario, or for this run: "
+            f"-p {profile_step('judge')}"
+        )
+    loop = _loop(stage, client, attempts, system)
+    if loop:
+        improved = {"--out (improved answers)": stage.out.with_name("improved.csv")}
+        check_stage_outputs("judge", source, scenario, improved)
+    if loop and stop_when_decided:
+        raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
+    rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
+    asked |= {
+        "store": stage.store,
+        "lang": scenario.lang,
+        "rubric": rubric,
+        "parameters": terminal.sent(send),
+    }
+    cases = stage.cases()
+    if arena and ("system" not in cases or cases["system"].nunique() < 2):
+        raise RagnbError(
+            "--arena compares systems; give the cases a column system that names two or more"
+        )
+    if loop:
+        need_one_system(cases)
+    passing = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    if stage.dry_run:
+        click.echo("\n".join(_rubric_lines(rubric, passing, scenario.lang)))
+        stage.bill("judge.cli.need", dry_run(cases, client, **asked))
+        if loop:
+            most = dry_run(cases, client, **asked | {"store": None, "probes": False})
+            n, answers = loop["attempts"], most.calls // asked["repeats"]
+            # A message to the endpoint holds a question, an answer and a suggestion.
+            tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
+            click.echo(
+                say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens)
+            )
+        return PASSED
+    settling = {"stop_when": _settling(scenario)} if stop_when_decided else {}
+    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights, **settling}
+    scores = judge(cases, client=client, name=scenario.name, **asked)
+    about, status = scores.attrs["judge"], scores[f"{rubric.passing.metric}__status"]
+    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
+    early = {name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]}
+    stage.write(scores, complete=not open_, **early)
+    snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
+    write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
+    numbers = {
+        "ok": int((status == "ok").sum()),
+        "n": len(scores),
+        "passing": int(scores["is_passing"].sum()),
+    }
+    lines = [
+        *terminal.as_list(scores.notes["text"]),
+        *stage.means(scores, rubric.metrics, "weighted_score"),
+    ]
+    lines.append(
+        say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing)
+    )
+    lines.append(stage.written("judge.cli.written"))
+    if arena:
+        lines += _arena(stage, scores, rubric)
+    lines.append(stage.closing(about["account"], probes=len(about["probes"])))
+    click.echo("\n".join(lines))
+    if loop and not about["stopped"]:
+        asked |= {"probes": False, "doc": scenario.cluster or scenario.doc, "level": scenario.level}
+        found = improve(cases, client=client, **loop, **asked)
+        table = stage.out.with_name("improved.csv")
+        terminal.write_csv(table, found.kept)
+        of_loop = ["", *terminal.as_list(found.notes["text"])]
+        of_loop.append(say("judge.loop.written", out=one_line(table)))
+        of_loop.append(stage.closing(found.account, own_functions=callable(loop["system"])))
+        click.echo("\n".join(of_loop))
+        open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
+    return BLOCKED if open_ else PASSED
+
+
+def _loop(
+    stage: Stage, client: Client, attempts: int | None, named: str | None
+) -> dict[str, Any] | None:
+    """Return the arguments of `improve`: the system is a function, else the model of llm_profiles.answer."""
+    from ragnb.scoring import named_function
+
+    named = named or (stage.scenario.system.improve if attempts else None)
+    if attempts is None and named is None:
+        return None
+    system: Any = named_function(named, stage.folder) if named else stage.client(role="answer")
+    if attempts is None or system is None:
+        raise RagnbError(
+            "the retry loop takes --improve N and the system: --system MODULE:FUNCTION, a function of question, "
+            "answer and suggestion, or llm_profiles: answer: base_url and model"
+        )
+    if not named:
+        system.budget = client.budget
+    return {"attempts": attempts, "name": named or system.profile.model, "system": system}
+
+
+def _settling(scenario: Scenario) -> Sequence[Gate]:
+    """Return the gates of a scenario, if the judge's scores and the value alone decide them."""
+    mixed = scenario.scores or scenario.traces or scenario.rescale
+    for gate in scenario.gates or ():
+        if mixed and gate.metric == "weighted_score":
+            raise RagnbError(
+                f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}"
+            )
+        if scenario.undecided != "value":
+            raise RagnbError(f"gate {gate.name!r} is decided by an interval; {_WHOLE}")
+    return scenario.gates or ()
+
+
+def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
+    """Yield the ranks of the systems, and each pair in order of rank."""
+    from ragnb.comparison import standings
+
+    say, names = stage.say, ("cluster", "doc_weights", "doc", "level", "rescale")
+    how = {name: getattr(stage.scenario, name) for name in names}
+    found = standings(scores, metrics=list(rubric.metrics), **how)
+    yield ""
+    for name, rank in found.places.items():
+        yield say("judge.cli.rank", system=one_line(name), rank=rank)
+    level, order = f"{100 * how['level']:g} %", [*found.places]
+    rows = [["", say("column.compared"), say("column.difference", level=level), say("column.wins")]]
+    for row in found.pairs.to_dict("records"):
+        if order.index(row["candidate"]) < order.index(row["baseline"]):
+            ends = with_interval(row["value"], row["low"], row["high"])
+            wins = f"{row['wins']}/{row['ties']}/{row['losses']}"
+            rows.append(
+                [
+                    f"{row['candidate']} − {row['baseline']}",
+                    say(f"compared.{row['outcome']}"),
+                    ends,
+                    wins,
+                ]
+            )
+    yield from terminal.text_table(rows)
+
+
+def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
+    """Yield the lines of a rubric: scale, weights, passing threshold, and the bands of its dimensions."""
+    from ragnb.judging.prompt import anchors, bands
+
+    say = texts.load(lang)
+    words = bar | {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}
+    words |= {"weights": ", ".join(f"{one_line(d.name)} {d.weight:g}" for d in rubric.dimensions)}
+    words |= {"steps": say("judge.decimals" if rubric.decimals else "judge.wholes")}
+    yield say("judge.cli.rubric", anchors=len(anchors(rubric, lang)), **words)
+    yield from (
+        f"{'    ' if line[0] == ' ' else '  '}{one_line(line)}" for line in bands(rubric, lang)
+    )

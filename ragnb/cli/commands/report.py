@@ -1,0 +1,79 @@
+"""``ragnb report``: run the notebooks of scenarios and write their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragnb import texts
+from ragnb.cli import terminal
+from ragnb.cli.terminal import BAD_INPUT, PASSED, command
+from ragnb.errors import RagnbError
+from ragnb.markup import one_line
+
+if TYPE_CHECKING:
+    from ragnb.report import Made
+
+
+@command("report")
+def report_command(
+    scenarios: Sequence[Path],
+    parameters: Sequence[str],
+    out: Path,
+    jobs: int | None,
+    lang: str | None,
+) -> int:
+    """Write the report of each SCENARIO.
+
+    SCENARIO is a scenario (.yaml) or a file with results.
+
+    Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It contains the page
+    (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
+    runs are not changed; latest.txt next to them names the newest. Several scenarios run in parallel,
+    and OUT/index.html shows all runs of all scenarios. For a scenario with ratings: alone the report is
+    the calibration of the judge.
+
+    \b
+    Examples
+      ragnb report scenarios/quickstart.yaml
+      ragnb report scenarios/*.yaml --jobs 4
+      ragnb report my_ragas.csv --lang zh
+      ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
+
+    Exit code: 0 if every report was written, whether or not a gate blocks; 2 if an input is invalid or
+    the notebook failed. The other scenarios still run.
+    """
+    from tqdm import tqdm
+
+    from ragnb.report import index, reports
+
+    many, made_of = len(scenarios) > 1, {}
+    runs = reports(scenarios, out=out, overrides=terminal.overrides(parameters, lang), jobs=jobs)
+    bar: Any = {
+        "desc": "Reports",
+        "unit": "report",
+        "disable": None if many else True,
+        "leave": False,
+    }
+    for made in tqdm(runs, total=len(scenarios), **bar):
+        with tqdm.external_write_mode():
+            _tell(made, many)
+        made_of[made.scenario] = made
+    if many or out.is_dir():
+        in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
+        click.echo(f"Index: {index(out, made=in_order, lang=terminal.speaking())}")
+    return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
+
+
+def _tell(made: Made, many: bool) -> None:
+    if made.result is None:
+        return terminal.complain(RagnbError(made.error), made.scenario if many else None)
+    for text in made.result.warnings:
+        terminal.note(f"{made.scenario.stem}: {text}" if many else text)
+    click.echo(f"{one_line(made.scenario.stem)}: {one_line(made.result.verdict)}")
+    click.echo(f"  HTML: {made.result.html}")
+    if made.result.blocked:
+        click.echo(f"  {texts.load(made.result.lang)('cli.blocked')}")
