@@ -27,7 +27,9 @@ CODE = [
     "ragnb/stats/*.py",
     "ragnb/weights/*.py",
     "ragnb/diagnostics/gates.py",
-    "ragnb/calibration/card.py:verdict_row,_sides,_hopeless,_reasons,summary,over_constant,measured",
+    "ragnb/calibration/verdict.py:verdict_row,sides_of,_hopeless,reasons_of",
+    "ragnb/calibration/sentences.py:summary",
+    "ragnb/calibration/measures.py:over_constant,measured",
 ]
 TESTS = [
     "test_stats*.py",

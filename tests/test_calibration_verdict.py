@@ -6,7 +6,9 @@ import pytest
 
 from ragnb import stats
 from ragnb.calibration import calibrate
-from ragnb.calibration.card import Asked, summary, verdict_row
+from ragnb.calibration.ratings import Asked
+from ragnb.calibration.sentences import summary
+from ragnb.calibration.verdict import verdict_row
 from ragnb.stats import Estimate
 
 TINY = 1e-9

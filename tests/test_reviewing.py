@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError
 from ragnb.scoring.generation import review_sheet, reviewed, with_decisions
 from ragnb.texts import load
 from ragnb.widgets import ReviewSheet
-from ragnb.widgets.editors import Review
+from ragnb.widgets.review import Review
 
 COLUMNS = [
     "sample_id",

@@ -21,7 +21,9 @@ import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.texts import load
 from ragnb.widgets import RatingSheet, WeightEditor
-from ragnb.widgets.editors import DOC, METRIC, EditorView, Rating, _total, normalised
+from ragnb.widgets.model import DOC, METRIC, normalised
+from ragnb.widgets.rating import Rating
+from ragnb.widgets.view import EditorView, _total
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ["差旅报销制度.pdf", "118_台式显微CT操作手册.pdf", "warranty.pdf", "Handbook Ａ.pdf"]

@@ -4,13 +4,8 @@ A share within ±1 alone proves nothing: a judge that always gives one number of
 is compared with chance, the best constant score and the human ceiling, with intervals that respect clusters.
 """
 
-from ragnb.calibration.card import (
-    CalibrationCard,
-    agreement,
-    calibrate,
-    corrected_mean,
-    corrected_ways,
-)
+from ragnb.calibration.card import CalibrationCard, calibrate
+from ragnb.calibration.corrected import corrected_mean, corrected_ways
 from ragnb.calibration.labels import (
     RATING_ALIASES,
     check_golden,
@@ -27,3 +22,4 @@ from ragnb.calibration.labels import (
     write_golden,
     write_labels,
 )
+from ragnb.calibration.measures import agreement

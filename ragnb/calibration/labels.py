@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration.card import (
+from ragnb.calibration.ratings import (
     OUTSIDE,
     PROBABILITY,
     Missing,

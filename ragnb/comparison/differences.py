@@ -14,7 +14,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.calibration import read_rated
-from ragnb.calibration.card import with_ends
+from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.estimates import (
     FLATTERED,
     TIE,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb import stats
-from ragnb.calibration.card import with_ends
+from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.estimates import Changes, difference, least_error
 from ragnb.stats import NONE, Estimate
 from ragnb.weights.total import Array

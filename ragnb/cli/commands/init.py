@@ -43,6 +43,3 @@ def init_command(file: Path, out: Path, lang: str | None, encoding: str | None) 
         f"ragnb {'calibrate' if 'ratings:' in text.splitlines()[1] else 'check'} {shlex.quote(str(out))}"
     )
     return PASSED
-
-
-# Scoring

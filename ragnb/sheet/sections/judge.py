@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragnb import markup
-from ragnb.calibration.card import TONES, parts
+from ragnb.calibration.card import parts
+from ragnb.calibration.words import TONES
 from ragnb.markup import MISSING, number, percent
 from ragnb.markup.blocks import Estimate, Mark, Section, Small, Table, Text
 from ragnb.schema import records

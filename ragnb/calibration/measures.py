@@ -1,0 +1,379 @@
+"""What agreement is measured by: rates, biases and correlations with their intervals, and the frames of a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.calibration.ratings import (
+    Asked,
+    Missing,
+    Names,
+    bias,
+    brought_ratings,
+    cells_of,
+    design,
+    flags,
+    mean,
+    opened_blocks,
+    random_groups,
+    share,
+    with_ends,
+)
+from ragnb.calibration.words import LAYOUT, NOT_PROVEN, REJECT, TRUST
+from ragnb.stats import NONE, SLACK, Array, Estimate
+
+LEAST_CLUSTERS = 5
+WIDEST = 20  # a scale with more whole labels is cut into ten bands
+MOST_POINTS = 20
+MOST_CELLS = 5000
+
+
+def agreement(
+    ratings: Any,
+    *,
+    judge: Names = "judge",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    tolerance: float | None = None,
+    scale: tuple[float, float] | None = None,
+    cluster: str | None = "cluster",
+    level: float = 0.95,
+    missing: Missing = None,
+    rater: str = "rater",
+) -> pd.DataFrame:
+    """Return how well a judge agrees with humans, one row per judge, dimension and measure.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        One row per item and dimension (or one a rater, with ``item_id`` and a `rater` column), of pandas, Polars,
+        PyArrow, DuckDB or PySpark; other engines than pandas count judge × human × cluster themselves, and rows
+        stay where they are. Scores are numbers on one scale, nan or null where there is none.
+    judge : str or sequence of str
+        The judge's column; several judges give a block of rows each.
+    human : str or sequence of str
+        The humans' column. Several columns, ``human1, human2, …`` beside it, or a `rater` column are single
+        raters: the human score is their mean (or the column itself, where it is there too), and the ceiling and
+        alpha come from them.
+    by : str or sequence of str or None
+        What gets a row each, such as ``["dimension", "system"]``. Without a ``dimension`` column there is one
+        row, ``all``.
+    tolerance : float, optional
+        In points of the scale. None is 1; 0, which is exact agreement, where every score is 0 or 1.
+    scale : (float, float), optional
+        The lowest and highest label, such as (1, 10). None takes the whole numbers around what is seen.
+    cluster : str or None
+        The column of clusters (documents, conversations). Absent or None: every row stands alone, which makes
+        intervals too narrow wherever that is not so.
+    level : float
+        Of the intervals, in (0, 1).
+    missing : float or sequence of float or "outside", optional
+        Marks for an answer that could not be parsed, such as -1; they count as missing. ``"outside"`` declares
+        whatever is outside `scale` such a mark: means over runs that hold a −1 are no ratings.
+    rater : str
+        The column that names the human of a row, in the long layout.
+
+    Returns
+    -------
+    DataFrame
+        ``judge``, the columns of `by`, ``measure, value, low, high, n, n_clusters``; ``low, high`` are missing
+        where a measure has no interval. A measure that does not apply has no row. ``attrs["scale"]`` is the scale.
+
+        =====================  ==========================================================================
+        ``within``             share within ±tolerance; ``within_rounded`` with both rounded half up
+        ``floor``              share of an independent judge with the same scores
+        ``constant``           share of the best constant judge, which always answers ``constant_score``
+        ``over_constant``      the judge's share less that one's, pair by pair
+        ``ceiling``            share of one human against the mean of the others (single raters)
+        ``exact``              share of equal scores, both rounded
+        ``mae``                mean absolute error
+        ``bias``               mean of judge − human, beside ``mean_judge`` and ``mean_human``
+        ``loa_low, loa_high``  limits of agreement
+        ``slope``              slope of the difference on the mean
+        ``qwk``                quadratic weighted kappa over the whole scale
+        ``kendall``            Kendall's τ-b of the ratings to ten decimals, so that means of raters that differ
+                               in the last bit are ties; ``kendall_by_system`` of the systems' means
+        ``alpha``              Krippendorff's α of the humans alone (single raters)
+        ``raters``             human ratings per item
+        ``n_missing``          rows left out, as a score is missing
+        =====================  ==========================================================================
+
+        ``exact, within_rounded`` and ``qwk`` need a scale of 2 points or more.
+
+    Raises
+    ------
+    RagnbError
+        For unknown columns, scores that are text, infinite or outside the scale, an undeclared −1, two scales in
+        one frame, and a tolerance as wide as the scale.
+
+    Notes
+    -----
+    Shares, exact agreement and bias are means by the one clustered estimator, correlations and the rest
+    delete-one-cluster jackknives; each formula and its source is in `ragnb.stats`.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1], "human": [5, 5, 4, 1]})
+    >>> table = agreement(frame, scale=(1, 5)).set_index("measure")
+    >>> table.loc[["within", "constant", "bias"], "value"].tolist()
+    [0.75, 0.75, -0.75]
+    """
+    ratings, judge, human = brought_ratings(ratings, judge, human)
+    asked = Asked(
+        human,
+        by,
+        scale,
+        cluster,
+        missing,
+        rater,
+        tolerance=1.0 if tolerance is None else tolerance,
+        usual=tolerance is None,
+        level=level,
+    )
+    parts = opened_blocks(ratings, judge, asked)
+    frames = [
+        measure_rows(labels, measured(rows, cells_of(rows), own)) for labels, rows, own in parts
+    ]
+    frame = pd.concat(frames, ignore_index=True)
+    frame.attrs["scale"] = parts[-1][2].scale
+    return frame
+
+
+def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.DataFrame:
+    """Return the rows of one judge and dimension."""
+    rows = [head | {"measure": name} | asdict(one) for name, one in measures.items()]
+    return pd.DataFrame(rows, columns=[*head, "measure", "value", "low", "high", "n", "n_clusters"])
+
+
+def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str, Estimate]:
+    """Return every measure of one judge on one dimension that applies, by name."""
+    x, y, scale, within = cells["judge"], cells["human"], asked.scale, share(cells, asked)
+    how: dict[str, Any] = {**design(cells), "level": asked.level}
+    sums: dict[str, Any] = {**design(cells, of_sums=True), "level": asked.level}
+
+    def plain(value: float) -> Estimate:
+        return Estimate(value, np.nan, np.nan, np.nan, within.n, within.n_clusters)
+
+    score, constant = stats.best_constant(y, tolerance=asked.tolerance, **how)
+    low, high = stats.limits_of_agreement(x, y, **sums)
+    measures = {
+        "within": within,
+        "constant": constant,
+        "constant_score": plain(score),
+        "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
+        "over_constant": over_constant(cells, score, asked),
+        "mean_judge": mean(x, cells, asked, ends=scale),
+        "mean_human": mean(y, cells, asked, ends=scale),
+        "mae": stats.mae(x, y, scale=scale, **how),
+        "bias": bias(cells, asked),
+        "loa_low": low,
+        "loa_high": high,
+        "slope": stats.slope_on_mean(x, y, **sums),
+        "kendall": stats.kendall(x, y, digits=10, **sums),
+        "n_missing": plain(round(float(rows["count"].sum())) - within.n),
+    }
+    if scale[1] - scale[0] >= 2:
+        rounded = cells.assign(judge=stats.round_half_up(x), human=stats.round_half_up(y))
+        measures["within_rounded"] = share(rounded, asked)
+        measures["exact"] = share(rounded, replace(asked, tolerance=0.0))
+        measures["qwk"] = stats.quadratic_kappa(
+            x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums
+        )
+    if ":system" in rows:
+        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes))
+        how = design(few, of_sums=True) | {"level": asked.level}
+        if few["group"].nunique() > 1:
+            measures["kendall_by_system"] = stats.kendall_of_means(
+                few["judge"], few["human"], few["group"], **how
+            )
+    if "rater0" in rows:
+        rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
+        grid, of = (
+            rows.filter(regex="^rater").to_numpy(),
+            None if sums["clusters"] is None else rows["cluster"],
+        )
+        how = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
+        measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
+        measures["ceiling"] = stats.human_ceiling(grid, of, **how)
+        measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
+    return {name: measures[name] for name in LAYOUT["measures"] if name in measures}
+
+
+def over_constant(cells: pd.DataFrame, score: float, asked: Asked, **options: Any) -> Estimate:
+    """Return the paired difference between the judge's agreement and that of a constant `score`."""
+    gain = flags(cells, asked) - flags(cells.assign(judge=score), asked)
+    return mean(gain, cells, asked, **options)
+
+
+def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one.
+
+    A band is the label that a score rounds to, or a tenth of a scale without labels.
+    """
+    (low, high), rows = asked.scale, []
+    labelled, step = 2 <= high - low <= WIDEST, (high - low) / 10
+    tenth = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
+    code = stats.round_half_up(cells["judge"]) if labelled else tenth
+    for band in np.unique(code):
+        found = share(part := cells[code == band], asked)
+        above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
+        above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
+        name = f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"
+        row = {
+            "band": name,
+            "start": part["judge"].min(),
+            "end": part["judge"].max(),
+            **with_ends(found, "share"),
+        }
+        row |= with_ends(bias(part, asked), "bias", "bias_")
+        row |= {"n": found.n, "n_clusters": found.n_clusters}
+        rows.append(
+            row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT}
+        )
+    frame = pd.DataFrame(rows)
+    frame["p"] = stats.holm(frame["p"])
+    frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, NOT_PROVEN)
+    frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, "too few")
+    return frame
+
+
+def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
+    found = [("overall", "", cells, NONE)]
+    for kind, codes, names in _groupings(rows, asked):
+        split = cells_of(rows[codes >= 0], codes[codes >= 0])
+        for group in np.unique(split["group"]) if split["group"].nunique() > 1 else ():
+            inside = split["group"] == group
+            rest = stats.contrast(
+                split["judge"] - split["human"], inside, **design(split), level=asked.level
+            )
+            found.append((kind, names[group], split[inside], rest))
+    table = []
+    for kind, name, part, rest in found:
+        own, decisive = (
+            bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction)
+        )
+        above = stats.p_above(own, 0.0)
+        row = {"kind": kind, "group": name, **with_ends(own), "upper": decisive.high}
+        row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(above, 1 - above)}
+        table.append(row | {"n": own.n, "n_clusters": own.n_clusters})
+    frame = pd.DataFrame(table)
+    frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
+    return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
+
+
+def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each column by which bias is looked at: its name, its groups as codes (−1: none), their names."""
+    rated = rows[["judge", "human"]].notna().all(axis=1).to_numpy()
+    is_amount = {name: pd.api.types.is_numeric_dtype(rows[f":{name}"]) for name in asked.groups}
+    for name in sorted(is_amount, key=is_amount.__getitem__):
+        column = rows[f":{name}"]
+        if not is_amount[name]:
+            yield name, column.cat.codes.to_numpy(np.int64) - 1, column.cat.categories[1:]
+        elif (seen := rated & column.notna().to_numpy()).any():
+            values = column.to_numpy(dtype=float, na_value=np.nan)
+            order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
+            upto = np.cumsum(rows["count"].to_numpy()[order])
+            low, high = values[order][
+                np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)
+            ]
+            codes = np.where(
+                np.isnan(values), -1, (values > low).astype(np.int64) + (values > high)
+            )
+            yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
+
+
+def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
+    own = random_groups(cells, asked.seed) if (cells["cluster"] < 0).all() else cells
+    columns = own["judge"], own["human"], own["cluster"]
+    mapped = (
+        stats.recalibrate(*columns, counts=own["count"]) if own["cluster"].nunique() > 1 else {}
+    )
+    errors: dict[str, Array] = {
+        name: np.abs(scores - own["human"]) for name, scores in mapped.items()
+    }
+    maes = {name: mean(error, own, asked) for name, error in errors.items()}
+    shares = {name: share(own.assign(judge=scores), asked) for name, scores in mapped.items()}
+    rows = []
+    for name, scores in mapped.items():
+        found, is_map = own.assign(judge=scores), name in stats.MAPS
+        low = share(found, asked, level=2 * asked.level - 1, fraction=asked.fraction).low
+        helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
+        passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
+        passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
+        gain = mean(errors["raw"] - errors[name], own, asked) if is_map else NONE
+        row = {
+            "map": name,
+            **with_ends(maes[name], "mae", "mae_"),
+            **with_ends(shares[name], "share"),
+        }
+        rows.append(row | with_ends(gain, "gain", "gain_") | {"helps": helps, "passes": passes})
+    return pd.DataFrame(rows, columns=LAYOUT["frames"]["recalibration"])
+
+
+def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return E[human | judge] at each score with its interval, and the isotonic map.
+
+    A point is a score of the judge, or one of twenty equal parts of the ratings.
+    """
+    from scipy.optimize import isotonic_regression
+
+    place = cells["judge"].round(9)
+    if place.nunique() > MOST_POINTS:
+        before = cells.groupby(place)["count"].sum().cumsum()
+        place = place.map(np.floor((before - SLACK) / before.iloc[-1] * MOST_POINTS))
+    rows, weights = [], []
+    for _, part in cells.groupby(place):
+        human, size = (
+            mean(part["human"], part, asked, ends=asked.scale),
+            part["count"] * part["weight"],
+        )
+        point = {
+            "judge_score": np.average(part["judge"], weights=size),
+            **with_ends(human, "human"),
+        }
+        rows.append(point | {"n": human.n, "n_clusters": human.n_clusters})
+        weights.append(size.sum())
+    frame = pd.DataFrame(rows)
+    frame.insert(4, "isotonic", isotonic_regression(frame["human"], weights=weights).x)
+    return frame
+
+
+def counts(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
+    low, high = asked.scale
+    scores = ["judge_score", "human_score"]
+    frame = (
+        cells[["judge", "human", "count"]].astype({"count": int}).set_axis([*scores, "n"], axis=1)
+    )
+    if len(frame[scores].drop_duplicates()) > MOST_CELLS:
+        step = (high - low) / 100
+        frame[scores] = ((frame[scores] - low) / step).round() * step + low
+    return frame.groupby(scores, as_index=False)[["n"]].sum()
+
+
+def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return the label budget: interval width and probability of showing the target by number of labels.
+
+    ``labels``; ``share``, as seen now, and its ``low, high`` expected at so many labels;
+    ``probability`` of showing the target, were the seen share the true one, and ``chance`` of it when only the
+    labels at hand are known of the truth; ``target``; ``n`` labels now.
+    """
+    curve = stats.label_budget(
+        flags(cells, asked), **design(cells), **asked.goal, level=asked.level
+    )
+    frame, now = pd.DataFrame(curve).astype({"labels": int}), share(cells, asked)
+    frame.insert(1, "share", now.value)
+    return frame.assign(target=asked.target, n=now.n)
+
+
+# Each makes the frame of its name on a card.
+FRAMES = (bands, recalibration, counts, reliability, budget)
+Measures = Mapping[str, Estimate]

@@ -1,0 +1,59 @@
+"""The sentences of a card, filled with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.calibration.corrected import not_random
+from ragnb.calibration.ratings import ALL
+from ragnb.calibration.words import SIDES, WORST_LAST, text_key, told
+from ragnb.errors import (
+    listing,
+)
+from ragnb.texts import load
+
+
+def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
+    """Return the summary of all rows of a card: the worst verdict, the side verdicts and the sentences."""
+    rows, words = verdicts.to_dict("records"), verdicts["verdict"]
+    verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
+    if len(rows) > 1:
+        say, named = load(lang), partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
+        counts = {text_key(word): (words == word).sum() for word in WORST_LAST}
+        best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
+        drawn = [named(row) for row in rows if not_random(row["draw_p"])]
+        spent, planned = (
+            [named(row) for row in rows if np.isnan(row["widened"])],
+            rows[0]["labels_planned"],
+        )
+        looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
+        reasons = (
+            say(f"calibration.many_{text_key(verdict)}", n=len(rows), **counts),
+            f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
+            *(say("calibration.draws", what=listing(drawn)) for _ in drawn[:1]),
+            say(f"calibration.{looks}", what=listing(spent), labels_planned=planned),
+        )
+    sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
+    return {"verdict": verdict, "sides": sides, "reasons": reasons}
+
+
+def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
+    """Return how sentences call the judge: by name if there are several."""
+    key = "both" if not alone else "one" if row["dimension"] == ALL else "dimension"
+    return load(lang)(f"calibration.what_{key}", judge=row["judge"], dimension=row["dimension"])
+
+
+def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
+    """Return one sentence on the agreement, its target and the best constant score."""
+    key = "share" if np.isfinite(row["low"]) else "no_interval"
+    return told(lang, f"calibration.{key}{if_exact(tolerance)}", row, tolerance=tolerance)
+
+
+def if_exact(tolerance: float) -> str:
+    """Return the ending of texts for a tolerance of 0, as of labels that are yes or no."""
+    return "" if tolerance else "_exact"

@@ -1,0 +1,167 @@
+"""The verdict on a judge, and the reasons for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.calibration.measures import Measures, over_constant
+from ragnb.calibration.ratings import Asked, bias, share, with_ends
+from ragnb.calibration.sentences import if_exact, name_of, share_line
+from ragnb.calibration.words import (
+    INFLATED,
+    NOT_PROVEN,
+    RANKING_ONLY,
+    RECALIBRATE,
+    REJECT,
+    TRUST,
+    text_key,
+    told,
+)
+from ragnb.stats import NONE, Estimate, LabelsNeeded
+from ragnb.texts import entry
+
+
+def verdict_row(
+    cells: pd.DataFrame, measures: Measures, groups: pd.DataFrame, asked: Asked
+) -> dict[str, Any]:
+    """Return the verdict and the interval that it is based on.
+
+    TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
+    judge agrees more often than the best constant (one-sided, pair by pair), and the interval of the bias lies
+    inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
+    bound misses the target. Where labels are planned, each bound holds at every look together.
+    """
+    score = measures["constant_score"].value
+    once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
+    plan: dict[str, Any] = {"level": once, "fraction": asked.fraction}
+    agrees, off = share(cells, asked, **plan), bias(cells, asked, fraction=asked.fraction)
+    beats = over_constant(cells, score, asked, **plan).low > 0
+    favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
+    unbiased = asked.accepts(off) and not favoured > asked.delta
+    widened = (
+        1.0 if asked.fraction is None else stats.widening(asked.fraction, agrees.df, level=once)
+    )
+    trusted = agrees.low >= asked.target and beats and unbiased
+    return {
+        "verdict": TRUST if trusted else REJECT if agrees.high < asked.target else NOT_PROVEN,
+        **with_ends(measures["within"], "share"),
+        "lower": agrees.low,
+        "upper": agrees.high,
+        "target": asked.target,
+        "constant": measures["constant"].value,
+        "constant_score": score,
+        "beats_constant": bool(beats),
+        **with_ends(measures["bias"], "bias", "bias_"),
+        "bias_lower": off.low,
+        "bias_upper": off.high,
+        "delta": asked.delta,
+        "unbiased": bool(unbiased),
+        "n": agrees.n,
+        "labels_planned": asked.labels_planned,
+        "widened": np.nan if (asked.fraction or 0) > 1 else widened,
+        "n_clusters": agrees.n_clusters,
+    }
+
+
+def sides_of(
+    verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFrame
+) -> tuple[str, ...]:
+    """Return the side verdicts, in the order of `SIDES`; TRUST has none."""
+    holds = {
+        RECALIBRATE: verdict != TRUST and maps["passes"].any(),
+        RANKING_ONLY: verdict != TRUST and ranks.low > 0,
+        INFLATED: groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"].any(),
+    }
+    return tuple(side for side, held in holds.items() if held)
+
+
+def _hopeless(row: Mapping[str, Any]) -> str | None:
+    """Return why more labels alone will not lead to TRUST, other than an agreement at or below the target."""
+    if row["bias_lower"] > row["delta"] or row["bias_upper"] < -row["delta"]:
+        return "bias"
+    return "constant" if np.isfinite(row["share"]) and row["share"] <= row["constant"] else None
+
+
+def labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
+    """Return how many more labels are needed, or why more of them will not help."""
+    hopeless = _hopeless(row)
+    if row["verdict"] == TRUST:
+        key = "calibration.labels_done"
+    elif hopeless and needs.reason != "share_at_or_below_target":
+        key = f"calibration.labels_{hopeless}"
+    elif needs.reason != "counted":
+        key = f"labels.{needs.reason}"
+    elif needs.likely is None:
+        key = "labels.counted_never_likely"
+    elif needs.likely <= row["n"]:
+        key = "labels.enough"
+    else:
+        key = "labels.counted"
+    return told(lang, key, row, **asdict(needs))
+
+
+def reasons_of(
+    row: Mapping[str, Any],
+    measures: Measures,
+    ranks: Estimate,
+    frames: Mapping[str, pd.DataFrame],
+    needs: str,
+    asked: Asked,
+) -> tuple[str, ...]:
+    """Return the sentences of one judge and dimension, the two that decide first."""
+    say, (low, high), delta, gain = (
+        partial(told, asked.lang),
+        asked.scale,
+        row["delta"],
+        measures["over_constant"],
+    )
+    beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
+    where = "system" if row["bias_lower"] >= -delta and row["bias_upper"] <= delta else "open"
+    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else where
+    looks = "once" if asked.fraction is None else "spent" if asked.fraction > 1 else "planned"
+    headline = "spent" if looks == "spent" else text_key(row["verdict"])
+    facts = {
+        **row,
+        **with_ends(gain, "gain", "gain_"),
+        **with_ends(ranks, "rank", "rank_"),
+        "what": name_of(row, asked.lang, alone=True),
+        "least": row["widened"] * (asked.fraction or 1) ** 0.25,
+        "tolerance": asked.tolerance,
+        "part": asked.tolerance / (high - low),
+        "scale_low": low,
+        "scale_high": high,
+        "floor": measures["floor"].value,
+        "ceiling": measures.get("ceiling", NONE).value,
+        "n_ceiling": measures.get("ceiling", NONE).n,
+        "n_rated": measures.get("alpha", NONE).n,
+    }
+    told_first = (
+        say(f"calibration.headline_{headline}", facts),
+        share_line(row, asked.tolerance, asked.lang),
+    )
+    out = [
+        *told_first,
+        *(say(f"calibration.{key}", facts) for key in (f"look_{looks}", beats, f"bias_{where}")),
+    ]
+    for best in frames["recalibration"].query("passes").sort_values("mae").to_dict("records")[:1]:
+        name = entry(asked.lang, "calibration.word")[best["map"]]
+        out += [say("calibration.recalibrate", best, map=name)] * (RECALIBRATE in row["sides"])
+    out += [say("calibration.ranking", facts)] * (RANKING_ONLY in row["sides"])
+    for part in (
+        frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records")
+    ):
+        out += [say("calibration.inflated" + "_system" * (part["kind"] == "system"), part)]
+    for word in (TRUST, REJECT):
+        named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
+        out += [say(f"calibration.bands_{text_key(word)}", {"bands": named})] if named else []
+    out += [needs, say(f"calibration.width{if_exact(asked.tolerance)}", facts)]
+    return (
+        (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
+    )

@@ -1,0 +1,180 @@
+"""The sheet in which people keep, edit or drop generated questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, place
+from ragnb.files import write_whole
+from ragnb.readers import to_csv_text
+from ragnb.schema import records
+from ragnb.scoring.generation import DECISIONS, WORDING, review_sheet, with_decisions
+from ragnb.widgets.base import Items, Sheet, button, field, hear, make
+
+
+class Review(Items):
+    """The state of a review sheet.
+
+    Parameters
+    ----------
+    cases : DataFrame
+        As `ragnb.scoring.generation.review_sheet` takes them.
+    file : path
+        A ``.csv``: what is in it is taken up, also what was entered in a spreadsheet meanwhile.
+    lang : {"en", "zh"}
+    """
+
+    kind, keys = "review", {word[0]: word for word in DECISIONS}
+    shown_keys = ", ".join(keys)
+
+    def __init__(self, cases: pd.DataFrame, file: str | Path, *, lang: str) -> None:
+        questions = review_sheet(cases).rename(columns={"sample_id": "key"})
+        super().__init__(list(questions.itertuples(index=False, name="Question")), file, lang)
+        self.cases, self.name = cases, self.file.name
+        if self.file.suffix.lower() != ".csv":
+            raise RagnbError(
+                f"{place(file)}a review is a CSV file; choose a name that ends in .csv"
+            )
+        self._take(self._read())
+        self.skip()
+
+    def press(self, entry: str) -> None:
+        """Take a key, in any width and case; while a question is edited, keys decide nothing."""
+        if not self.editing:
+            super().press(entry)
+        elif entry.strip():
+            self.problem = self.say("review.editing")
+
+    def enter(self, decision: str, wording: Sequence[str] = ()) -> None:
+        """Save a decision and turn to the next question; ``edit`` waits for another wording."""
+        self.problem, self.editing = "", decision == "edit"
+        if self.item is None or (self.editing and not wording):
+            return
+        old = [getattr(self.item, name) for name in WORDING]
+        new = [text.strip() for text in wording] or old
+        if self.editing and (new == old or not new[0]):
+            self.problem = self.say("review.unchanged" if new == old else "review.no_question")
+        else:
+            self._save(self.item, {"decision": decision, **dict(zip(WORDING, new, strict=True))})
+            self.skip()
+
+    def _turn_to(self, at: int) -> None:
+        super()._turn_to(at)
+        known = self.done.get(self.item.key, {}) if self.item else {}
+        self.wording = [known.get(name, getattr(self.item, name, "")) for name in WORDING]
+        self.decision, self.editing = known.get("decision"), known.get("decision") == "edit"
+
+    def _read(self) -> pd.DataFrame:
+        return (
+            with_decisions(self.cases, self.file)
+            if self.file.exists()
+            else review_sheet(self.cases)
+        )
+
+    def _take(self, sheet: pd.DataFrame) -> None:
+        self.done = {row["sample_id"]: row for row in records(sheet) if row["decision"]}
+        self.comments |= {
+            row["sample_id"]: row["comment"] for row in records(sheet) if row["comment"]
+        }
+
+    def _save(self, item: Any, given: dict[str, str]) -> None:
+        sheet = self._read()
+        given = given | {"comment": self.comments[item.key]} if item.key in self.comments else given
+        sheet.loc[sheet["sample_id"] == item.key, list(given)] = list(given.values())
+        write_whole(
+            self.file, "\ufeff" + to_csv_text(sheet)
+        )  # without the mark a spreadsheet garbles Chinese
+        self._take(sheet)
+
+
+class ReviewSheet(Sheet):
+    """A sheet on which a person keeps, edits or drops each question of a generated set.
+
+    One question at a time, with its reference answer, the quotes that support it and its document. Keys: k keep,
+    e edit, d drop. Every decision is on disk before the next question appears, and the sheet resumes where it was
+    left. When the kernel does not answer, the sheet says that nothing is recorded.
+
+    Parameters
+    ----------
+    cases : DataFrame
+        With ``sample_id, question, ground_truth_answer`` and, where there are, ``doc_name`` and
+        ``generation_params`` (``kind`` and ``evidence``).
+    file : path
+        A ``.csv`` with the columns ``sample_id, decision, question, ground_truth_answer, comment, doc_name, kind,
+        evidence``; it can be edited in a spreadsheet just as well. `ragnb.scoring.generation.reviewed` applies it.
+    lang : {"en", "zh"}
+
+    Attributes
+    ----------
+    model : Review
+        The state; it can be driven without a browser.
+
+    Raises
+    ------
+    RagnbError
+        For cases without questions or of one id, a file that is no ``.csv`` or holds other decisions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cases = pd.DataFrame({"sample_id": ["a"], "question": ["Why?"], "ground_truth_answer": ["Because."]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sheet = ReviewSheet(cases, file=f"{folder}/review.csv")
+    ...     sheet.model.press("k")
+    ...     print(Path(folder, "review.csv").read_text("utf-8-sig").splitlines()[1])
+    a,keep,Why?,Because.,,,,
+    """
+
+    model: Review
+
+    def __init__(self, cases: pd.DataFrame, *, file: str | Path, lang: str = "en") -> None:
+        super().__init__(Review(cases, file, lang=lang))
+
+    def _fields(self) -> list[Any]:
+        say, model = self.model.say, self.model
+        self._keys.description = say("review.keys")
+        self._labels = {word: say(f"review.{word}") for word in DECISIONS}
+        look = {"button_width": "84px", "description_width": "initial"}
+        options, name = (
+            [(label, word) for word, label in self._labels.items()],
+            say("review.decision"),
+        )
+        self._choice = make(
+            "ToggleButtons", options=options, value=None, description=name, style=look
+        )
+        hear(
+            self,
+            self._choice.add_class("rg-row").add_class("rg-scores"),
+            partial(self._do, model.enter),
+        )
+        how: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
+        self._wording = [field(say, f"rating.{key}", **how) for key in ("question", "reference")]
+        for text in self._wording:
+            hear(self, text.add_class("rg-row"), lambda _: self._refresh(clear=False))
+        save = button(
+            say,
+            "review.save",
+            lambda: self._do(model.enter, "edit", [t.value for t in self._wording]),
+        )
+        self._editor = make(
+            "VBox", [*self._wording, make("HBox", [save])], layout={"display": "none"}
+        )
+        return [self._choice, self._editor]
+
+    def _refresh_fields(self, clear: bool) -> list[str]:
+        model, before = self.model, self._editor.layout.display
+        chosen = "edit" if model.editing else model.decision
+        self._choice.value, self._editor.layout.display = (
+            chosen,
+            "flex" if model.editing else "none",
+        )
+        for text, words in zip(self._wording, model.wording if clear else (), strict=clear):
+            text.value = words
+        if before == "none" and model.editing:
+            self._wording[0].focus()
+        return [self._labels.get(chosen or "", ""), *(text.value for text in self._wording)]

@@ -1,0 +1,147 @@
+"""The editor of weights: what it reads, saves and tells."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.markup import Safe, element, join
+from ragnb.sheet.build import weighable
+from ragnb.sheet.formatter import TOTAL
+from ragnb.texts.errors import translated
+from ragnb.widgets.base import Html, Twin, field, hear, make
+from ragnb.widgets.model import Weighing
+from ragnb.widgets.view import FIRST_CELLS, REST_CELLS, EditorView, weights_table
+
+_YAML = (".yaml", ".yml")
+
+
+class WeightEditor(Twin):
+    """Turn the weights of metrics and documents, and see what follows while a slider moves.
+
+    Shown as the last line of a cell. Without a running kernel it is a picture and tables. Of two systems, or one
+    and its ``baseline=``, each slider shows where the leader changes by their common questions, as
+    `ragnb.weight_map` finds it.
+
+    Parameters
+    ----------
+    source : path, Scenario, frame or Moments
+        A scenario, a folder of them, whatever `ragnb.assess` takes, or moments, from which everything shown
+        follows whatever the number of rows.
+    **overrides
+        Fields of `Scenario` for this editor only, such as ``lang="zh"``, ``gates=``, ``baseline=`` or
+        ``metric_weights=``.
+
+    Attributes
+    ----------
+    model : Weighing
+        The state; it can be driven without a browser.
+    metric_weights, doc_weights : dict of str to float
+        The weights as they stand, as `ragnb.weighted_means` takes them.
+    means : DataFrame
+        The means at these weights.
+
+    Raises
+    ------
+    RagnbError
+        As `ragnb.assess`; and for a folder without a scenario.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"faithfulness": [0.9, 0.4], "context_recall": [0.2, 0.8], "doc_name": ["a", "b"]})
+    >>> editor = WeightEditor(scores)
+    >>> editor.model.set("metric_weights", "faithfulness", 3)
+    >>> editor.metric_weights
+    {'faithfulness': 3.0, 'context_recall': 1.0}
+    >>> editor.means["value"].round(4).tolist()
+    [0.65, 0.5, 0.6125]
+    """
+
+    def __init__(self, source: Any, **overrides: Any) -> None:
+        self._overrides = overrides
+        self._choices, first = _choices(source)
+        self._views, self.busy = dict[str, EditorView](), False
+        self.model: Weighing = Weighing(*weighable(first, **overrides))
+
+    metric_weights = property(
+        attrgetter("model.metric_weights"), doc="The weight of every metric that has a row."
+    )
+    doc_weights = property(
+        attrgetter("model.doc_weights"), doc="The weight of every document that has a row."
+    )
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """The means, as `ragnb.weighted_means` gives them; of several systems each its own, by ``system``."""
+        now = self.model.now
+        return now.means if now.systems is None else now.systems
+
+    def save(self, to: str | Path | None = None) -> list[str]:
+        """Write the weights into the scenario's file, or into a new one, and return the fields that changed."""
+        return self.model.save(to)
+
+    # In a notebook
+
+    def __repr__(self) -> str:
+        now = self.model.now
+        systems = {f"{name}: ": rows for name, rows in now.by_system.items()} or {"": now.rows}
+        totals = ", ".join(
+            f"{name}{TOTAL}={rows[TOTAL]['value']:.3f}" for name, rows in systems.items()
+        )
+        totals = totals if self.model.is_scored else "not scored yet"
+        return f"WeightEditor({self.model.scenario.name!r}: {totals}, {self.metric_weights})"
+
+    def _static(self) -> Safe:
+        """The editor as a picture and tables."""
+        hint = element("p", self.model.say("editor.static"), class_="rg-note")
+        return join(
+            [*(part(self.model) for part in (*FIRST_CELLS, weights_table, *REST_CELLS)), hint]
+        )
+
+    @cached_property
+    def view(self) -> Any:
+        """The widgets, made when they are first asked for."""
+        path, names = (
+            str(self.model.scenario.path),
+            {file.name: str(file) for file in self._choices},
+        )
+        self._place, self._problem = make("VBox"), Html(self.model.lang, live=True)
+        at = {"width": "max-content", "display": "flex" if names else "none"}
+        options = {"options": names, "value": path if names else None, "layout": at}
+        self._chooser = field(self.model.say, "editor.scenario", "Dropdown", **options)
+        hear(self, self._chooser, self._choose)
+        self._show(path, EditorView(self.model))
+        return self._box(
+            self.model.say("editor.gone"), self._chooser, self._problem.widget, self._place
+        )
+
+    def _choose(self, path: str) -> None:
+        """Turn to another scenario; what was changed in this one waits there."""
+        try:
+            view = self._views.get(path) or EditorView(
+                Weighing(*weighable(path, **self._overrides))
+            )
+        except RagnbError as error:
+            return self._problem.warn(translated(str(error), self.model.lang))
+        self._problem.warn("")
+        return self._show(path, view)
+
+    def _show(self, path: str, view: EditorView) -> None:
+        self.model, self._views[path], self._place.children = view.model, view, (view.box,)
+
+
+def _choices(source: Any) -> tuple[list[Path], Any]:
+    """The scenarios to choose from, and the one to open first."""
+    path = Path(source).resolve() if isinstance(source, str | Path) else None
+    if path is None or not (path.suffix.lower() in _YAML or path.is_dir()):
+        return [], source
+    beside = (path if path.is_dir() else path.parent).glob("*")
+    files = sorted(file for file in beside if file.suffix.lower() in _YAML)
+    if path.is_dir() and not files:
+        raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
+    return files, files[0] if path.is_dir() else path
