@@ -77,6 +77,8 @@ def test_the_overlap_is_pinned_at_its_boundary():
     "ids",
     [
         {"chunks": ["a", "b"], "gold_ids": ["b"]},
+        {"chunks": [{"id": "a", "score": 2.5}, {"id": "b", "score": 1.5}], "gold_ids": ["b"]},
+        {"chunks": [1, 2], "gold_ids": ["2"]},
         {"retrieved_context_ids": ["a", "b"], "reference_context_ids": ["b"]},
         {
             "retrieved_contexts": [{"id": "a", "text": WARRANTY}, {"id": "b", "text": LUNCH}],

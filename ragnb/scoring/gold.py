@@ -204,22 +204,15 @@ def ids_of(cases: pd.DataFrame) -> list[tuple[list[Any], list[Any]] | None]:
 
 def _side(cases: pd.DataFrame, side: str) -> list[list[Any] | None]:
     """Return the ids of one side for each case: of its column of ids, else of the objects of its passages."""
-    for name in _IDS[side]:
+    for name in (*_IDS[side], _FIELDS[side]):
         if name in cases:
-            return [_listed(cell) for cell in cases[name]]
-    if _FIELDS[side] in cases:
-        return [_ids_in(cell) for cell in cases[_FIELDS[side]]]
+            return [_ids_in(cell) for cell in cases[name]]
     return [None] * len(cases)
 
 
-def _listed(cell: Any) -> list[Any] | None:
-    return list(cell) if hasattr(cell, "__len__") and not isinstance(cell, str) else None
-
-
 def _ids_in(cell: Any) -> list[Any] | None:
-    """Return the ids of passages that are objects; None where one of them has no id."""
-    fields = _listed(cell)
-    if fields is None:
+    """Return the ids of a list of ids or of objects; None for what is no list, and where one of them has no id."""
+    if not hasattr(cell, "__len__") or isinstance(cell, str):
         return None
-    ids = [one.get("id") if isinstance(one, Mapping) else None for one in fields]
-    return None if None in ids else ids
+    ids = [one.get("id") if isinstance(one, Mapping) else one for one in cell]
+    return None if any(one is None for one in ids) else ids
