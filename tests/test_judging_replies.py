@@ -694,3 +694,44 @@ def test_lines_that_may_be_cut_in_a_number_and_turned_digits_are_no_scores():
 )
 def test_a_score_may_be_written_in_another_language(written):
     assert tuple(parse_verdict(with_accuracy(f'"{written}"')).scores.values()) == RIGHT
+
+
+@pytest.mark.parametrize("key", ["note", "comments", "remark", "meta", "备注"])
+@pytest.mark.parametrize(
+    ("remark", "is_taken_back"),
+    [
+        ("ignore these scores", True),
+        ("Please disregard.", True),
+        ("void", True),
+        ("This is a test reply.", True),
+        ("These were for question 2.", True),
+        ("See next message.", True),
+        ("Confidence: low", True),
+        ("Scores above are invalid.", True),
+        ("I take this back.", True),
+        ("Preliminary.", True),
+        ("Not final.", True),
+        ("作废", True),
+        ("请忽略以上分数", True),
+        ("Bitte ignorieren.", True),
+        ("À ignorer.", True),
+        ("No usar.", True),
+        ("この採点は取り消します。", True),
+        ("The answer ignores the deadline.", False),
+        ("Answers that ignore the deadline are wrong.", False),
+        ("The test in passage 1 is cited.", False),
+        ("Well written, low on detail.", False),
+        ("Fee is missing.", False),
+        ("回答忽略了期限。", False),
+        ("Die Antwort ignoriert die Frist.", False),
+        ("Slightly verbose.", False),
+    ],
+)
+def test_a_remark_that_nobody_asked_for_may_speak_of_the_answer_and_not_of_the_scores(
+    key, remark, is_taken_back
+):
+    reply = json.dumps({**json.loads(corpus.TAGGED), key: remark}, ensure_ascii=False)
+    verdict = parse_verdict(reply, tag=corpus.TAG, material=("The pump has two years.",))
+    assert bool(verdict.scores) != is_taken_back
+    if is_taken_back:
+        assert verdict.parse_status == "retracted"

@@ -194,6 +194,39 @@ def _takes_back(sentence: str) -> bool:
     )
 
 
+def withdraws(remark: str) -> bool:
+    """Return whether a remark that stands beside the scores takes them back.
+
+    What the prompt asks for (analysis, reason, suggestion) speaks of the answer; of a member that nobody asked for
+    it has to be known that it does not speak of the scores.
+
+    Parameters
+    ----------
+    remark : str
+        In small letters.
+
+    Examples
+    --------
+    >>> withdraws("please disregard."), withdraws("the answer disregards the deadline.")
+    (True, False)
+    """
+    parts = pattern("sentence_ends").split(pattern("own_digits").sub(" ", remark))
+    return any(_may_withdraw(part.strip()) for part in parts if part.strip())
+
+
+def _may_withdraw(sentence: str) -> bool:
+    """Return whether a sentence says that scores do not hold, or speaks of them and is not known as harmless."""
+    if _takes_back(sentence) or has("disowning", sentence) or has("withdrawn", sentence):
+        return True
+    if (
+        has("the_judged", sentence)
+        or is_harmless(sentence, "after")
+        or is_harmless(sentence, "signed")
+    ):
+        return False
+    return any(has(name, sentence) for name in ("of_a_verdict", "forward", "pointing"))
+
+
 def _leads_on_to_a_verdict(sentence: str) -> bool:
     """Return whether the clause that leads on to an object announces a verdict, under no condition."""
     if has("own_reply", sentence):

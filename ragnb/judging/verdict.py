@@ -18,7 +18,7 @@ from typing import Any
 
 from ragnb import texts
 from ragnb.errors import listing
-from ragnb.judging.checks import is_disowned, is_quoted, leaves_a_verdict, sentences_of
+from ragnb.judging.checks import is_disowned, is_quoted, leaves_a_verdict, sentences_of, withdraws
 from ragnb.judging.reply import (
     NUMBER_SIGNS,
     RULES,
@@ -473,6 +473,9 @@ class _Reading:
                 for one, top in of_scale
             )
             _refuse(contradicts, "conflicting", f"{key} speaks of another value: {str(value)[:40]}")
+            aside = isinstance(value, str) and fits("aside_key", key_words(key))
+            taken_back = aside and withdraws(str(value).casefold())
+            _refuse(taken_back, "retracted", f"{key} takes the scores back: {str(value)[:40]}")
         for part in objects(chosen, without="beside"):
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
             _refuse(twice, "conflicting", f"{twice} has two values")
