@@ -105,6 +105,14 @@ def test_ids_of_two_kinds_decide_nothing_and_the_texts_do():
     assert row["context_precision__reason"] == "gold passages matched by text: 1 equal"
 
 
+def test_a_system_that_never_finds_a_gold_id_has_zero_and_is_not_left_out():
+    cases = [{"question": f"Q{n}?", "chunks": ["a", "b"], "gold_ids": ["z"]} for n in range(3)]
+    scores = rn.evaluate(cases, metrics=BOTH)
+    for name in BOTH:
+        assert scores[name].tolist() == [0, 0, 0]
+        assert set(scores[f"{name}__status"]) == {"ok"}
+
+
 def test_what_does_not_apply_has_no_value_and_says_what_lacks():
     cases = [
         {"question": "a", "retrieved_contexts": [], "ground_truth_contexts": [WARRANTY]},

@@ -183,15 +183,15 @@ def has_gold(cases: pd.DataFrame) -> bool:
 def ids_of(cases: pd.DataFrame) -> list[tuple[list[Any], list[Any]] | None]:
     """Return for each case its retrieved ids and its gold ids, None where a side has none.
 
-    Ids of two kinds (numbers of chunks against names of files, say) have nothing in common in any case: they
-    decide nothing, and every case is None.
+    Ids of two kinds (numbers of chunks against names of files, say) have nothing in common in any case: then the
+    texts decide, where a case has them, and it is None. Without texts nothing in common is nothing found.
 
     Examples
     --------
     >>> ids_of(pd.DataFrame({"chunks": [["a", "b"], ["c"]], "gold_ids": [["b"], None]}))
     [(['a', 'b'], ['b']), None]
-    >>> ids_of(pd.DataFrame({"chunks": [[1, 2]], "gold_ids": [["fees.md"]]}))
-    [None]
+    >>> ids_of(pd.DataFrame({"chunks": [["a"]], "gold_ids": [["b"]]}))
+    [(['a'], ['b'])]
     """
     retrieved, gold = (_side(cases, side) for side in PASSAGES)
     pairs = [
@@ -199,7 +199,10 @@ def ids_of(cases: pd.DataFrame) -> list[tuple[list[Any], list[Any]] | None]:
         for got, wanted in zip(retrieved, gold, strict=True)
     ]
     common = any({*map(str, pair[0])} & {*map(str, pair[1])} for pair in pairs if pair)
-    return pairs if common else [None] * len(pairs)
+    if common:
+        return pairs
+    lacking = missing_fields(cases, PASSAGES)
+    return [pair if lacks else None for pair, lacks in zip(pairs, lacking, strict=True)]
 
 
 def _side(cases: pd.DataFrame, side: str) -> list[list[Any] | None]:
