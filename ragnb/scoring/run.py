@@ -153,8 +153,9 @@ class Plan:
         named, self.left_out = metric_list(metrics), list[str]()
         names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
         self.lang, self.cases = lang, read_cases(cases)
+        self.has_gold = gold.has_gold(self.cases)
         if named is None:
-            default = {"has_judge": self.llm is not None, "has_gold": gold.has_gold(self.cases)}
+            default = {"has_judge": self.llm is not None, "has_gold": self.has_gold}
             names = default_metrics(**default)
             computed = default_metrics(**default, has_vectors=self.embeddings is not None)
             self.left_out = [name for name in names if name not in computed]
@@ -508,13 +509,13 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
     scores.attrs["failed"] = failed.to_dict("records")
     wording = [scorer.name for scorer in plan.scorers if scorer.by == "wording"]
-    by_gold = [scorer.name for scorer in plan.scorers if scorer.by == "gold"]
-    if gold.has_gold(plan.cases):
-        by_gold = []
+    without_gold = [
+        scorer.name for scorer in plan.scorers if scorer.by == "gold" and not plan.has_gold
+    ]
     told = {
         "wording_only": ", ".join(wording),
         "no_embeddings": ", ".join(plan.left_out),
-        "no_gold_passages": ", ".join(by_gold),
+        "no_gold_passages": ", ".join(without_gold),
     }
     told = {code: names for code, names in told.items() if names}
     words = {code: say(f"note.{code}", names=names, metrics=names) for code, names in told.items()}

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ragnb import weights
 from ragnb.calibration import CalibrationCard
+from ragnb.comparison.differences import TOTAL
 from ragnb.inputs import streams
 from ragnb.scenario import Scenario
 from ragnb.schema import DRAWN, Metric, Rubric, records
@@ -30,7 +31,6 @@ COLUMNS = (
     "score_low",
     "score_high",
 )
-TOTAL = "weighted_score"
 _PASSES = Metric("passing", kind="binary")
 
 
