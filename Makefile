@@ -37,7 +37,7 @@ REPORT := ipykernel matplotlib nbconvert papermill seaborn
 
 lock:  ## needs uv; the locks name no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
-	  --extra documents --extra judge --extra notebook --extra ragas --extra readers --group dev pyproject.toml -o requirements.lock
+	  --extra app --extra documents --extra judge --extra notebook --extra ragas --extra readers --group dev pyproject.toml -o requirements.lock
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  -c requirements.lock pyproject.toml -o requirements-core.lock
 	printf '%s\n' $(REPORT) | $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \

@@ -1,3 +1,9 @@
 """Notebooks with parameters run by papermill (test_notebooks.py, test_report.py); nbval runs the others."""
 
-collect_ignore = ["calibration.ipynb", "compare.ipynb", "report.ipynb"]
+collect_ignore = [
+    "arena.ipynb",
+    "calibration.ipynb",
+    "compare.ipynb",
+    "report.ipynb",
+    "studio.ipynb",
+]

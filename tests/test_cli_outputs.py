@@ -78,6 +78,7 @@ READING = {
         "generate source",
         "answer source",
         "run source",
+        "open folder",
         "report scenarios",
         "runs store",
         "verify run",

@@ -24,6 +24,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from judge_server import examiner
 from legible import complaints
 from papermill_line import papermill
 
@@ -41,6 +42,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REPORT = ROOT / "notebooks" / "report.ipynb"
 COMPARE = ROOT / "notebooks" / "compare.ipynb"
 CALIBRATION = ROOT / "notebooks" / "calibration.ipynb"
+ARENA = ROOT / "notebooks" / "arena.ipynb"
+STUDIO = ROOT / "notebooks" / "studio.ipynb"
 PARAMETERS = {
     CALIBRATION: {
         "ratings": "str",
@@ -65,6 +68,17 @@ PARAMETERS = {
         "overrides": "dict",
     },
 }
+PARAMETERS[ARENA] = {
+    "cases": "str",
+    "systems": "list",
+    "profile": "dict",
+    "rubric": "dict",
+    "store": "str",
+    "metric": "str",
+    "lang": "str",
+    "overrides": "dict",
+}
+PARAMETERS[STUDIO] = {"folder": "str", "home": "str", "lang": "str"}
 GALLERY = [path for path in NOTEBOOKS if path not in PARAMETERS]
 SHOWN = ROOT / "notebooks" / "00_quickstart.ipynb"
 COMPARED = "nbval-check-output"
@@ -281,6 +295,47 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
     else:  # one metric has no weights to choose
         assert "权重" in text
         assert drawn == 1
+
+
+SYSTEMS = {"en": ["bm25", "dense", "hybrid"], "zh": ["关键词检索", "稠密检索", "混合检索"]}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_arena_ranks_systems_from_any_folder(lang, tmp_path):
+    scored = [
+        one_run(lang, shift, seed=k, context_recall=0.5).assign(system=name)
+        for k, (name, shift) in enumerate(zip(SYSTEMS[lang], (0.0, 0.3, 0.29), strict=True))
+    ]
+    table = pd.concat(scored)
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    status, outputs, said = papermill_runs(ARENA, tmp_path, cases="scores.csv", lang=lang)
+    assert status == 0, said
+    assert not complaints(outputs)
+    data = [out.data for out in outputs if "data" in out]
+    pages = [one["text/html"] for one in data if "text/html" in one]
+    standings = rn.standings(table)
+    assert all(f"{name}" in pages[0] for name in standings.places)
+    assert sum("image/png" in one for one in data) == 3  # two metrics are no radar
+    spread = table.pivot_table(index="sample_id", columns="system", values="faithfulness")
+    widest = (spread.max(axis=1) - spread.min(axis=1)).idxmax()
+    question = table.set_index("sample_id")["question"].loc[widest].iloc[0]
+    assert 0 < pages[-1].index(question) < 2000
+
+
+def test_arena_asks_a_judge_once_and_keeps_what_it_said(tmp_path, llm_server):
+    llm_server.script = examiner
+    cases = pd.concat(one_run("en", 0.1, seed=1).head(6).assign(system=name) for name in "ab")
+    cases.drop(columns="faithfulness").to_csv(tmp_path / "answers.csv", index=False)
+    profile = f"profile: {{base_url: '{llm_server.base_url}', model: small}}\nsystems: [b, a]"
+    for _ in range(2):
+        status, outputs, said = papermill_runs(ARENA, tmp_path, cases="answers.csv", yaml=profile)
+        assert status == 0, said
+        asked = len(llm_server.log)
+    bodies = [json.dumps(request.body, sort_keys=True) for request in llm_server.log]
+    assert asked == len(llm_server.log) == len(set(bodies))
+    assert (tmp_path / "arena.sqlite").exists()
+    drawn = sum("image/png" in out.data for out in outputs if "data" in out)
+    assert drawn == 4
 
 
 TITLES = {"en": "Judge trust", "zh": "评判可信度"}

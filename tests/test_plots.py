@@ -15,6 +15,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.collections import PatchCollection, PathCollection
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 
 import ragnb as rn
 from ragnb import markup, plots
@@ -623,3 +624,73 @@ def test_a_difference_that_only_holm_leaves_open_says_so(lang, word):
     table = pd.DataFrame(rows | {"range_low": 0.0, "range_high": 1.0})
     said = words(plots.differences(table, lang=lang))
     assert sum(word in one for one in said) == 1
+
+
+def extent(artist) -> tuple[float, float, float]:
+    """Left and right end of what is drawn, and the width of the figure, in pixels."""
+    figure = artist.get_figure()
+    figure.draw_without_rendering()
+    box = artist.get_window_extent()
+    return box.x0, box.x1, figure.bbox.width
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("names", [["a", "b"], ["bm25_baseline", "dense_rerank_large", "混合检索"]])
+def test_caption_of_win_rates_is_whole(names, lang):
+    rows = [
+        {"sample_id": f"s{n}", "system": name, "faithfulness": (n * (k + 2)) % 7 / 7}
+        for k, name in enumerate(names)
+        for n in range(20)
+    ]
+    ax = plots.win_rates(rn.standings(pd.DataFrame(rows)), lang=lang)
+    low, high, width = extent(ax.xaxis.label)
+    assert 0 <= low < high <= width
+    assert ax.xaxis.label.get_window_extent().y0 >= 0
+    plt.close(ax.figure)
+
+
+def test_a_system_has_one_colour_in_every_chart():
+    """Whatever the order in which a frame names the systems, and whichever of them it leaves out."""
+    order = ["a", "b", "c"]
+    draw = np.random.default_rng(2)
+    rows = [
+        {"sample_id": f"s{n}", "system": name, "doc_name": f"{n % 3}.pdf"}
+        | {
+            metric: draw.uniform()
+            for metric in ("faithfulness", "context_recall", "answer_relevancy")
+        }
+        for name in reversed(order)
+        for n in range(12)
+    ]
+    scores = pd.DataFrame(rows)
+    means = rn.weighted_means(scores, by="system")
+    two = scores[scores["system"] != "a"]
+
+    def colours(ax) -> dict[str, str]:
+        handles, labels = ax.get_legend_handles_labels()
+        found = {
+            label.split(",")[0]: to_hex(
+                handle.get_color() if isinstance(handle, Line2D) else handle.get_facecolor()[0][:3]
+            )
+            for handle, label in zip(handles, labels, strict=True)
+        }
+        plt.close(ax.figure)
+        return {name: found[name].lower() for name in order if name in found}
+
+    whole = {"a": "#0072b2", "b": "#d55e00", "c": "#009e73"}
+    charts = {
+        "intervals": plots.intervals(means, by="system", systems=order),
+        "radar": plots.radar(means, by="system", systems=order),
+    }
+    for name, ax in charts.items():
+        assert colours(ax) == whole, name
+    part = {name: whole[name] for name in "bc"}
+    some = means[means["system"] != "a"]
+    assert colours(plots.intervals(some, by="system", systems=order)) == part
+    assert colours(plots.radar(some, by="system", systems=order)) == part
+    found = rn.weight_map(two, candidate="c", baseline="b")
+    assert colours(plots.weight_map(found, systems=order)) == part
+    ax = plots.distribution(two, metrics="faithfulness", by="system", systems=order)
+    dots = [to_hex(one.get_facecolor()[0][:3]) for one in ax.collections[:2]]
+    plt.close(ax.figure)
+    assert dots == [whole["c"], whole["b"]]

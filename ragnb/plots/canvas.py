@@ -18,7 +18,7 @@ from ragnb import texts
 from ragnb.errors import RagnbWarning, unknown
 from ragnb.files import write_whole
 from ragnb.markup import Safe, escape, one_line, text_width
-from ragnb.markup.rendering import INK
+from ragnb.markup.rendering import INK, SYSTEM_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -79,6 +79,26 @@ class Look(TypedDict, total=False):
     finding: str | None
 
 
+class LookOfSystems(Look, total=False):
+    """Options of charts of several systems: also their names in the order of their colours."""
+
+    systems: Sequence[str] | None
+
+
+def system_places(look: Mapping[str, Any], names: Sequence[str]) -> list[int]:
+    """Return the place of each system among the colours, dashes and marks, so that it has one in all charts.
+
+    A system that ``systems`` does not name takes the next free place.
+
+    Examples
+    --------
+    >>> system_places({}, ["new", "old"]), system_places({"systems": ["old", "new"]}, ["new", "other"])
+    ([0, 1], [1, 2])
+    """
+    order = list(dict.fromkeys([*(look.get("systems") or ()), *names]))
+    return [order.index(name) % len(SYSTEM_COLOURS) for name in names]
+
+
 def cjk_font() -> str | None:
     """Return the first installed font that is known to support Chinese, or None.
 
@@ -130,9 +150,17 @@ def canvas(
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
 
+        broken_lines = 0
+
         def describe(seen: str, values: Sequence[str], *labels: str) -> None:
+            nonlocal broken_lines
             for axis, label in zip((axes.xaxis, axes.yaxis), labels, strict=False):
-                axis.set_label_text(label, fontsize=8.5)
+                text = label
+                if axis is axes.xaxis:
+                    room = title_width(axes)
+                    text = "\n".join(wrapped(line, room, 8.5) for line in label.split("\n"))
+                    broken_lines = text.count("\n") - label.count("\n")
+                axis.set_label_text(text, fontsize=8.5)
             if title := seen if finding is None else finding:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
             sentence, told = (finding or seen).rstrip(".。 "), "; ".join(filter(None, values))
@@ -141,9 +169,10 @@ def canvas(
         axes.spines[["top", "right"]].set_visible(False)
         yield axes, describe
         if figure is not None:
-            # Further lines of title and legend are not taken from the picture.
+            # Further lines of title, legend and label are not taken from the picture.
             names = axes.get_legend_handles_labels()[1] if axes.get_legend() else []
             lines = axes.get_title(loc="left").count("\n") + -(-len(names) // _columns(axes, names))
+            lines += broken_lines
             figure.set_size_inches(width, height + 0.2 * lines)
         _set_fonts(axes)
 

@@ -36,10 +36,12 @@ from ragnb.plots.canvas import (
     WIDTH,
     Axes,
     Look,
+    LookOfSystems,
     canvas,
     fitted,
     legend_below,
     speaker,
+    system_places,
     wrapped,
 )
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics, scale_of
@@ -176,7 +178,7 @@ _LINES = ("--", ":", "-.", (0, (1, 3)))
 _STEP = 0.42
 
 
-class OfMeans(Look, total=False):
+class OfMeans(LookOfSystems, total=False):
     """Options of charts of means: which metrics, and the column of systems or documents."""
 
     metrics: str | Iterable[str] | None
@@ -342,6 +344,8 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
         in the frame; empty for no title.
@@ -365,7 +369,7 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     """
     table, rows = Means(means, **look), list[Row]()
     own, (low, high) = table.common is None, table.common or (0.0, 1.0)
-    colours = SYSTEM_COLOURS if len(table.systems) > 1 else [INK]
+    colours = _system_colours(look, table.systems)
     for metric in table.metrics:
         ends, dots = " ({:g}–{:g})".format(*table.ranges[metric]) if own else "", list[Dot]()
         for name, colour in zip(table.systems, colours, strict=False):
@@ -407,6 +411,13 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     return ax
 
 
+def _system_colours(look: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return a colour a system; one that is alone has none of them, unless it has its place among others."""
+    if len(names) < 2 and not look.get("systems"):
+        return [INK] * len(names)
+    return [SYSTEM_COLOURS[place] for place in system_places(look, names)]
+
+
 def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     """Draw means as closed polygons, the first metric up; fewer than three metrics become dots with intervals.
 
@@ -422,6 +433,8 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     ax : Axes, optional
         Plain ones; by default those of a new figure.
     lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
         in the frame; empty for no title.
@@ -462,9 +475,9 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     values = list[str]()
     with canvas(look, 2.4 * radius + 0.8, 2 * (1.1 * radius + side)) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
-        for (system, found), colour, dash in zip(
-            systems.items(), SYSTEM_COLOURS, DASHES, strict=False
-        ):
+        places = system_places(look, list(systems))
+        for place, (system, found) in zip(places, systems.items(), strict=True):
+            colour, dash = SYSTEM_COLOURS[place], DASHES[place]
             points = radar_points(found, axes)
             line: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
             line["linestyle"] = (0, dash) if dash else "-"
@@ -566,7 +579,9 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
 _MARKS = ("o", "s", "^", "D", "v")
 
 
-def by_depth(found: pd.DataFrame, *, measure: str = "recall", **look: Unpack[Look]) -> Axes:
+def by_depth(
+    found: pd.DataFrame, *, measure: str = "recall", **look: Unpack[LookOfSystems]
+) -> Axes:
     """Draw a measure of retrieval over the number of passages, with the band of its intervals, a line a system.
 
     Parameters
@@ -576,7 +591,7 @@ def by_depth(found: pd.DataFrame, *, measure: str = "recall", **look: Unpack[Loo
     measure : str
         ``hit, recall, precision, ndcg, mrr`` or ``map``.
     **look
-        ``lang, ax, finding``, as for every chart.
+        ``lang, ax, finding``, as for every chart; ``systems`` in the order of their colours.
 
     Raises
     ------
@@ -599,13 +614,19 @@ def by_depth(found: pd.DataFrame, *, measure: str = "recall", **look: Unpack[Loo
     check_systems(list(parts))
     say, told, last = speaker(look), list[str](), list[str]()
     with canvas(look, 2.8) as (ax, describe):
-        for (name, part), colour, mark in zip(
-            parts.items(), SYSTEM_COLOURS if is_several else [INK], _MARKS, strict=False
-        ):
+        places, colours = system_places(look, list(parts)), _system_colours(look, list(parts))
+        for place, colour, (name, part) in zip(places, colours, parts.items(), strict=True):
             band: Any = {"color": colour, "alpha": 0.15, "linewidth": 0}
             ax.fill_between(part["k"], part["low"], part["high"], **band)
             label = fitted(name) if name else "_only"
-            ax.plot(part["k"], part["value"], color=colour, marker=mark, markersize=5, label=label)
+            ax.plot(
+                part["k"],
+                part["value"],
+                color=colour,
+                marker=_MARKS[place],
+                markersize=5,
+                label=label,
+            )
             head = f"{name}: " if name else ""
             for row in part.to_dict("records"):
                 words = with_interval(row["value"], row["low"], row["high"])
@@ -665,7 +686,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     return ax
 
 
-def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
+def weight_map(found: Any, **look: Unpack[LookOfSystems]) -> Axes:
     """Draw who leads under which weights: a triangle for three metrics, a strip a metric for any number.
 
     Parameters
@@ -673,7 +694,7 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
     found : WeightMap
         What `ragnb.weight_map` returns.
     **look
-        ``lang, ax, finding``, as for every chart.
+        ``lang, ax, finding``, as for every chart; ``systems`` in the order of their colours.
 
     Examples
     --------
@@ -698,19 +719,20 @@ def weight_map(found: Any, **look: Unpack[Look]) -> Axes:
         else (_strips, 1.2 + _STRIP * len(found.metrics))
     )
     with canvas(look, height) as (ax, describe):
-        label = draw(ax, found, say)
+        sides = system_places(look, [found.candidate, found.baseline])
+        label = draw(ax, found, say, [SYSTEM_COLOURS[place] for place in sides])
         legend_below(ax)
         describe(seen, values, label, "")
     return ax
 
 
 def _areas(
-    at: pd.DataFrame, found: Any, say: Callable[..., str]
+    at: pd.DataFrame, found: Any, say: Callable[..., str], colours: Sequence[str]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield who leads, conclusively or not: at which rows, and how that is drawn."""
     leads, sure = at["value"] > 0, (at["low"] > 0) | (at["high"] < 0)
     sides = (found.candidate, leads), (found.baseline, ~leads)
-    for (name, ahead), colour in zip(sides, SYSTEM_COLOURS, strict=False):
+    for (name, ahead), colour in zip(sides, colours, strict=True):
         for word, kept, strength in (("conclusive", sure, 0.9), ("not_conclusive", ~sure, 0.35)):
             look = {
                 "color": colour,
@@ -721,10 +743,10 @@ def _areas(
             yield (ahead & kept).to_numpy(), look
 
 
-def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
+def _triangle(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[str]) -> str:
     points = found.points.iloc[:_SHOWN]
     places = points[list(found.metrics)].to_numpy() @ _CORNERS
-    for kept, look in _areas(points, found, say):
+    for kept, look in _areas(points, found, say, colours):
         if kept.any():
             x, y = places[kept].T
             ax.scatter(x, y, s=5, rasterized=True, **look)
@@ -753,14 +775,14 @@ def _triangle(ax: Axes, found: Any, say: Callable[..., str]) -> str:
     return ""
 
 
-def _strips(ax: Axes, found: Any, say: Callable[..., str]) -> str:
+def _strips(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[str]) -> str:
     names = found.flips["metric"].tolist()
     for place, (name, today, flip) in enumerate(
         found.flips[["metric", "today", "flip"]].itertuples(index=False)
     ):
         strip = found.strip(name)
         shares, width = strip["share"].to_numpy(), strip["share"].iloc[1]
-        for kept, look in _areas(strip, found, say):
+        for kept, look in _areas(strip, found, say, colours):
             look |= {"label": "_part"} if place else {}
             ax.barh([place] * kept.sum(), width, left=shares[kept] - width / 2, height=0.55, **look)
         ax.plot(today, place, "o", color=INK, label="_row" if place else say("chart.today"))
@@ -779,7 +801,11 @@ MOST_DOTS = 300
 
 
 def outcomes(
-    outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]
+    outcomes: pd.DataFrame,
+    *,
+    label: str = "label",
+    by: str | None = None,
+    **look: Unpack[LookOfSystems],
 ) -> Axes:
     """Draw counts as bars, one row per label, in the order of the frame.
 
@@ -794,6 +820,8 @@ def outcomes(
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
         in the frame; empty for no title.
@@ -820,12 +848,13 @@ def outcomes(
     labels, systems = list(dict.fromkeys(map(str, outcomes[label]))), _split(outcomes, by)
     many, say, values, found = len(systems), speaker(look), list[str](), list[str]()
     with canvas(look, 0.9 + 0.26 * max(len(labels), 1) * many) as (ax, describe):
+        colours = system_places(look, list(systems))
         for place, (system, part) in enumerate(systems.items()):
             counts, names = part["n"].astype(int), [fitted(name) for name in part[label]]
             heights = [
                 labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]
             ]
-            bar: Any = {"color": SYSTEM_COLOURS[place], "label": fitted(system) or "_one"}
+            bar: Any = {"color": SYSTEM_COLOURS[colours[place]], "label": fitted(system) or "_one"}
             bars = ax.barh(heights, counts.to_numpy(float), 0.7 / many, **bar)
             shares = (
                 [f" ({percent(share)})" for share in part["share"]]
@@ -871,7 +900,7 @@ def distribution(
     *,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     by: str | None = None,
-    **look: Unpack[Look],
+    **look: Unpack[LookOfSystems],
 ) -> Axes:
     """Draw the scores of each metric (and system) as dots in its range, with a box of their quartiles.
 
@@ -886,6 +915,8 @@ def distribution(
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default the row with
         the largest share in the worst tenth of its range; empty for no title.
@@ -933,6 +964,7 @@ def distribution(
         worst = metric.high - values if lower else values - metric.low
         bad.append((int((worst < 0.1 * width - 1e-9).sum()), n, name))
         rows.append((values - metric.low) / width if own else values)
+    places = system_places(look, list(systems))
     with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
         for row, values in enumerate(rows):
             few = values[np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)]
@@ -942,7 +974,7 @@ def distribution(
             _, part, sizes = np.unique(tenths, return_inverse=True, return_counts=True)
             wide = 0.6 * sizes[part] / sizes.max(initial=1)
             dots: Any = {
-                "color": SYSTEM_COLOURS[row % len(systems)],
+                "color": SYSTEM_COLOURS[places[row % len(systems)]],
                 "s": 9,
                 "alpha": 0.6,
                 "linewidths": 0,

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from ragnb.errors import unknown
+from ragnb.progress import is_hidden
 
 _LONGEST_SOCKET = 90
 _WARNING = re.compile(r"^.*?:\d+: (\w*Warning): (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
@@ -57,7 +58,12 @@ def execute(
     RuntimeError
         When the kernel dies.
     """
-    bar = {"desc": "report", "unit": "cell", "disable": None if progress else True, "leave": False}
+    bar = {
+        "desc": "report",
+        "unit": "cell",
+        "disable": is_hidden(None if progress else False),
+        "leave": False,
+    }
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
         process = _start(Path(folder), target.parent, env)
         try:
@@ -76,6 +82,17 @@ def execute(
         finally:
             process.kill()  # an interrupt can come before papermill knows its kernel
             process.wait()
+
+
+def fill_in(notebook: Path, target: Path, parameters: Mapping[str, Any]) -> None:
+    """Write a notebook with its parameters filled in, without running it."""
+    _papermill().execute_notebook(
+        _literal(notebook),
+        _literal(target),
+        parameters=dict(parameters),
+        prepare_only=True,
+        progress_bar=False,
+    )
 
 
 def _papermill() -> Any:

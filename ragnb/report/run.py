@@ -489,7 +489,7 @@ def card_page(card: Any, *, title: str = "") -> str:
 
 
 # The outcomes of a run, the worst that its gates can say first.
-_TONES = GATE_TONES | {"no_gates": "none", "stopped": "none"}
+TONES = GATE_TONES | {"no_gates": "none", "stopped": "none"}
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
 _MOST = 200
@@ -544,7 +544,7 @@ def _read(folder: Path) -> Run:
         ]
         said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
         record["outcome"] = next(
-            (one for one in _TONES if one in said), "no_data" if asked else "no_gates"
+            (one for one in TONES if one in said), "no_data" if asked else "no_gates"
         )
     return run | {"outcome": record["outcome"]} | {key: record["overall"][key] for key in _TOTAL}
 
@@ -568,7 +568,7 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     """
     say, runs = texts.load(lang), history(Path(out))
     latest = list({run["page"].parent.parent: run for run in reversed(runs)}.values())
-    counts = {key: sum(run["outcome"] == key for run in latest) for key in _TONES}
+    counts = {key: sum(run["outcome"] == key for run in latest) for key in TONES}
     words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
     head = say("index.latest", counts=say("list.join").join(words) or markup.MISSING)
     errors = tuple(
@@ -601,7 +601,7 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
     change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
     said = [Small(run["verdict"])] if sentence and run["verdict"] else []
-    verdict = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
+    verdict = (Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
     score: Cell = ""
     if run["value"] is not None:
         value, ends = markup.number(run["value"]), markup.ends(run["low"], run["high"])

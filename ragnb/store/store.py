@@ -42,6 +42,7 @@ from weakref import WeakValueDictionary
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
+from ragnb.progress import is_hidden
 from ragnb.schema.secrets import without_secrets
 from ragnb.signals import Interrupted, interruptible, number_of
 from ragnb.store.client import (
@@ -1032,14 +1033,15 @@ def run_cells(
     plan = store.plan(cells, name=name, about=about)
     job = _Job(cells, work, store, clients, most, rounds)
     sent_before = sum(client.sent for client in clients)
-    hidden = (
-        not progress
-        if progress is not None
-        else (False if issubclass(tqdm, tqdm_notebook) else None)
-    )
+    if progress is None and issubclass(tqdm, tqdm_notebook):
+        progress = True
     signals: list[int] = []
     bar = tqdm(
-        total=job.total, desc=label or name or None, disable=hidden, unit="cell", dynamic_ncols=True
+        total=job.total,
+        desc=label or name or None,
+        disable=is_hidden(progress),
+        unit="cell",
+        dynamic_ncols=True,
     )
     with interruptible(), bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())

@@ -20,6 +20,7 @@ from ragnb.comparison.differences import compared
 from ragnb.comparison.source import Pairs
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
+from ragnb.inputs.rubric import with_dimensions_apart
 from ragnb.markup import is_missing
 from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
 from ragnb.schema import Gate, records
@@ -187,6 +188,15 @@ class Weighing:
             self._entries[field][name] = value
         self._changed(anew=not problem)
 
+    def entries(self) -> dict[str, dict[str, float | None]]:
+        """Return what is entered, by field and name; None where an entry is left to the file."""
+        return {field: dict(entered) for field, entered in self._entries.items()}
+
+    def enter(self, entries: Mapping[str, Mapping[str, float | None]]) -> None:
+        """Take entries of another editor of the same scenario, as far as they have a row here."""
+        metrics = {name: entries[METRIC].get(name) for name in self.metrics}
+        self._put({METRIC: metrics, DOC: dict(entries[DOC])})
+
     def add(self, text: str) -> str:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
         name = nfc(text.strip())
@@ -303,9 +313,9 @@ class Weighing:
     def reload(self, path: Path | None = None) -> None:
         """Read the file's weights again; entries stay as they are seen."""
         seen = {METRIC: self.metric_weights, DOC: self.doc_weights}
-        self.scenario = load_scenario(str(path or self.scenario.path)).replace(
-            lang=self.scenario.lang
-        )
+        file = load_scenario(str(path or self.scenario.path))
+        kept = file.replace(lang=self.scenario.lang, rubric=self.scenario.rubric)
+        self.scenario = with_dimensions_apart(kept, self._pooled.metrics)
         self._start()
         for kind, own in seen.items():
             self._entries[kind] = {

@@ -172,16 +172,30 @@ class WeightRow:
         self.text = field(
             lambda _: name, "", tooltip=name, continuous_update=False, style=NAMED, layout=_NARROW
         )
-        look = {"tooltip": name, "layout": {"flex": "1 1 90px"}}
-        self.slider = make("FloatSlider", max=top, step=GRID, readout=False, **look)
+        self.slider = self._make_slider(top)
         self.last: Any = make("Label", layout={"width": "46px", "justify_content": "flex-end"})
         if kind == DOC:
             self.last = button(model.say, "editor.remove", lambda: model.remove(name), name=name)
         self.said, self.mark = Html(model.lang), f"rg-flip-{next(numbers)}"
-        line = make("HBox", [self.text, self.slider, self.last], layout={"align_items": "center"})
-        self.box = make("VBox", [line, self.said.widget]).add_class("rg-row").add_class(self.mark)
+        self._line = make(
+            "HBox", [self.text, self.slider, self.last], layout={"align_items": "center"}
+        )
+        self.box = (
+            make("VBox", [self._line, self.said.widget]).add_class("rg-row").add_class(self.mark)
+        )
         hear(self, self.text, partial(model.set, kind, name))
-        hear(self, self.slider, self._drag)
+
+    def _make_slider(self, top: float, value: float = 0.0) -> Any:
+        look = {"tooltip": self.place[1], "layout": {"flex": "1 1 90px"}}
+        slider = make("FloatSlider", max=top, value=value, step=GRID, readout=False, **look)
+        hear(self, slider, self._drag)
+        return slider
+
+    def _widen(self, top: int) -> None:
+        # A slider whose end moves under it sends its old value back, as if a person had dragged it: a wider one
+        # takes its place.
+        self.slider = self._make_slider(top, float(top))
+        self._line.children = (self.text, self.slider, self.last)
 
     def _drag(self, weight: float) -> None:
         # A slider snaps what it is given to its grid and sends that back; only a person moves it further.
@@ -194,7 +208,8 @@ class WeightRow:
         weight, problem = model.weight(kind, name), model.problems.get(self.place, "")
         self.busy = True
         self.text.value = self.text.value if problem else f"{weight:.12g}"
-        self.slider.max = max(self.slider.max, math.ceil(weight))
+        if weight > self.slider.max:
+            self._widen(math.ceil(weight))
         self.slider.value = weight
         self.busy = False
         told = {"weight": weight, "start": model.start(kind, name), "mark": self.mark}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -66,7 +67,17 @@ class WeightEditor(Twin):
         self._overrides = overrides
         self._choices, first = _choices(source)
         self._views, self.busy = dict[str, EditorView](), False
-        self.model: Weighing = Weighing(*weighable(first, **overrides))
+        self.model: Weighing = self._first_readable(first)
+
+    def _first_readable(self, sources: Sequence[Any]) -> Weighing:
+        """Open the first source that can be read, so that one bad file of a folder does not close the others."""
+        refusals: list[RagnbError] = []
+        for source in sources:
+            try:
+                return Weighing(*weighable(source, **self._overrides))
+            except RagnbError as error:
+                refusals.append(error)
+        raise refusals[0]
 
     metric_weights = property(
         attrgetter("model.metric_weights"), doc="The weight of every metric that has a row."
@@ -84,6 +95,16 @@ class WeightEditor(Twin):
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the scenario's file, or into a new one, and return the fields that changed."""
         return self.model.save(to)
+
+    def refresh(self) -> None:
+        """Read the scenario and its scores again, as after a run; weights stay as they are entered."""
+        path = str(self.model.scenario.path)
+        entered = self.model.entries()
+        fresh = Weighing(*weighable(path, **self._overrides))
+        fresh.enter(entered)
+        if "view" in vars(self):
+            self._show(path, EditorView(fresh))
+        self.model = fresh
 
     # In a notebook
 
@@ -135,13 +156,13 @@ class WeightEditor(Twin):
         self.model, self._views[path], self._place.children = view.model, view, (view.box,)
 
 
-def _choices(source: Any) -> tuple[list[Path], Any]:
-    """The scenarios to choose from, and the one to open first."""
+def _choices(source: Any) -> tuple[list[Path], list[Any]]:
+    """The scenarios to choose from, and what to open, the first that can be read."""
     path = Path(source).resolve() if isinstance(source, str | Path) else None
     if path is None or not (path.suffix.lower() in _YAML or path.is_dir()):
-        return [], source
+        return [], [source]
     beside = (path if path.is_dir() else path.parent).glob("*")
     files = sorted(file for file in beside if file.suffix.lower() in _YAML)
     if path.is_dir() and not files:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
-    return files, files[0] if path.is_dir() else path
+    return files, [*files] if path.is_dir() else [path]

@@ -10,6 +10,7 @@ from ragnb.cli.commands.generate import generate_command
 from ragnb.cli.commands.init import init_command
 from ragnb.cli.commands.inspect import inspect_command
 from ragnb.cli.commands.judge import judge_command
+from ragnb.cli.commands.open import open_command
 from ragnb.cli.commands.plan import plan_command
 from ragnb.cli.commands.report import report_command
 from ragnb.cli.commands.run import run_command
@@ -21,6 +22,7 @@ COMMANDS = (
     inspect_command,
     init_command,
     run_command,
+    open_command,
     generate_command,
     answer_command,
     evaluate_command,

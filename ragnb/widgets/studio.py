@@ -1,0 +1,276 @@
+"""The window of `ragnb open`: choose, weigh, run, read and compare, by the editor and the commands that exist."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ragnb import markup
+from ragnb.errors import RagnbError
+from ragnb.markup import Safe, element, join
+from ragnb.markup.blocks import Mark, Table
+from ragnb.markup.rendering import draw
+from ragnb.report.run import TONES
+from ragnb.texts.errors import translated
+from ragnb.widgets.base import Html, Twin, button, field, make
+from ragnb.widgets.command import Progress
+from ragnb.widgets.weights import WeightEditor
+from ragnb.widgets.workbench import RunRecord, Workbench
+
+# Exit codes of `ragnb run`.
+_COMPLETE, _INCOMPLETE, _STOPPED = 0, 1, 130
+# How the folder of a run begins, as 20261128T052050Z.
+_STAMP = "%Y%m%dT%H%M%SZ"
+_STAMP_LENGTH = 16
+_SHOWN_RUNS = 12
+_SHOWN_LINES = 40
+_CHOOSER = {"width": "auto", "flex": "0 1 720px"}
+_NAMED = {"description_width": "64px"}
+
+
+class Studio(Twin):
+    """Choose a scenario, set its weights, run it, read the report, and compare runs, on one page.
+
+    Shown as the last line of a cell. What it runs is ``ragnb run`` in a process of its own, which stops when the
+    kernel ends; the same run goes on where it was.
+
+    Parameters
+    ----------
+    folder : path
+        The folder of the scenarios.
+    home : path
+        Where commands are given: reports are in ``reports/`` of it.
+    lang : {"en", "zh"}
+
+    Attributes
+    ----------
+    editor : WeightEditor
+        The scenario that is chosen, and its weights.
+    model : Workbench
+        What runs and what ran; it can be driven without a browser.
+
+    Raises
+    ------
+    RagnbError
+        For a folder without a scenario that can be read.
+
+    Examples
+    --------
+    >>> from ragnb.example import samples_folder
+    >>> Studio(samples_folder() / "scenarios", home=samples_folder(), lang="zh").model.is_busy
+    False
+    """
+
+    def __init__(self, folder: str | Path, *, home: str | Path = ".", lang: str = "en") -> None:
+        self.model = Workbench(home, lang=lang, changed=self._refresh)
+        self.editor = WeightEditor(Path(folder).resolve(), lang=lang)
+        # Lines come from the thread that reads the command, presses from the kernel's own.
+        self._drawing = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"Studio({self.editor.model.scenario.name!r}: {len(self.model.runs())} runs)"
+
+    def _static(self) -> Safe:
+        hint = element("p", self.model.say("studio.static"), class_="rg-note")
+        return join([_runs_table(self.model), hint])
+
+    # The page, from top to bottom
+
+    @cached_property
+    def view(self) -> Any:
+        """The widgets, made when they are first asked for."""
+        say, lang = self.model.say, self.model.lang
+        self._said = Html(lang, live=True)
+        self._problem = Html(lang, live=True)
+        self._bars = make("VBox")
+        self._runs = Html(lang)
+        self._page = make("HTML", layout={"width": "auto"})
+        self._estimate = button(say, "studio.estimate", self._press_estimate)
+        self._start = button(say, "studio.start", self._press_start, button_style="primary")
+        self._stop = button(say, "studio.stop", self._press_stop)
+        self._new = field(say, "studio.run", "Dropdown", style=_NAMED, layout=_CHOOSER)
+        self._base = field(say, "studio.baseline", "Dropdown", style=_NAMED, layout=_CHOOSER)
+        shown = button(say, "studio.show", self._press_show)
+        compared = button(say, "studio.compare", self._press_compare)
+        self._list_runs()
+        self._refresh()
+        row = {"flex_flow": "row wrap", "grid_gap": "8px"}
+        return self._box(
+            say("studio.gone"),
+            self._heading("studio.weigh"),
+            self.editor.view,
+            self._heading("studio.run_it"),
+            make("HBox", [self._estimate, self._start, self._stop], layout=row),
+            self._problem.widget,
+            self._bars,
+            self._said.widget,
+            self._heading("studio.runs"),
+            self._runs.widget,
+            make("HBox", [self._new, shown], layout=row),
+            make("HBox", [self._base, compared], layout=row),
+            self._page,
+        )
+
+    def _heading(self, key: str) -> Any:
+        return Html(self.model.lang, element("h3", self.model.say(key))).widget
+
+    # What buttons do
+
+    def _press_estimate(self) -> None:
+        self._begin(dry_run=True)
+
+    def _press_start(self) -> None:
+        self._begin(dry_run=False)
+
+    def _begin(self, *, dry_run: bool) -> None:
+        with self._drawing:
+            self._problem.warn("")
+            self._bars.children = ()
+            try:
+                self.model.start(self.editor.model, dry_run=dry_run)
+            except RagnbError as error:
+                self._warn(error)
+        self._refresh()
+
+    def _press_stop(self) -> None:
+        self.model.stop()
+        self._stop.disabled = True
+
+    def _press_show(self) -> None:
+        run = self._chosen(self._new)
+        if run:
+            self._show_page(run["page"].read_text(encoding="utf-8"))
+
+    def _press_compare(self) -> None:
+        new, baseline = self._chosen(self._new), self._chosen(self._base)
+        self._problem.warn("")
+        if new is None or baseline is None:
+            return
+        try:
+            self._show_page(self.model.compared(new, baseline))
+        except RagnbError as error:
+            self._warn(error)
+
+    def _warn(self, error: RagnbError) -> None:
+        self._problem.warn(translated(str(error), self.model.lang))
+
+    # What is seen of a command
+
+    def _refresh(self) -> None:
+        """Show how far the command is; called from the thread that reads it, too."""
+        if not hasattr(self, "_stop"):
+            return
+        with self._drawing:
+            command = self.model.command
+            is_bill = command is not None and "--dry-run" in command.words
+            is_payable = is_bill and command is not None and command.code == _COMPLETE
+            self._estimate.disabled = self.model.is_busy
+            self._start.layout.display = "inline-flex" if is_payable else "none"
+            self._stop.layout.display = "inline-flex" if self.model.is_busy else "none"
+            if command is None:
+                return
+            self._draw_bars(command.stages)
+            lines = list(command.lines[-_SHOWN_LINES:])
+            if command.code is None:
+                self._stop.disabled = False
+            else:
+                # What the sentence promises is on the page before it.
+                if not is_bill:
+                    self._finish()
+                lines.append(self._outcome(command.code, is_bill=is_bill, is_empty=not lines))
+            self._said.show(element("pre", "\n".join(lines), class_="rg-diff"))
+
+    def _outcome(self, code: int, *, is_bill: bool, is_empty: bool) -> str:
+        """Say what became of a command."""
+        ends = {_COMPLETE: "finished", _INCOMPLETE: "incomplete", _STOPPED: "stopped"}
+        key = ends.get(code, "failed")
+        if is_bill:
+            key = ("nothing_asked" if is_empty else "bill") if code == _COMPLETE else "refused"
+        text: str = self.model.say(f"studio.{key}")
+        return text
+
+    def _draw_bars(self, stages: dict[str, Progress]) -> None:
+        """Draw a bar for each stage, with its name and how much is done beside it."""
+        bars = {bar.name: bar for bar in self._bars.children}
+        for stage, progress in dict(stages).items():
+            bar = bars.get(stage) or make("IntProgress", layout={"width": "auto"})
+            bar.name = stage
+            bar.style = {"description_width": "initial"}
+            bar.max, bar.value = max(progress.total, 1), progress.done
+            of = self.model.say("studio.progress", done=progress.done, total=progress.total)
+            bar.description = f"{stage}: {of}"
+            bar.bar_style = "success" if progress.done == progress.total else "info"
+            bars[stage] = bar
+        self._bars.children = tuple(bars.values())
+
+    def _finish(self) -> None:
+        """Show what a run left: its report, the list of runs, and the editor with its scores."""
+        before = set(self._listed)
+        self._list_runs()
+        new = [key for key in self._listed if key not in before]
+        if new:
+            self._new.value = new[0]
+            self._press_show()
+        try:
+            self.editor.refresh()
+        except RagnbError as error:
+            self._warn(error)
+
+    # Runs so far
+
+    def _list_runs(self) -> None:
+        runs = self.model.runs()
+        self._listed = {str(run["page"]): run for run in runs}
+        options = [(_label(run, self.model.say), key) for key, run in self._listed.items()]
+        for place, chooser in enumerate((self._new, self._base)):
+            chosen = chooser.value
+            chooser.options = options
+            keys = list(self._listed)
+            if chosen in self._listed:
+                chooser.value = chosen
+            elif keys:
+                chooser.value = keys[min(place, len(keys) - 1)]
+        self._runs.show(_runs_table(self.model))
+
+    def _chosen(self, chooser: Any) -> RunRecord | None:
+        return self._listed.get(chooser.value)
+
+    def _show_page(self, page: str) -> None:
+        """Show a page in a frame of its own, from which no script reaches this one."""
+        self._page.value = element(
+            "iframe",
+            srcdoc=page,
+            sandbox="allow-scripts allow-popups",
+            title=self.model.say("studio.page"),
+            style="width: 100%; height: 85vh; border: 1px solid var(--rg-edge);",
+        )
+
+
+def _label(run: RunRecord, say: Any) -> str:
+    """Write a run on one line: when, what, and what became of it."""
+    score = "" if run["value"] is None else f" · {markup.number(run['value'])}"
+    began = datetime.strptime(run["page"].parent.name[:_STAMP_LENGTH], _STAMP)
+    return f"{began:%Y-%m-%d %H:%M:%S} UTC · {run['scenario']} · {say('index.' + run['outcome'])}{score}"
+
+
+def _runs_table(model: Workbench) -> Safe:
+    """Return the latest runs as a table."""
+    runs = model.runs()
+    if not runs:
+        return element("p", model.say("studio.no_runs"), class_="rg-note")
+    heads = ("scenario", "at", "verdict", "value", "n")
+    rows = [_run_row(run, model.say) for run in runs[:_SHOWN_RUNS]]
+    titles = tuple(model.say(f"index.{head}") for head in heads)
+    return draw(Table((*titles[:-1], f">{titles[-1]}"), tuple(rows)), model.lang)
+
+
+def _run_row(run: RunRecord, say: Any) -> tuple[Any, ...]:
+    score = ""
+    if run["value"] is not None:
+        score = f"{markup.number(run['value'])} {markup.ends(run['low'], run['high'])}"
+    outcome = Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}"))
+    n = "" if run["n"] is None else markup.count(run["n"])
+    return run["scenario"], run["at"], outcome, score, n
