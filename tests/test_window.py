@@ -199,3 +199,13 @@ def test_a_command_that_is_attended_stops_when_its_starter_is_gone(tmp_path, llm
     sent = len(llm_server.log)
     time.sleep(0.5)
     assert len(llm_server.log) == sent
+
+
+def test_runs_speak_the_language_of_the_window_or_of_their_scenario(scored):
+    (scored / "mine.yaml").write_text("scores: scores.csv\nlang: zh\n", encoding="utf-8")
+    bench = Workbench(scored)
+    assert followed(bench.start(WeightEditor(scored / "mine.yaml").model)).code == 0
+    assert any("总分" in line for line in bench.command.lines)
+    bench = Workbench(scored, lang="en")
+    assert followed(bench.start(WeightEditor(scored / "mine.yaml").model)).code == 0
+    assert any("Overall score" in line for line in bench.command.lines)

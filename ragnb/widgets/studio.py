@@ -43,7 +43,8 @@ class Studio(Twin):
         The folder of the scenarios.
     home : path
         Where commands are given: reports are in ``reports/`` of it.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
+        Of the window and its runs; by default English, and each scenario's own.
 
     Attributes
     ----------
@@ -64,9 +65,11 @@ class Studio(Twin):
     False
     """
 
-    def __init__(self, folder: str | Path, *, home: str | Path = ".", lang: str = "en") -> None:
+    def __init__(
+        self, folder: str | Path, *, home: str | Path = ".", lang: str | None = None
+    ) -> None:
         self.model = Workbench(home, lang=lang, changed=self._refresh)
-        self.editor = WeightEditor(Path(folder).resolve(), lang=lang)
+        self.editor = WeightEditor(Path(folder).resolve(), lang=self.model.lang)
         # Lines come from the thread that reads the command, presses from the kernel's own.
         self._drawing = threading.RLock()
 

@@ -25,7 +25,8 @@ class Workbench:
     ----------
     home : path
         Where commands are given: reports are in ``reports/`` of it.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
+        Of the window and its runs; by default English, and each scenario's own.
     changed : callable, optional
         Called, from another thread, whenever a command says something.
 
@@ -36,11 +37,16 @@ class Workbench:
     """
 
     def __init__(
-        self, home: str | Path, *, lang: str = "en", changed: Callable[[], object] = lambda: None
+        self,
+        home: str | Path,
+        *,
+        lang: str | None = None,
+        changed: Callable[[], object] = lambda: None,
     ) -> None:
         self.home = Path(home).resolve()
-        self.lang = lang
-        self.say = texts.load(lang)
+        self.lang = lang or "en"
+        self.say = texts.load(self.lang)
+        self._lang_of_runs = ["--lang", lang] if lang else []
         self.command: Command | None = None
         self.changed = changed
 
@@ -61,7 +67,7 @@ class Workbench:
             raise RagnbError("a command is running; wait for it, or stop it")
         if weighing.problems:
             raise RagnbError(" ".join(weighing.problems.values()))
-        words = ["run", str(weighing.scenario.path), *turned(weighing)]
+        words = ["run", str(weighing.scenario.path), *turned(weighing), *self._lang_of_runs]
         if dry_run:
             words.append("--dry-run")
         self.command = Command(words, folder=self.home, changed=self.changed)

@@ -42,7 +42,6 @@ def open_command(folder: Path | None, port: int | None, no_browser: bool, lang: 
     require("voila", extra="app")
     from ragnb.report.kernel import fill_in
 
-    lang = lang or terminal.speaking()
     folder = (folder or _usual_folder()).resolve()
     _need_scenarios(folder)
     token = secrets.token_urlsafe(24)
@@ -51,10 +50,11 @@ def open_command(folder: Path | None, port: int | None, no_browser: bool, lang: 
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as place:
         notebook = Path(place) / "studio.ipynb"
         source = samples_folder() / "notebooks" / "studio.ipynb"
-        fill_in(source, notebook, {"folder": str(folder), "home": str(Path.cwd()), "lang": lang})
+        given = {"folder": str(folder), "home": str(Path.cwd())} | ({"lang": lang} if lang else {})
+        fill_in(source, notebook, given)
 
         def opened() -> None:
-            click.echo(texts.load(lang)("open.ready", address=address))
+            click.echo(texts.load(terminal.speaking())("open.ready", address=address))
             if not no_browser:
                 webbrowser.open(address)
 
