@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import reply_corpus as corpus
@@ -12,7 +13,7 @@ from work import grows_faster, lines_run, looks
 
 from ragnb.judging import parse_verdict
 from ragnb.judging.reply import find_objects, pattern
-from ragnb.judging.verdict import MOST_UNREAD
+from ragnb.judging.verdict import MOST_UNREAD, Verdict
 from ragnb.schema import Dimension, Gate, Rubric
 
 GOOD = '{"analysis": "none", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r", "suggestion": "s"}'
@@ -696,6 +697,58 @@ def test_a_score_may_be_written_in_another_language(written):
     assert tuple(parse_verdict(with_accuracy(f'"{written}"')).scores.values()) == RIGHT
 
 
+REMARKS: dict[str, list[str]] = {}
+for line in Path(__file__).with_name("judge_remarks.txt").read_text("utf-8").splitlines():
+    if line.startswith("=== "):
+        remarks = REMARKS[line.removeprefix("=== ")] = []
+    else:
+        remarks.append(line)
+
+
+def with_remark(key: str, remark: str) -> Verdict:
+    beside = f", {json.dumps(key)}: {json.dumps(remark)}}}"
+    return parse_verdict(corpus.TAGGED.removesuffix("}") + beside, tag=corpus.TAG)
+
+
+@pytest.mark.parametrize("key", ["note", "comment", "备注", "bemerkung", "nota", "info"])
+def test_remarks_in_twelve_languages_are_believed_only_where_they_speak_of_the_answer(key):
+    """Two sets of each kind, written after the rule before the last: then 3 of 67 and 18 of 40 were believed."""
+    believed = [one for one in REMARKS["taken back"] if with_remark(key, one).status == "ok"]
+    assert not believed
+    lost = [one for one in REMARKS["of the answer"] if with_remark(key, one).status != "ok"]
+    assert len(lost) <= 0.05 * len(REMARKS["of the answer"])
+
+
+@pytest.mark.parametrize("member", ["analysis", "reason", "suggestion"])
+def test_a_reason_may_not_take_its_own_scores_back(member):
+    """Of the second half of each set, written after the rule, 0 of 25 were believed and 3 of 35 lost."""
+
+    def read(text: str) -> Verdict:
+        members = json.loads(corpus.TAGGED) | {member: text}
+        return parse_verdict(json.dumps(members), tag=corpus.TAG)
+
+    taken_back = REMARKS["reasons that take back"]
+    assert not [text for text in taken_back if read(text).status == "ok"]
+    lost = [text for text in REMARKS["reasons"] if read(text).status != "ok"]
+    assert len(lost) <= 0.06 * len(REMARKS["reasons"]), lost
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_believed"),
+    [
+        ("confidence", 0, False),
+        ("confidence", "very low", False),
+        ("confidence", 0.9, True),
+        ("confidence", "high", True),
+        ("置信度", "很低", False),
+    ],
+)
+def test_scores_that_their_judge_does_not_trust_are_not_believed(key, value, is_believed):
+    beside = f", {json.dumps(key)}: {json.dumps(value)}}}"
+    verdict = parse_verdict(corpus.TAGGED.removesuffix("}") + beside, tag=corpus.TAG)
+    assert (verdict.status == "ok") is is_believed
+
+
 @pytest.mark.parametrize("key", ["note", "comments", "remark", "meta", "备注"])
 @pytest.mark.parametrize(
     ("remark", "is_taken_back"),
@@ -718,8 +771,6 @@ def test_a_score_may_be_written_in_another_language(written):
         ("No usar.", True),
         ("この採点は取り消します。", True),
         ("The answer ignores the deadline.", False),
-        ("Answers that ignore the deadline are wrong.", False),
-        ("The test in passage 1 is cited.", False),
         ("Well written, low on detail.", False),
         ("Fee is missing.", False),
         ("回答忽略了期限。", False),

@@ -194,37 +194,66 @@ def _takes_back(sentence: str) -> bool:
     )
 
 
-def withdraws(remark: str) -> bool:
-    """Return whether a remark that stands beside the scores takes them back.
+def withdraws(remark: str, words: str) -> bool:
+    """Return whether a remark beside the scores may take them back: it is not known to speak of the answer alone.
 
-    What the prompt asks for (analysis, reason, suggestion) speaks of the answer; of a member that nobody asked for
-    it has to be known that it does not speak of the scores.
+    What the prompt asks for (analysis, reason, suggestion) speaks of the answer; a member that nobody asked for
+    need not.
 
     Parameters
     ----------
     remark : str
         In small letters.
+    words : str
+        The names of the dimensions, as in a pattern.
 
     Examples
     --------
-    >>> withdraws("please disregard."), withdraws("the answer disregards the deadline.")
+    >>> withdraws("please disregard.", "accuracy"), withdraws("the answer disregards the deadline.", "accuracy")
     (True, False)
+    >>> withdraws("slightly verbose", "accuracy"), withdraws("unit test fixture", "accuracy")
+    (False, True)
     """
     parts = pattern("sentence_ends").split(pattern("own_digits").sub(" ", remark))
-    return any(_may_withdraw(part.strip()) for part in parts if part.strip())
+    return any(_may_withdraw(part.strip(), words) for part in parts if part.strip())
 
 
-def _may_withdraw(sentence: str) -> bool:
-    """Return whether a sentence says that scores do not hold, or speaks of them and is not known as harmless."""
+def retracts(text: str, words: str) -> bool:
+    """Return whether what the judge says of the answer takes its own scores back.
+
+    What begins with the answer tells what stands in it, such as an order to the judge.
+
+    Parameters
+    ----------
+    text : str
+        In small letters.
+    words : str
+        The names of the dimensions, as in a pattern.
+
+    Examples
+    --------
+    >>> retracts("i made these numbers up.", "accuracy"), retracts("the answer makes numbers up.", "accuracy")
+    (True, False)
+    """
+    parts = map(str.strip, pattern("sentence_ends").split(text))
+    own = (part for part in parts if part and not has("begins_with_the_answer", part))
+    return any(has("own_retraction", part, words) for part in own)
+
+
+def _may_withdraw(sentence: str, words: str) -> bool:
     if _takes_back(sentence) or has("disowning", sentence) or has("withdrawn", sentence):
         return True
     if (
-        has("the_judged", sentence)
-        or is_harmless(sentence, "after")
-        or is_harmless(sentence, "signed")
+        has("first_person", sentence)
+        or has("unseen", sentence)
+        or has("dimension", sentence, words)
     ):
+        return True
+    if is_harmless(sentence, "after") or is_harmless(sentence, "signed"):
         return False
-    return any(has(name, sentence) for name in ("of_a_verdict", "forward", "pointing"))
+    if has("of_a_verdict", sentence) or has("of_a_trial", sentence):
+        return True
+    return not (has("praises_or_faults", sentence) or fits("quality_words", sentence))
 
 
 def _leads_on_to_a_verdict(sentence: str) -> bool:

@@ -18,7 +18,14 @@ from typing import Any
 
 from ragnb import texts
 from ragnb.errors import listing
-from ragnb.judging.checks import is_disowned, is_quoted, leaves_a_verdict, sentences_of, withdraws
+from ragnb.judging.checks import (
+    is_disowned,
+    is_quoted,
+    leaves_a_verdict,
+    retracts,
+    sentences_of,
+    withdraws,
+)
 from ragnb.judging.reply import (
     NUMBER_SIGNS,
     RULES,
@@ -473,8 +480,14 @@ class _Reading:
                 for one, top in of_scale
             )
             _refuse(contradicts, "conflicting", f"{key} speaks of another value: {str(value)[:40]}")
+            unsure = fits("unsure_key", key_words(key)) and fits("unsure", str(value).casefold())
+            _refuse(
+                unsure,
+                "retracted",
+                f"{key} is {str(value)[:40]}: the judge does not trust its scores",
+            )
             aside = isinstance(value, str) and fits("aside_key", key_words(key))
-            taken_back = aside and withdraws(str(value).casefold())
+            taken_back = aside and withdraws(str(value).casefold(), self.words)
             _refuse(taken_back, "retracted", f"{key} takes the scores back: {str(value)[:40]}")
         for part in objects(chosen, without="beside"):
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
@@ -533,7 +546,7 @@ class _Reading:
         back = has("dimension", left, self.words)
         back = back or not all(leaves_a_verdict(part) for part in sentences_of(left))
         back = back or is_disowned(before, self.words, self.material, signed=tagged)
-        back = back or has("refused", around) or has("no_numbers", own)
+        back = back or has("refused", around) or has("no_numbers", own) or retracts(own, self.words)
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 
     def _without_their_mean(self, text: str, scores: Mapping[str, float]) -> str:
