@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from ragnb.files import json_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ragnb.comparison.view import View
 
 
 @command("compare")
@@ -70,6 +72,7 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
         "junit": partial(_junit, view.title, table, view.lang, asked["gate"] or "margin"),
         "json_file": partial(json_text, parts),
     }
+    kinds["github"] = partial(_comment, view, new, base, asked, settings)
     terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
     return _gate_code(table, asked["gate"]) if asked["gate"] else PASSED
 
@@ -95,6 +98,25 @@ def accept_command(run: str, scenario: Path, lang: str | None) -> int:
     say = texts.load(lang or terminal.speaking())
     click.echo(say("compare.accepted", scenario=scenario, file=accept(run, scenario)))
     return PASSED
+
+
+def _comment(
+    view: View, new: str, base: str | None, asked: Mapping[str, Any], settings: Mapping[str, Any]
+) -> str:
+    """Return the comment of a pull request, with the questions of the metric that decides."""
+    import pandas as pd
+
+    from ragnb.comparison import changed_questions
+    from ragnb.comparison.comment import comment
+
+    how = {name: asked[name] for name in ("candidate", "system", "on")}
+    try:
+        changed = changed_questions(
+            new, baseline=base, metric=asked["primary"], n=50, **how, **settings
+        )
+    except RagnbError:  # no metric decides: the view says so
+        return comment(view, pd.DataFrame({"change": []}))
+    return comment(view, changed)
 
 
 _FROM_WORST = ("worse", "undecided", "worse_within", "same", "better_within", "better")
