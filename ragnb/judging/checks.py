@@ -237,7 +237,18 @@ def retracts(text: str, words: str) -> bool:
     """
     parts = map(str.strip, pattern("sentence_ends").split(text))
     own = (part for part in parts if part and not has("begins_with_the_answer", part))
-    return any(has("own_retraction", part, words) for part in own)
+    return any(_may_retract(part, words) for part in own)
+
+
+def _may_retract(sentence: str, words: str) -> bool:
+    """Return whether the judge speaks of itself or of its scores, and not as one does who gives a reason."""
+    if has("own_retraction", sentence, words):
+        return True
+    if has("first_person", sentence):
+        return not has("looked", sentence)
+    if not has("of_scoring", sentence) or has("the_judged", sentence):
+        return False
+    return not (is_harmless(sentence, "after") or is_harmless(sentence, "signed"))
 
 
 def _may_withdraw(sentence: str, words: str) -> bool:
