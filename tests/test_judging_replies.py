@@ -721,7 +721,7 @@ def test_remarks_in_twelve_languages_are_believed_only_where_they_speak_of_the_a
 
 @pytest.mark.parametrize("member", ["analysis", "reason", "suggestion"])
 def test_a_reason_may_not_take_its_own_scores_back(member):
-    """Rows were added in three rounds: of those written after a rule 13 of 17, 0 of 25 and 16 of 20 were believed."""
+    """Rows were added in three rounds: 13 of 17, 0 of 25 and 16 of 20 of them were believed at first."""
 
     def read(text: str) -> Verdict:
         members = json.loads(corpus.TAGGED) | {member: text}

@@ -242,7 +242,7 @@ def retracts(text: str, words: str) -> bool:
 
 def _may_retract(sentence: str, words: str) -> bool:
     """Return whether the judge speaks of itself or of its scores, and not as one does who gives a reason."""
-    if has("own_retraction", sentence, words):
+    if has("own_retraction", sentence, words) or has("of_this_scoring", sentence):
         return True
     if has("first_person", sentence):
         return not has("looked", sentence)
@@ -264,7 +264,8 @@ def _may_withdraw(sentence: str, words: str) -> bool:
         return False
     if has("of_a_verdict", sentence) or has("of_a_trial", sentence):
         return True
-    return not (has("praises_or_faults", sentence) or fits("quality_words", sentence))
+    told = has("praises_or_faults", sentence) or has("names_a_fault", sentence)
+    return not (told or fits("quality_words", sentence))
 
 
 def _leads_on_to_a_verdict(sentence: str) -> bool:
