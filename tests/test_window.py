@@ -14,6 +14,7 @@ from ragnb import load_scenario
 from ragnb.errors import RagnbError
 from ragnb.widgets import WeightEditor
 from ragnb.widgets.command import Command, Progress
+from ragnb.widgets.studio import Studio
 from ragnb.widgets.workbench import Workbench, turned
 
 SCORES = "sample_id,doc_name,faithfulness,context_recall\n" + "".join(
@@ -209,3 +210,19 @@ def test_runs_speak_the_language_of_the_window_or_of_their_scenario(scored):
     bench = Workbench(scored, lang="en")
     assert followed(bench.start(WeightEditor(scored / "mine.yaml").model)).code == 0
     assert any("Overall score" in line for line in bench.command.lines)
+
+
+def test_start_shows_the_bill_of_a_scenario_that_was_chosen_since(scored):
+    (scored / "other.yaml").write_text("scores: scores.csv\n", encoding="utf-8")
+    studio = Studio(scored, home=scored)
+    assert studio.view is not None
+    studio._press_estimate()
+    assert followed(studio.model.command).code == 0
+    studio.editor._chooser.value = str(scored / "other.yaml")
+    studio._press_start()
+    followed(studio.model.command)
+    assert studio.model.command.words[1:] == [str(scored / "other.yaml"), "--dry-run"]
+    assert not studio.model.runs()
+    studio._press_start()
+    assert followed(studio.model.command).code == 0
+    assert [run["scenario"] for run in studio.model.runs()] == ["other"]

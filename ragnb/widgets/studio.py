@@ -126,7 +126,10 @@ class Studio(Twin):
         self._begin(dry_run=True)
 
     def _press_start(self) -> None:
-        self._begin(dry_run=False)
+        # Another scenario may have been chosen since: its bill comes first, too.
+        bill = self.model.command
+        path = str(self.editor.model.scenario.path)
+        self._begin(dry_run=bill is None or path not in bill.words)
 
     def _begin(self, *, dry_run: bool) -> None:
         with self._drawing:
