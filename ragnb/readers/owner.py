@@ -272,8 +272,10 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     size = len(table)
     questions = table.distinct(key)
     keys = [name for name in (key, "system", "repeat") if name in table.columns]
-    # Rows without a question do not repeat one.
-    again = size - table.distinct(*keys) - max(table.blanks(key) - 1, 0)
+    again = size - table.distinct(*keys)
+    if again > 0:
+        # Rows without a question do not repeat one. Mostly there is none to look for.
+        again -= max(table.blanks(key) - 1, 0)
     # Ids that differ tell a few rows of one text apart, such as one question about two documents.
     apart = key == "question" and "sample_id" in table.columns
     if again <= 0 or (apart and again < size / 5):

@@ -212,11 +212,11 @@ class Raw:
         alone = self.columns[names[0]]
         if len(names) == 1 and isinstance(alone, pd.Series):
             return int(alone.nunique(dropna=False))
-        keys = {
-            n: c if isinstance(c := self.columns[n], pd.Series) else list(map(str, c))
-            for n in names
-        }
-        return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
+        keys = {}
+        for name in names:
+            column = self.columns[name]
+            keys[name] = column if isinstance(column, pd.Series) else list(map(str, column))
+        return int((~pd.DataFrame(keys).duplicated()).sum())
 
     def blanks(self, name: str) -> int:
         """Count the cells of a column that hold nothing."""

@@ -357,7 +357,7 @@ def clustered_mean(
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
     sum_h4 = float(rows.times @ (parts[:, 0] / total) ** 4)
-    at_low, at_high = (float(c @ (x == end)) for end in ends)
+    at_low, at_high = (float(c[x == end].sum()) for end in ends)
     n_rows = float(c.sum())
     low, high = mean_interval(
         mean,
