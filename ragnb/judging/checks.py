@@ -214,8 +214,8 @@ def withdraws(remark: str, words: str) -> bool:
     >>> withdraws("slightly verbose", "accuracy"), withdraws("unit test fixture", "accuracy")
     (False, True)
     """
-    parts = pattern("sentence_ends").split(pattern("own_digits").sub(" ", remark))
-    return any(_may_withdraw(part.strip(), words) for part in parts if part.strip())
+    parts = _parts(pattern("own_digits").sub(" ", remark))
+    return any(_may_withdraw(part, words) for part in parts)
 
 
 def retracts(text: str, words: str) -> bool:
@@ -235,9 +235,14 @@ def retracts(text: str, words: str) -> bool:
     >>> retracts("i made these numbers up.", "accuracy"), retracts("the answer makes numbers up.", "accuracy")
     (True, False)
     """
-    parts = map(str.strip, pattern("sentence_ends").split(text))
-    own = (part for part in parts if part and not has("begins_with_the_answer", part))
+    own = (part for part in _parts(text) if not has("begins_with_the_answer", part))
     return any(_may_retract(part, words) for part in own)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the sentences of a member of a verdict, none of them blank."""
+    parts = map(str.strip, pattern("sentence_ends").split(text))
+    return [part for part in parts if part]
 
 
 def _may_retract(sentence: str, words: str) -> bool:
