@@ -29,6 +29,9 @@ from pydantic_core import PydanticCustomError
 from ragnb.errors import RagnbError, did_you_mean, listing, unknown
 from ragnb.schema.operations import better_of_name
 from ragnb.schema.operations import is_operation as is_operation
+from ragnb.schema.operations import kind_of_operation as kind_of_operation
+from ragnb.schema.operations import quantile_of as quantile_of
+from ragnb.schema.operations import unit_of as unit_of
 from ragnb.schema.ranks import MEASURES as MEASURES
 from ragnb.schema.ranks import rank_measure as rank_measure
 from ragnb.schema.secrets import (

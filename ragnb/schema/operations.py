@@ -13,6 +13,10 @@ _NEVER = frozenset(_TABLE["never"]["words"])
 _SIGNS = tuple(_TABLE["signs"]["any"])
 _BESIDE = {word: frozenset(others) for word, others in _TABLE["beside"].items()}
 _HIGHER = frozenset(_TABLE["higher"]["words"])
+_KINDS = {kind: frozenset(words) for kind, words in _TABLE["kinds"].items()}
+_KIND_SIGNS = {kind: tuple(signs) for kind, signs in _TABLE["kind_signs"].items()}
+_UNITS = {unit: frozenset(words) for unit, words in _TABLE["units"].items()}
+_QUANTILE = re.compile(r"(?:p(\d{1,2}(?:\.\d{1,3})?)|(median))\((.+)\)")
 
 
 def _words(name: str) -> list[str]:
@@ -52,3 +56,49 @@ def better_of_name(name: str) -> Literal["higher", "lower"]:
     if _HIGHER & set(words) or any(part in phrase for part in _TABLE["higher"]["phrases"]):
         return "higher"
     return "lower"
+
+
+def quantile_of(name: str) -> tuple[float, str] | None:
+    """Return the quantile and the column that a name such as ``p95(latency_s)`` says; None for any other name.
+
+    Examples
+    --------
+    >>> quantile_of("p95(latency_s)"), quantile_of("median(cost)"), quantile_of("p0(cost)"), quantile_of("p95")
+    ((0.95, 'latency_s'), (0.5, 'cost'), None, None)
+    """
+    found = _QUANTILE.fullmatch(name)
+    if found is None:
+        return None
+    percent, _, column = found.groups()
+    q = 0.5 if percent is None else round(float(percent) / 100, 5)
+    return (q, column) if q > 0 else None
+
+
+def kind_of_operation(name: str) -> Literal["cost", "tokens", "rate", "time"]:
+    """Return what a measure of operation measures; ``rate`` is how much is done in a time.
+
+    Examples
+    --------
+    >>> [kind_of_operation(name) for name in ("latency_ms", "cost_usd", "total_tokens", "tokens_per_second")]
+    ['time', 'cost', 'tokens', 'rate']
+    """
+    if better_of_name(name) == "higher":
+        return "rate"
+    words = set(_words(name))
+    if words & _KINDS["cost"] or any(sign in name.casefold() for sign in _KIND_SIGNS["cost"]):
+        return "cost"
+    if words & _KINDS["tokens"] or any(sign in name.casefold() for sign in _KIND_SIGNS["tokens"]):
+        return "tokens"
+    return "time"
+
+
+def unit_of(name: str) -> str:
+    """Return the unit that a name ends in, ``s`` or ``ms``; empty where it names none.
+
+    Examples
+    --------
+    >>> unit_of("latency_s"), unit_of("latencyMs"), unit_of("duration"), unit_of("耗时（秒）")
+    ('s', 'ms', '', 's')
+    """
+    words = [*_words(name), *re.findall("毫秒|秒", name)]
+    return next((unit for word in reversed(words) for unit in _UNITS if word in _UNITS[unit]), "")

@@ -76,6 +76,7 @@ from ragnb.stats.planning import (
     sample_size_exact,
     sample_size_normal,
 )
+from ragnb.stats.quantiles import quantile_difference, quantile_interval
 from ragnb.stats.sequential import balanced_order, pooled_variance, side_is_settled
 
 __all__ = [
@@ -117,6 +118,8 @@ __all__ = [
     "ppi_difference",
     "ppi_jackknife",
     "quadratic_kappa",
+    "quantile_difference",
+    "quantile_interval",
     "questions_to_decide",
     "recalibrate",
     "resampled_means",

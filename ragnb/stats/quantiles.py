@@ -1,0 +1,207 @@
+"""Quantiles of clustered values, such as the 95th percentile of a latency, with intervals that the data can bear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ragnb.errors import RagnbError
+from ragnb.stats.arrays import Array, Codes, Labels, Values
+from ragnb.stats.clustered import NONE, Estimate, checked, cluster_codes, packed
+from ragnb.stats.intervals import jackknife_se, mean_interval
+
+Holds = Callable[[tuple[float, float]], bool]
+_BLOCK = 4_000_000  # counts of resamples × values held at once: 32 MB
+_DRAWS, _FEWEST = 20_000_000, 200  # values drawn in all; of very many values fewer resamples
+
+
+def quantile_interval(
+    values: Values,
+    q: float,
+    clusters: Labels = None,
+    *,
+    lost: Labels = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return a quantile of clustered values with its interval, which has no end where the values show none.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        One a row, nan where there is none.
+    q : float
+        In (0, 1): 0.95 is the 95th percentile.
+    clusters : array, shape (n,), optional
+        Any labels; None makes every row its own cluster.
+    lost : array of bool, shape (n,), optional
+        Rows that have no value though they should: `low` holds if they lie below all others, `high` if above.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        `value` interpolates between two values as numpy does; se is nan. ``high`` is inf, and ``low`` −inf, where
+        no value is known to be beyond the quantile: of 60 answers the slowest may be faster than the 95th
+        percentile.
+
+    Notes
+    -----
+    A test turned round (Woodruff 1952, J. Am. Stat. Assoc. 47, 635–646): x is in the interval if that of the share
+    of values ≤ x, see `ragnb.stats.mean_interval`, holds q. Independent values give the exact limits by order
+    statistics but for the interval of the share. The clustered bootstrap would end at the largest value seen: for
+    the 95th percentile of log-normal values it covers 84 % at 60 questions and 20 documents × 5, 92 % at 200, and
+    lies below the truth in 6–16 % of samples; this one 95–98 %.
+
+    Examples
+    --------
+    >>> found = quantile_interval([1.0, 1.2, 1.3, 1.5, 1.6, 1.9, 2.0, 2.2, 2.5, 9.0], 0.5)
+    >>> round(found.value, 2), found.low, found.high
+    (1.75, 1.2, 2.5)
+    """
+    _check(q)
+    (x,) = checked(values)
+    is_lost = np.isnan(x) & (np.zeros(len(x), dtype=bool) if lost is None else np.asarray(lost))
+    kept = ~np.isnan(x) | is_lost
+    x, is_lost = x[kept], is_lost[kept]
+    code = packed(cluster_codes(clusters, len(kept))[kept])
+    seen = x[~is_lost]
+    if not len(seen):
+        return NONE
+    value = float(np.quantile(seen, q))
+    as_low = _Ranked.of(np.where(is_lost, -np.inf, x), code)
+    as_high = _Ranked.of(np.where(is_lost, np.inf, x), code)
+    low = as_low.first(lambda share: share[1] >= q, level)
+    high = as_high.first(lambda share: share[0] > q, level)
+    g = int(code.max()) + 1
+    if g < 2:
+        low = high = np.nan
+    return Estimate(value, min(low, value), max(high, value), np.nan, len(seen), g)
+
+
+def quantile_difference(
+    new: Values,
+    old: Values,
+    q: float,
+    clusters: Labels = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Estimate:
+    """Return a quantile of new values less that of old ones, paired, with its clustered bootstrap interval.
+
+    Parameters
+    ----------
+    new, old : array, shape (n,)
+        Of the same questions; a row that lacks one of them is left out.
+    q : float
+        In (0, 1).
+    clusters : array, shape (n,), optional
+        Drawn with replacement; None makes every row its own cluster.
+    level : float
+        In (0, 1).
+    resamples : int
+        Of more than 20,000 values fewer are made, at least 200.
+    seed : int
+        The same seed gives the same numbers.
+
+    Notes
+    -----
+    Percentile interval. For the 95th percentile of log-normal values of equal systems it covers 96–98 % (60 to 200
+    questions, 20–40 documents), and says *faster* in at most 2 % of samples. Where the new system takes half the
+    time it covers 93–95 %, and misses on the side that makes the gain look smaller.
+
+    Examples
+    --------
+    >>> slow = np.arange(1.0, 41.0)
+    >>> found = quantile_difference(slow / 2, slow, 0.5)
+    >>> found.value, found.high < 0
+    (-10.25, True)
+    """
+    _check(q)
+    x, y = checked(new, old)
+    kept = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[kept], y[kept]
+    if not len(x):
+        return NONE
+    code = packed(cluster_codes(clusters, len(kept))[kept])
+    g = int(code.max()) + 1
+    value = float(np.quantile(x, q) - np.quantile(y, q))
+    if g < 2:
+        return Estimate(value, np.nan, np.nan, np.nan, len(x), g)
+    rng = np.random.default_rng(seed)
+    sides = [(side[order], code[order]) for side in (x, y) for order in [np.argsort(side)]]
+    found = np.empty(max(min(resamples, _DRAWS // len(x)), _FEWEST))
+    step = max(1, _BLOCK // len(x))
+    for start in range(0, len(found), step):
+        part = found[start : start + step]
+        picked = rng.integers(0, g, (len(part), g)) + g * np.arange(len(part))[:, None]
+        drawn = np.bincount(picked.ravel(), minlength=len(part) * g).reshape(-1, g)
+        of_new, of_old = (_quantiles(side, drawn[:, codes], q) for side, codes in sides)
+        part[:] = of_new - of_old
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, float(low), float(high), float(found.std(ddof=1)), len(x), g)
+
+
+def _check(q: float) -> None:
+    if not 0 < q < 1:
+        raise RagnbError(f"q={q!r} is no quantile between 0 and 1; 0.95 is the 95th percentile")
+
+
+def _quantiles(ordered: Array, counts: Codes, q: float) -> Array:
+    """Return the quantile of values in their order, each of which was drawn so often, for each row of counts."""
+    upto = counts.cumsum(axis=1)
+    place = q * (upto[:, -1] - 1)
+    below = np.floor(place)
+    ends = np.stack([below, np.ceil(place)], axis=1)
+    at = [row.searchsorted(end, side="right") for row, end in zip(upto, ends, strict=True)]
+    lower, upper = ordered[np.array(at)].T
+    return np.asarray(lower + (place - below) * (upper - lower))
+
+
+class _Ranked:
+    """Values in their order with their clusters, to ask which share of them is at most one of them."""
+
+    def __init__(self, distinct: Array, upto: Codes, code: Codes) -> None:
+        self.distinct, self.upto, self.code = distinct, upto, code
+        self.sizes = np.bincount(code).astype(float)
+        self.parts = self.sizes / len(code)
+
+    @classmethod
+    def of(cls, values: Array, code: Codes) -> _Ranked:
+        order = np.argsort(values, kind="stable")
+        distinct, first = np.unique(values[order], return_index=True)
+        return cls(distinct, np.append(first[1:], len(values)), code[order])
+
+    def first(self, holds: Holds, level: float) -> float:
+        """Return the least value of which something holds that, once it holds, holds of all larger ones."""
+        start, end = 0, len(self.distinct)
+        while start < end:
+            middle = (start + end) // 2
+            if holds(self._share(middle, level)):
+                end = middle
+            else:
+                start = middle + 1
+        return float(self.distinct[start]) if start < len(self.distinct) else np.inf
+
+    def _share(self, place: int, level: float) -> tuple[float, float]:
+        """Return the interval of the share of values that are at most the one at a place."""
+        n, g = len(self.code), len(self.sizes)
+        counts = np.bincount(self.code[: self.upto[place]], minlength=g)
+        share = self.upto[place] / n
+        residuals = counts - share * self.sizes
+        whole = self.parts < 1
+        inflated = ((residuals[whole] / (1 - self.parts[whole])) ** 2).sum()
+        low, high = mean_interval(
+            np.asarray(share),
+            jackknife_se(np.asarray(float(n)), np.asarray(float(g)), inflated),
+            np.asarray(1 / (self.parts**2).sum()),
+            np.asarray(float(n)),
+            (np.asarray(0.0), np.asarray(1.0)),
+            binary=True,
+            sum_h4=(self.parts**4).sum(),
+            level=level,
+        )
+        return float(low), float(high)
