@@ -31,7 +31,9 @@ def test_a_run_shows_what_its_answers_took(engine):
     assert table.loc["latency_ms", "p95"] == pytest.approx(np.percentile(values, 95))
     assert "latency_ms" not in set(sheet.means["metric"])
     shown = str(sheet.section("metrics"))
-    assert "| latency_ms | 19 | 1,000 | 1,000 | 1,810 |" in shown
+    assert (
+        "| latency_ms | 19 | 1,000 · 728.8–1,271 | 1,000 · 500–1,500 | 1,810 · 1,600–∞ |" in shown
+    )
 
 
 @pytest.mark.parametrize("ends", [(0, math.inf), (0, 5000), ()])

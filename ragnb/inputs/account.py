@@ -475,8 +475,8 @@ def make_account(
             absent = {
                 metric.name: max(absent.get(metric.name, 0), never_came) for metric in metrics
             }
-        lowest = {row["metric"]: row for row in _of_system(worst, system)}
-        for row in _of_system(means, system):
+        lowest = {row["metric"]: row for row in _of_system(worst, system, decides)}
+        for row in _of_system(means, system, decides):
             more = absent.get(row["metric"], 0)
             if row["role"] == "total":
                 more = max(absent.values(), default=0)
@@ -490,12 +490,13 @@ def make_account(
     return frame.astype(counts | {"decides": bool, "worst": "float64", "best": "float64"})
 
 
-def _of_system(table: pd.DataFrame, system: Any) -> list[dict[Any, Any]]:
-    """Return the rows of one system without measures of operation; without a total where nothing was added up."""
+def _of_system(
+    table: pd.DataFrame, system: Any, decides: Collection[str] = ()
+) -> list[dict[Any, Any]]:
+    """Return the rows of one system, of measures of operation those that decide; no total of nothing."""
     own = table if "system" not in table else table[table["system"] == system]
-    own = own[
-        own["role"] != "operation"
-    ]  # what an answer took says nothing about which are missing
+    # What an answer took says nothing about which are missing, until a gate goes by it.
+    own = own[(own["role"] != "operation") | own["metric"].isin([*decides])]
     quality = own["role"] == "quality"
     total = own["role"] == "total"
     added_up = bool(own.loc[total, "n"].any()) or not own.loc[quality, "n"].any()

@@ -46,6 +46,7 @@ from ragnb.schema import (
     is_operation,
     known_metric,
     note_row,
+    quantile_of,
     rank_measure,
     resolve_metrics,
     undeclared_columns,
@@ -512,7 +513,7 @@ def metrics_of(
     """Return the scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces.
 
     A metric with an open fact is left out; naming it without a declaration is refused. Measures of operation
-    (latency, tokens, cost) that a gate names come last; they need no declaration.
+    (latency, tokens, cost) that a gate names, also in ``p95(latency_s)``, come last; they need no declaration.
     """
     own = scenario.declared
     given = scenario.metrics
@@ -545,7 +546,9 @@ def metrics_of(
     ranked = [known_metric(name) for name in scenario.named_metrics if rank_measure(name)]
     metrics += [one for one in ranked if one and one.name in columns and one.name not in there]
 
-    gated = dict.fromkeys(gate.metric for gate in scenario.gates or ())
+    asked_of = (gate.metric for gate in scenario.gates or ())
+    columns_asked = (quantile_of(name) or (None, name) for name in asked_of)
+    gated = dict.fromkeys(column for _, column in columns_asked)
     measured = [name for name in gated if name in columns and name not in there]
     metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
     return metrics

@@ -35,10 +35,18 @@ from ragnb.inputs.streams import head_of
 from ragnb.inputs.unscored import not_scored_yet
 from ragnb.markup import MISSING
 from ragnb.scenario import Scenario
-from ragnb.schema import DEFAULT_GATES, Gate, Metric
+from ragnb.schema import DEFAULT_GATES, Gate, Metric, quantile_of
 from ragnb.sheet.assessment import Assessment
 from ragnb.sheet.notes import ledger, notes
-from ragnb.sheet.operations import measure_operations, operation_names
+from ragnb.sheet.operations import (
+    is_asked,
+    means_on_spark,
+    measure_operations,
+    measured_reduction,
+    operation_names,
+    rows_for_gates,
+    with_questions_needed,
+)
 from ragnb.sheet.passing import clustering, passing
 from ragnb.sheet.ratings import calibrated
 from ragnb.traces import outcome_counts
@@ -110,9 +118,18 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     frame, names = streams.systems(inputs.frame)
     _check_candidate(scenario, names, frame)
     asked = gates_of(scenario, metrics, inputs)
+    asked_of_operation = [gate for gate in asked if is_asked(gate.metric)]
     parts = {
-        name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names
+        name: _part(
+            scenario,
+            inputs,
+            streams.of_system(frame, name),
+            metrics,
+            measured=bool(asked_of_operation),
+        )
+        for name in names
     }
+    measured = {name: part.pop("measured") for name, part in parts.items()}
     answers = {name: part.pop("answers") for name, part in parts.items()}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
     rows = sum(part.pop("rows") for part in parts.values())
@@ -124,9 +141,18 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
     worst = found.pop("worst")
+    beside_means = {
+        name: rows_for_gates(one, asked_of_operation, scenario.level)
+        for name, one in measured.items()
+    }
+    compared = [one for one in (means, _stacked(beside_means)) if one is not None]
     gates = diagnostics.check_gates(
-        means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen
+        pd.concat(compared, ignore_index=True),
+        gates=_plain(asked),
+        no_data=no_data,
+        documents_may_fail=unseen,
     )
+    gates = with_questions_needed(gates, measured, scenario.level)
     offered = {}
     if scenario.metrics is None and scenario.rubric is None:  # else somebody chose
         used = [metric.name for metric in metrics]
@@ -262,11 +288,22 @@ def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) ->
 def _deciding(means: pd.DataFrame, gates: Iterable[Gate]) -> set[str]:
     """Return the metrics that the total or a gate that blocks uses."""
     weighed = means.loc[means["weight"] > 0, "metric"]
-    return {*weighed, *(gate.metric for gate in gates if not gate.advisory)}
+    gated = [gate.metric for gate in gates if not gate.advisory]
+    return {*weighed, *gated, *(found[1] for name in gated if (found := quantile_of(name)))}
 
 
-def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
-    """Return the result frames of one system, or of a run that names none."""
+def _part(
+    scenario: Scenario,
+    inputs: Inputs,
+    frame: Any,
+    metrics: list[Metric],
+    *,
+    measured: bool = False,
+) -> dict[str, Any]:
+    """Return the result frames of one system, or of a run that names none.
+
+    `measured` tells whether a gate asks what the answers took.
+    """
     doc = scenario.doc
     how = clustering(scenario)
     weighing = _weighing(scenario, metrics)
@@ -283,7 +320,20 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     )
     of_rules = diagnostics.rule_gains(pairs, metrics, weighing)
     tenths = weights.histogram_reduction(bounded)
-    found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])
+    measures = operation_names(frame, metrics)
+    of_spark = means_on_spark(frame, measures)
+    taken = measured_reduction(
+        measures if of_spark is None else [],
+        metrics,
+        doc=doc,
+        cluster=scenario.cluster,
+        questions=questions,
+    )
+    # Values of rows on Spark stay there.
+    wanted = of_spark is None and (measured or bool(measures))
+    reductions = [of_rules, *modes, tenths, *groups, *([taken] if wanted else [])]
+    found = weights.reduce_batches(frame, metrics, reductions)
+    taken_of_rows = found.pop() if wanted else None
     gains, mode_gains, shares, spread, reduced, *grouped = found
     weighing = _weighing(scenario, metrics, reduced.docs)
     outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
@@ -309,7 +359,10 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
             frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang
         ),
         "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
-        "operations": measure_operations(frame, operation_names(frame, metrics)),
+        "operations": measure_operations(taken_of_rows, scenario.level, columns=measures)
+        if of_spark is None
+        else of_spark,
+        "measured": taken_of_rows,
         "outcomes": outcomes,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
         "documents": _by_document(grouped[: len(by_doc)], weighing, means),
@@ -524,7 +577,9 @@ def weighable(
     pairs = None
     with suppress(*[] if overrides.get("baseline") else [RagnbError]):
         pairs = _pairs(scenario, inputs.frame, metrics)
-    return scenario, found, _plain(gates_of(scenario, metrics, inputs)), pairs
+    # Weights move no quantile of a measure of operation.
+    gates = [gate for gate in gates_of(scenario, metrics, inputs) if not is_asked(gate.metric)]
+    return scenario, found, _plain(tuple(gates)), pairs
 
 
 def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:

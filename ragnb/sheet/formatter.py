@@ -38,7 +38,7 @@ from ragnb.markup.blocks import (
     Table,
 )
 from ragnb.markup.rendering import anchor, radar_svg
-from ragnb.schema import METRICS, records, scale_of
+from ragnb.schema import METRICS, quantile_of, records, scale_of
 
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
@@ -140,7 +140,16 @@ class Formatter:
 
     def name(self, metric: str) -> str:
         """Return what a metric is called, in words where they are known."""
+        found = quantile_of(metric)
+        if found is not None:
+            return self.quantile(*found)
         return str(self.about(metric).get("name", metric))
+
+    def quantile(self, q: float, column: str) -> str:
+        """Return a quantile of a measure of operation in words."""
+        if q == 0.5:
+            return self.say("operations.median_of", name=column)
+        return self.say("operations.quantile_of", name=column, percent=f"{100 * q:g}")
 
     def title(self, metric: str) -> str:
         """Return the name as a heading begins."""
@@ -204,9 +213,13 @@ class Formatter:
     def is_share(self, metric: str) -> bool:
         return metric in self.rates or metric in COMPLETENESS
 
+    def is_amount(self, metric: str) -> bool:
+        """Whether a metric is a measure of operation or a quantile of one, written in its own digits."""
+        return metric in self.operations or quantile_of(metric) is not None
+
     def value(self, metric: str, value: Any, beside: Row | None = None) -> str:
         """Write a value of a metric without its interval, to the digits that a gate `beside` it needs."""
-        if metric in self.operations:
+        if self.is_amount(metric):
             return amount(value)
         write = percent if self.is_share(metric) else number
         return write(value, self.digits(metric, beside or {}))
@@ -221,15 +234,14 @@ class Formatter:
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
-        if metric in self.operations:
+        if self.is_amount(metric):
             return amount(value)
         return f"{100 * value:g} %" if self.is_share(metric) else number(value)
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone, ``0.771–0.843``; nothing where there is none."""
-        if metric in self.operations:
-            known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
-            return f"{amount(row['low'])}–{amount(row['high'])}" if known else ""
+        if self.is_amount(metric):
+            return amounts(row["low"], row["high"])
         digits = self.digits(metric, row)
         return markup.ends(row["low"], row["high"], self.is_share(metric), digits)
 
@@ -408,12 +420,25 @@ def amount(value: Any) -> str:
 
     Examples
     --------
-    >>> amount(1523.4), amount(0.00042), amount(2.5), amount(None)
-    ('1,523', '0.00042', '2.5', '—')
+    >>> amount(1523.4), amount(0.00042), amount(2.5), amount(None), amount(float("inf"))
+    ('1,523', '0.00042', '2.5', '—', '∞')
     """
     if pd.isna(value):
         return MISSING
+    if np.isinf(value):
+        return "∞"
     return count(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def amounts(low: Any, high: Any) -> str:
+    """Write the interval of an amount; nothing where there is none.
+
+    Examples
+    --------
+    >>> amounts(1.25, 1800.0), amounts(1.25, float("inf")), amounts(None, None)
+    ('1.25–1,800', '1.25–∞', '')
+    """
+    return "" if pd.isna(low) or pd.isna(high) else f"{amount(low)}–{amount(high)}"
 
 
 def below(w: Formatter, metric: str) -> pd.Series:

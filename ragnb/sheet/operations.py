@@ -1,18 +1,35 @@
-"""What the answers of a run took: latency, tokens and cost, which are shown and never enter the total."""
+"""What the answers of a run took: latency, tokens, cost and errors, which are shown and never enter the total."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from ragnb import stats
 from ragnb.inputs.streams import head_of
 from ragnb.readers.executors import on_spark
-from ragnb.schema import METRICS, Metric, is_operation
-from ragnb.weights import collected, opened
+from ragnb.schema import METRICS, Gate, Metric, is_operation, quantile_of, records
+from ragnb.schema.operations import better_of_name
+from ragnb.stats import Estimate
+from ragnb.weights import Batch, Reduction, collected, opened
+from ragnb.weights.clusters import question_clusters
 
-OPERATION_COLUMNS = ("metric", "n", "mean", "median", "p95")
+ERRORS = "errors"
+"""The share of answers that failed, where the rows say which did."""
+STATISTICS = ("mean", "median", "p95")
+OPERATION_COLUMNS = (
+    "metric",
+    "n",
+    *(f"{name}{end}" for name in STATISTICS for end in ("", "_low", "_high")),
+)
+_FAILED, _NOT_APPLICABLE = 1, 2  # codes of a status
+_NO = ("false", "0", "0.0")
 
 
 def operation_names(frame: Any, metrics: list[Metric]) -> list[str]:
@@ -31,33 +48,284 @@ def operation_names(frame: Any, metrics: list[Metric]) -> list[str]:
     return [*declared, *free]
 
 
-def measure_operations(frame: Any, names: list[str]) -> pd.DataFrame | None:
-    """Return the mean, the median and the 95th percentile of measures of operation; None where there are none.
+class Measured(NamedTuple):
+    """The measures of operation of rows, with the clusters that the rows are of.
 
-    Every row counts alike. Rows on Spark stay there, so their median and percentile are missing.
+    Attributes
+    ----------
+    values : DataFrame
+        One column a measure, nan where there is none; last `ERRORS`, where the rows say which answers failed.
+    lost : DataFrame of bool
+        Where a value is missing that should be there.
+    clusters : (N,) int
+    """
+
+    values: pd.DataFrame
+    lost: pd.DataFrame
+    clusters: npt.NDArray[np.intp]
+
+    def mean(self, name: str, level: float) -> Estimate:
+        """Return the mean of a measure; every answer counts alike."""
+        ends = (0.0, 1.0) if name == ERRORS else (0.0, np.inf)
+        return stats.clustered_mean(self.values[name], self.clusters, ends=ends, level=level)
+
+    def quantile(self, name: str, q: float, level: float) -> Estimate:
+        """Return a quantile of a measure; a lost value may lie at either end."""
+        values, lost = self.values[name], self.lost[name]
+        found = stats.quantile_interval(values, q, self.clusters, lost=lost, level=level)
+        # No answer takes less than nothing.
+        return replace(found, low=0.0) if found.low == -np.inf else found
+
+
+def measured_reduction(
+    names: list[str],
+    metrics: Iterable[Metric],
+    *,
+    doc: str,
+    cluster: str | None = None,
+    questions: str | None = None,
+) -> Reduction:
+    """Return the reduction to the measures of operation that columns hold.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the columns.
+    metrics : Metric objects
+        An answer failed whose ``ok`` is false, or of which every quality metric failed.
+    doc, cluster, questions : str, optional
+        What the clusters are, as for `ragnb.weights.moments_reduction`.
 
     Examples
     --------
-    >>> measure_operations(pd.DataFrame({"latency_ms": [100.0, 200.0, None]}), ["latency_ms"]).values.tolist()
+    >>> from ragnb.weights import reduce_batches
+    >>> frame = pd.DataFrame({"latency_s": [1.0, None], "doc_name": ["a", "b"]})
+    >>> (found,) = reduce_batches(frame, [], [measured_reduction(["latency_s"], [], doc="doc_name")])
+    >>> found.lost["latency_s"].tolist()
+    [False, True]
+    """
+    quality = [metric for metric in metrics if metric.role == "quality"]
+
+    def kernel(batch: Batch) -> pd.DataFrame:
+        table = {name: _numbers(batch.frame, name) for name in names}
+        failed = _failed(batch, quality)
+        if failed is not None and ERRORS not in table:
+            table[ERRORS] = failed
+        docs = batch.labels(doc, compose=True)
+        found = (
+            question_clusters(batch, docs, questions) if cluster is None else batch.labels(cluster)
+        )
+        labels = pd.Categorical.from_codes(found.codes, pd.Index(found.names, dtype=object))
+        lost = {f"{name}__lost": _is_lost(batch.frame, name, table[name]) for name in names}
+        return pd.DataFrame({**table, **lost, "": labels})
+
+    def merge(parts: list[pd.DataFrame]) -> pd.DataFrame:
+        if len(parts) == 1:
+            return parts[0]
+        labels = pd.api.types.union_categoricals([part[""] for part in parts])
+        return pd.concat(parts, ignore_index=True).assign(**{"": labels})
+
+    def finish(table: pd.DataFrame) -> Measured:
+        codes = np.array(table[""].cat.codes, dtype=np.intp)
+        alone = codes < 0
+        codes[alone] = len(table[""].cat.categories) + np.arange(alone.sum())
+        values = table[[*names, *([ERRORS] if ERRORS in table and ERRORS not in names else [])]]
+        lost = pd.DataFrame({name: table[f"{name}__lost"] for name in names})
+        return Measured(values, lost, codes)
+
+    columns = [part for name in names for part in (name, f"{name}__status")]
+    return Reduction(kernel, merge, (*columns, "ok", doc, cluster, questions), finish)
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> npt.NDArray[np.float64]:
+    numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _is_lost(
+    frame: pd.DataFrame, name: str, values: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
+    """Return where a value is missing and no status says that it does not apply."""
+    status = f"{name}__status"
+    if status not in frame:
+        return np.isnan(values)
+    return np.isnan(values) & (frame[status] != "not_applicable").to_numpy()
+
+
+def _failed(batch: Batch, quality: list[Metric]) -> npt.NDArray[np.float64] | None:
+    """Return which answers failed, as 0 and 1; None where no column speaks of failures."""
+    if "ok" in batch.frame:
+        words = batch.frame["ok"].astype(str).str.lower()
+        return np.asarray(words.isin(_NO), dtype=float)
+    if not any(f"{metric.name}__status" in batch.frame for metric in quality):
+        return None
+    codes = np.stack([batch.status(metric) for metric in quality])
+    applies = codes != _NOT_APPLICABLE
+    failed = ((codes == _FAILED) | ~applies).all(axis=0) & applies.any(axis=0)
+    return np.asarray(failed, dtype=float)
+
+
+def measure_operations(
+    found: Measured | None, level: float = 0.95, *, columns: Iterable[str] = ()
+) -> pd.DataFrame | None:
+    """Return the mean, the median and the 95th percentile of measures of operation with their intervals.
+
+    Parameters
+    ----------
+    found : Measured or None
+    level : float
+        Of the intervals.
+    columns : iterable of str
+        The measures; none makes no table.
+
+    Returns
+    -------
+    DataFrame or None
+        ``metric, n`` and for each of ``mean, median, p95`` its value and ``_low, _high``; of errors the mean
+        alone. Every answer counts alike. See `ragnb.stats.quantile_interval` for ends that are infinite.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"latency_ms": [100.0, 200.0, None]})
+    >>> found = Measured(rows, rows.isna(), np.arange(3))
+    >>> measure_operations(found, columns=rows)[["metric", "n", "mean", "median", "p95"]].values.tolist()
     [['latency_ms', 2, 150.0, 150.0, 195.0]]
     """
-    if not names:
+    names = [*columns]
+    if found is None or not names:
         return None
-    quantiles = not on_spark(frame)
+    if ERRORS in found.values and ERRORS not in names:
+        names.append(ERRORS)
+    rows = []
+    for name in names:
+        mean = found.mean(name, level)
+        row: dict[str, Any] = {"metric": name, "n": mean.n, **_with_ends("mean", mean)}
+        if name != ERRORS:
+            row |= _with_ends("median", found.quantile(name, 0.5, level))
+            row |= _with_ends("p95", found.quantile(name, 0.95, level))
+        rows.append(row)
+    return operation_frame(rows)
+
+
+def operation_frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """Return rows as the frame of operations, of one dtype each."""
+    table = pd.DataFrame(list(rows), columns=list(OPERATION_COLUMNS))
+    kinds = dict.fromkeys(OPERATION_COLUMNS[2:], float)
+    return table.astype({"n": "int64", **kinds})
+
+
+def _with_ends(name: str, found: Estimate) -> dict[str, float]:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def means_on_spark(frame: Any, names: list[str]) -> pd.DataFrame | None:
+    """Return the means of measures of operation of rows on Spark, which stay there; None of other rows.
+
+    Their quantiles and intervals would need the rows themselves, and are missing.
+    """
+    if not names or not on_spark(frame):
+        return None
     asked = []
     for position, name in enumerate(names):
         number = nw.col(name).cast(nw.Float64)
         value = nw.when(~number.is_nan()).then(number)
-        asked.append(value.count().alias(f"n{position}"))
-        asked.append(value.mean().alias(f"mean{position}"))
-        if quantiles:
-            asked.append(value.median().alias(f"median{position}"))
-            percentile = value.quantile(0.95, interpolation="linear")
-            asked.append(percentile.alias(f"p95{position}"))
+        asked += [value.count().alias(f"n{position}"), value.mean().alias(f"mean{position}")]
     found = collected(opened(frame).select(*asked)).to_pandas().iloc[0]
-    rows = [
-        [name, *(found.get(f"{key}{position}") for key in OPERATION_COLUMNS[1:])]
+    return operation_frame(
+        {"metric": name, "n": found[f"n{position}"], "mean": found[f"mean{position}"]}
         for position, name in enumerate(names)
-    ]
-    table = pd.DataFrame(rows, columns=list(OPERATION_COLUMNS))
-    return table.astype({"n": "int64", "mean": float, "median": float, "p95": float})
+    )
+
+
+def is_asked(metric: str) -> bool:
+    """Whether a gate on this asks for a quantile of a measure of operation, or for the errors."""
+    return metric == ERRORS or quantile_of(metric) is not None
+
+
+def rows_for_gates(
+    found: Measured | None, gates: Iterable[Gate], level: float = 0.95
+) -> pd.DataFrame | None:
+    """Return what gates such as ``p95(latency_s) <= 2`` compare, in the form of means; None of nothing.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"latency_s": np.arange(1.0, 101.0)})
+    >>> found = Measured(rows, rows.isna(), np.arange(100))
+    >>> gates = [Gate("fast", "p50(latency_s)", "<=", 60)]
+    >>> rows_for_gates(found, gates)[["metric", "value", "low", "high"]].values.tolist()
+    [['p50(latency_s)', 50.5, 41.0, 60.0]]
+    """
+    if found is None:
+        return None
+    rows = []
+    for name in dict.fromkeys(gate.metric for gate in gates):
+        q, column = quantile_of(name) or (None, name)
+        if column not in found.values:
+            continue
+        one = found.mean(column, level) if q is None else found.quantile(column, q, level)
+        rows.append(
+            {
+                "metric": name,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+                "n": one.n,
+                "level": level,
+                "range_low": 0.0,
+                "range_high": 1.0 if column == ERRORS else np.inf,
+                "better": "lower" if column == ERRORS else better_of_name(column),
+                "role": "operation",
+            }
+        )
+    return pd.DataFrame(rows) if rows else None
+
+
+def with_questions_needed(
+    gates: pd.DataFrame, measured: Mapping[Any, Measured | None], level: float = 0.95
+) -> pd.DataFrame:
+    """Return gates with how many more questions decide those on a quantile, or on errors, that are undecided.
+
+    The 95th percentile is at most a limit exactly where 95 % of the answers are within it, so that share decides.
+
+    Parameters
+    ----------
+    gates : DataFrame
+        What `ragnb.check_gates` returns.
+    measured : mapping of system to Measured
+    """
+    needed = []
+    for row in records(gates):
+        system = None if pd.isna(row["system"]) else row["system"]
+        found = measured.get(system)
+        is_open = row["outcome"] == "undecided" and is_asked(row["metric"]) and found is not None
+        needed.append(_more_needed(found, row, level) if is_open and found else row["more_needed"])
+    return gates.assign(more_needed=pd.array(needed, dtype="Int64"))
+
+
+def _more_needed(found: Measured, row: Mapping[Any, Any], level: float) -> int | None:
+    """Return how many more questions decide, documents in proportion; None where that is too many."""
+    metric = row["metric"]
+    q, column = quantile_of(metric) or (None, metric)
+    values = found.values[column]
+    if q is None:
+        within, target = values.to_numpy(float), float(row["threshold"])
+    else:
+        below = row["op"] == "<="
+        within = np.where(below, values <= row["threshold"], values >= row["threshold"]).astype(
+            float
+        )
+        within[(values.isna() & ~found.lost[column]).to_numpy()] = np.nan
+        target = q if below else 1 - q
+    share = stats.clustered_mean(within, found.clusters, ends=(0.0, 1.0), level=level)
+    if share.n_clusters < 2 or share.value == target:
+        return None
+    if share.value in (0.0, 1.0):
+        alike = float(stats.size_if_alike(share.df + 1, share.n_eff))
+        nearest = target if share.value == 1.0 else 1 - target
+        times = np.log((1 - level) / 2) / np.log(nearest) / alike
+        more = int(np.ceil(share.n * (times - 1)))
+        return more if 0 < more <= stats.MOST_TIMES * share.n else None
+    size = stats.wilson_size(share.value, share.low, share.high, share.df, level)
+    if np.isnan(size):  # fewer degrees of freedom near an end: the size that the error itself tells
+        size = share.value * (1 - share.value) / share.se**2
+    return stats.questions_to_decide(share.value, target, share.n, share.df, level, size=size)

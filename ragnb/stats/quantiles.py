@@ -1,4 +1,4 @@
-"""Quantiles of clustered values, such as the 95th percentile of a latency, with intervals that the data can bear."""
+"""Quantiles of clustered values, such as the 95th percentile of a latency, and their intervals."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ import pandas as pd
 from ragnb.markup import blocks, count
 from ragnb.markup.blocks import Mark, Section, Small, Table
 from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount
+from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount, amounts
 from ragnb.sheet.kinds import FAILED, kind_of
+from ragnb.sheet.operations import ERRORS, STATISTICS
 from ragnb.sheet.standing import standing
 from ragnb.weights import why_no_total
 
@@ -40,24 +41,30 @@ def metrics(w: Formatter) -> Section | None:
 
 
 def _operations(w: Formatter) -> Table | None:
-    """Return what the answers took: latency, tokens, cost. A log has its own table by day."""
+    """Return what the answers took: latency, tokens, cost, errors. A log has its own table by day."""
     table = w.sheet.operations
     if table is None or w.sheet.log is not None:
         return None
 
-    def mean(row: Row) -> tuple[str, Small]:
-        declared = w.rows.get(row["metric"])
-        interval = "" if declared is None else w.ends(row["metric"], declared)
-        return amount(row["mean"]), Small(interval)
+    def estimate(statistic: str) -> Write:
+        def written(row: Row) -> tuple[str, Small]:
+            ends = amounts(row[f"{statistic}_low"], row[f"{statistic}_high"])
+            return amount(row[statistic]), Small(ends)
+
+        return written
+
+    def name(row: Row) -> tuple[str, Small]:
+        if row["metric"] != ERRORS:
+            return row["metric"], Small("")
+        return row["metric"], Small(w.say("operations.errors"))
 
     columns: dict[str, Write] = {
-        "operations.column": lambda row: row["metric"],
+        "operations.column": name,
         ">column.n": lambda row: count(row["n"]),
-        ">operations.mean": mean,
-        ">operations.median": lambda row: amount(row["median"]),
-        ">operations.p95": lambda row: amount(row["p95"]),
+        **{f">operations.{statistic}": estimate(statistic) for statistic in STATISTICS},
     }
-    return w.table(records(table), columns, caption=w.say("operations.caption"))
+    caption = w.say("operations.caption", level=w.level)
+    return w.table(records(table), columns, caption=caption)
 
 
 def measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
