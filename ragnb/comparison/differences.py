@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb import stats, texts
+from ragnb import stats
 from ragnb.calibration import read_rated
 from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.estimates import (
@@ -29,9 +29,6 @@ from ragnb.comparison.source import (
     STATES,
     Pairs,
     Run,
-    anchor_beside,
-    judge_of,
-    need_baseline,
     paired_runs,
     pairs_of_systems,
     rows_of,
@@ -41,11 +38,8 @@ from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
 from ragnb.diagnostics.rules import same_scale
 from ragnb.errors import RagnbError, listing, need_known, need_whole
-from ragnb.markup import count
 from ragnb.scenario import Scenario
-from ragnb.schema import Metric, note_frame, note_row
 from ragnb.stats import NONE, Estimate
-from ragnb.texts.errors import translated
 from ragnb.weights import column_names
 from ragnb.weights.total import Array, Flags, Total, total_of
 
@@ -723,90 +717,6 @@ def _texts(
     rows = rows_of(run.frame, [], only, texts=[*have.values()], only=only).drop_duplicates(key)
     asked = rows.set_index(key).reindex(questions)
     return {name: asked[column].to_list() for name, column in have.items()}
-
-
-def beside_baseline(
-    scenario: Scenario, frame: Any, metrics: list[Metric]
-) -> tuple[pd.DataFrame | None, pd.DataFrame, pd.DataFrame | None]:
-    """Return how a run differs from the baseline of its scenario, the notes that come before, and each question.
-
-    Returns
-    -------
-    DataFrame or None, DataFrame, DataFrame or None
-        As `compare`, None without a baseline or where the two cannot be compared, which a note then says; and
-        ``code, about, text``: questions, documents or a judge that changed, so that no such change is taken for
-        one of the system.
-    """
-    if scenario.baseline is None:
-        return None, note_frame([]), None
-    run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
-    need_baseline(str(scenario.baseline), run.systems)
-    table, notes, pairs = _beside(run, scenario.baseline)
-    turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
-    return table, notes, turned
-
-
-def beside_anchor(
-    scenario: Scenario, frame: Any, metrics: list[Metric]
-) -> tuple[pd.DataFrame | None, pd.DataFrame]:
-    """Return how a run differs from the accepted one, as `compare`, and the notes that come before.
-
-    None without an ``anchor:``, where it is the baseline anyway, and where the two cannot be compared, as a note
-    then says. All notes are about the ``anchor``.
-    """
-    anchor = anchor_beside(scenario, scenario.baseline)
-    if anchor is None:
-        return None, note_frame([])
-    run = Run(scenario.name, scenario, frame, tuple(metrics), judge=judge_of(scenario))
-    table, notes, _ = _beside(run, anchor)
-    say = texts.load(scenario.lang)
-    notes["text"] = [say("compare.anchor", head=text) for text in notes["text"]]
-    return table, notes.assign(about="anchor")
-
-
-def _beside(run: Run, base: Any) -> tuple[pd.DataFrame | None, pd.DataFrame, list[Pairs]]:
-    """Return how a run differs from another, what changed between them, and the pairs; or a note why it cannot."""
-    lang = run.scenario.lang
-    try:
-        other, pairs = paired_runs(run, base)
-    except RagnbError as error:
-        text = texts.load(lang)("note.not_compared", reason=translated(str(error), lang))
-        return None, note_frame([note_row("not_compared", "", text)]), []
-    table = compared(with_ratings(pairs, run.scenario), run.scenario)
-    return table, note_frame(changes(run, other, pairs)), pairs
-
-
-def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, str]]:
-    """Yield a note for each of judge, questions and documents that changed between two runs."""
-    say, doc = texts.load(run.scenario.lang), run.scenario.doc
-    if run.judge and other.judge and run.judge != other.judge:
-        yield note_row("judge_changed", "", say("note.judge_changed"))
-    for pairs in every:
-        if pairs.new_references:
-            n = int(np.any(pairs.states < 4, axis=2).all(axis=0).sum())
-            told = {"changed": count(pairs.new_references), "n": count(n)}
-            yield note_row(
-                "references_changed", pairs.candidate, say("note.references_changed", **told)
-            )
-        there: Flags = np.any(pairs.states < 4, axis=2)
-        only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
-        if any(only) or pairs.reworded:
-            counts = {
-                "new": count(only[0]),
-                "old": count(only[1]),
-                "reworded": count(pairs.reworded),
-            }
-            text = say("note.questions_changed", n=count(int(there.all(axis=0).sum())), **counts)
-            yield note_row("questions_changed", pairs.candidate, text)
-        new, old = (
-            set(pairs.labels.loc[side, doc].dropna()) if doc in pairs.labels else set()
-            for side in there
-        )
-        if new != old:
-            text = say(
-                "note.documents_changed", new=count(len(new - old)), old=count(len(old - new))
-            )
-            yield note_row("documents_changed", pairs.candidate, text)
 
 
 # Several systems on one question set

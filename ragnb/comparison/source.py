@@ -335,11 +335,12 @@ def paired_runs(
     inside = isinstance(baseline, str) and baseline in run.systems
     if isinstance(baseline, str):
         need_baseline(baseline, run.systems)
-    other = (
-        run
-        if inside
-        else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
-    )
+    if inside:
+        other = run
+    elif isinstance(baseline, Run):
+        other = baseline
+    else:
+        other = run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
     metrics = _shared_metrics(run, other)
     columns = list(dict.fromkeys(name for one in (run, other) for name in column_names(one.frame)))
     on = _column_of(on, columns)

@@ -11,15 +11,28 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.comparison.differences import TOTAL, Margin, changes, compared, with_ratings
+from ragnb.comparison.beside import changes
+from ragnb.comparison.differences import TOTAL, Margin, compared, with_ratings
 from ragnb.comparison.estimates import OFTEN, Verdict, gate_verdict, outcome_of, pass_chance
+from ragnb.comparison.operations import operations_beside, said_of
 from ragnb.comparison.people import APART, BY_PEOPLE, UNCHECKED
 from ragnb.comparison.source import Pairs, Run, anchor_beside, paired_runs, run_of
 from ragnb.errors import need_known
-from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
+from ragnb.inputs.operations import ERRORS
+from ragnb.markup import (
+    MISSING,
+    amount,
+    amounts,
+    count,
+    number,
+    one_line,
+    p_value,
+    percent,
+    signed,
+)
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.rendering import render_markdown, render_page
-from ragnb.schema import records
+from ragnb.schema import kind_of_operation, records, unit_of
 from ragnb.texts import counted
 
 _TONES = {
@@ -83,13 +96,15 @@ def compare_view(
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     changed = {one.candidate: one.new_references for one in pairs}
+    took = operations_beside(run, other, pairs, baseline, settings=settings, **how)
     head = {
         headline(row, say)
         + _other_losses(table, row, say)
+        + operations_line(took, row["candidate"], say)
         + _references(changed[row["candidate"]], say): row["outcome"]
         for row in records(table[table["primary"]])
     }
-    shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
+    shown = [(say("compare.metrics"), difference_table(without_operations(table), scenario.lang))]
     if slices is not None:
         for metric, rows in (slices[slices["primary"]] if head else slices).groupby(
             "metric", sort=False
@@ -100,6 +115,8 @@ def compare_view(
                     difference_table(rows, scenario.lang, by=by),
                 )
             )
+    if len(took):
+        shown.append((say("compare.operations"), operations_table(took, scenario.lang)))
     notes_of_table = [*_notes(table, say)]
     anchored = _beside_anchor(run, baseline, settings, how)
     if anchored is not None:
@@ -119,7 +136,8 @@ def compare_view(
         f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"]
         for row in notes
     ]
-    view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *notes_of_table])
+    title = say("compare.title", **names)
+    view = View(scenario.lang, title, head, shown, [*said, *notes_of_table], took)
     return view, table, slices
 
 
@@ -205,6 +223,7 @@ def _other_losses(table: pd.DataFrame, decisive: Mapping[Any, Any], say: Any) ->
         return ""
     own = table[(table["candidate"] == decisive["candidate"]) & ~table["primary"]]
     lost = [row for row in records(own) if row["outcome"] in ("worse", "worse_within")]
+    lost = [row for row in lost if row["role"] != "operation"]
     listed = (
         f"{row['metric']} {difference(row, say)} ({say('compared.' + row['outcome'])})"
         for row in lost
@@ -285,6 +304,88 @@ def difference_table(
         *(">" + say(f"compare.{key}", level=level) for key in ("wins", "n", last)),
     ]
     return Table(tuple(heads), tuple(rows), cards=True)
+
+
+def without_operations(table: pd.DataFrame) -> pd.DataFrame:
+    """Return differences without those in operation, which have a table of their own, unless that is all."""
+    rest = table[table["role"] != "operation"]
+    return rest if len(rest) else table
+
+
+def operations_line(table: pd.DataFrame, candidate: str, say: Any) -> str:
+    """Return what the answers of a candidate took beside the baseline, for the end of its first line."""
+    said = [_took(row, say) for row in said_of(table, candidate)] if len(table) else []
+    return str(say("compare.took", what=say("list.also").join(said))) if said else ""
+
+
+def _took(row: Mapping[Any, Any], say: Any) -> str:
+    """Write one decided difference: a time by how much, all else by what share."""
+    kind = "errors" if row["metric"] == ERRORS else kind_of_operation(row["metric"])
+    word = "more" if row["value"] > 0 else "less"
+    name = row["metric"]
+    if row["statistic"] != "mean":
+        name = say(f"operations.{row['statistic']}_of", name=name)
+    if kind == "time" or pd.isna(row["change"]):
+        ends = sorted([abs(row["low"]), abs(row["high"])])
+        size = f"{amount(abs(row['value']))} {unit_of(row['metric'])}".rstrip()
+        told = amounts(*ends)
+    else:
+        ends = sorted([abs(row["change_low"]), abs(row["change_high"])])
+        size = _share(row["change"])
+        told = "–".join(map(_share, ends))
+    return str(say(f"compare.took_{kind}_{word}", name=name, size=size, ends=told))
+
+
+def operations_table(table: pd.DataFrame, lang: str) -> Table:
+    """Return how what the answers took differs, a row a measure and statistic."""
+    say = texts.load(lang)
+    several = table["candidate"].nunique() > 1
+    level = f"{100 * table['level'].iloc[0]:g} %"
+    rows = []
+    for row in records(table):
+        name = (row["metric"], Small(say(f"operations.{row['statistic']}")))
+        between = _ends_of(_signed_amount(row["low"]), _signed_amount(row["high"]), say)
+        relative = ""
+        if not pd.isna(row["change"]):
+            ends = _percent_change(row["change_low"]), _percent_change(row["change_high"])
+            relative = f"{_percent_change(row['change'])} ({_ends_of(*ends, say)})"
+        cells = (
+            amount(row["baseline_value"]),
+            amount(row["candidate_value"]),
+            (_signed_amount(row["value"]), Small(between)),
+            relative,
+            outcome_mark(row, say),
+            count(row["n_common"]),
+        )
+        rows.append(((row["candidate"], *name) if several else name, *cells))
+    side = say("compare.candidate_mean") if several else table["candidate"].iloc[0]
+    heads = (
+        say("operations.column"),
+        f">{one_line(table['baseline'].iloc[0], 40)}",
+        f">{one_line(side, 40)}",
+        f">{say('compare.difference', level=level)}",
+        f">{say('compare.relative', level=level)}",
+        say("column.outcome"),
+        f">{say('compare.n')}",
+    )
+    return Table(heads, tuple(rows), caption=say("compare.operations_caption"))
+
+
+def _signed_amount(value: float) -> str:
+    return MISSING if pd.isna(value) else f"{'−' if value < 0 else '+'}{amount(abs(value))}"
+
+
+def _percent_change(share: float) -> str:
+    return MISSING if pd.isna(share) else f"{'−' if share < 0 else '+'}{_share(share)}"
+
+
+def _share(share: float) -> str:
+    """Write how large a relative change is; a small one with a decimal."""
+    return percent(abs(share), 0 if abs(share) >= 0.1 else 1)
+
+
+def _ends_of(low: str, high: str, say: Any) -> str:
+    return "" if MISSING in (low, high) else str(say("sheet.from_to", low=low, high=high))
 
 
 def _why(left_out: str, say: Any) -> str:
@@ -418,6 +519,8 @@ class View:
     tables : list of (heading, Table)
         The metrics, then the slices.
     notes : list of str
+    operations : DataFrame, optional
+        As `ragnb.compare_operations`.
     """
 
     lang: str
@@ -425,6 +528,7 @@ class View:
     head: dict[str, str]
     tables: list[tuple[str, Table]]
     notes: list[str]
+    operations: pd.DataFrame | None = None
 
     @property
     def sections(self) -> list[Section]:

@@ -240,6 +240,32 @@ def count(value: Number) -> str:
     return MISSING if is_missing(value) else f"{round(float(value)):,}"  # type: ignore[arg-type]
 
 
+def amount(value: Any) -> str:
+    """Write a latency, a number of tokens or a cost: four digits, or all those before the point.
+
+    Examples
+    --------
+    >>> amount(1523.4), amount(0.00042), amount(2.5), amount(None), amount(float("inf"))
+    ('1,523', '0.00042', '2.5', '—', '∞')
+    """
+    if is_missing(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞"
+    return count(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def amounts(low: Any, high: Any) -> str:
+    """Write the interval of an amount; nothing where there is none.
+
+    Examples
+    --------
+    >>> amounts(1.25, 1800.0), amounts(1.25, float("inf")), amounts(None, None)
+    ('1.25–1,800', '1.25–∞', '')
+    """
+    return "" if is_missing(low) or is_missing(high) else f"{amount(low)}–{amount(high)}"
+
+
 def with_interval(
     value: Number, low: Number, high: Number, percent: bool = False, digits: int = 3
 ) -> str:

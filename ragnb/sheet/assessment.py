@@ -90,6 +90,8 @@ class Assessment:
     comparison : DataFrame or None
         Beside the scenario's ``baseline``, as `compare` gives it; `report` names the previous run where the
         scenario names none.
+    operations_compared : DataFrame or None
+        What the answers took beside those of the ``baseline``, as `compare_operations` gives it.
     accepted : DataFrame or None
         Beside the scenario's ``anchor``, the accepted run, in the same form; None where that is the baseline.
     ladder : DataFrame or None
@@ -115,7 +117,8 @@ class Assessment:
         many answers pass the rubric of a judge, how many would once its bias against labels of people is taken
         off, and the weighted score of the rubric on its own scale. None without a rubric.
     operations : DataFrame or None
-        ``metric, n, mean, median, p95`` of each latency, number of tokens and cost; None where no column is one.
+        ``metric, n, mean, median, p95`` of each latency, number of tokens and cost, and of errors the mean, each
+        with its ends ``_low, _high``; None where no column is one.
     left_out : mapping of column to str
         The columns that the table offers as metrics and that do not count, where nobody chose the metrics: what is
         not known of each (``direction, scale``), or that it is not ``declared``.
@@ -156,6 +159,7 @@ class Assessment:
     passing: pd.DataFrame | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
+    operations_compared: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
     noise: Noise | None = None
     ladder: pd.DataFrame | None = None

@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb import diagnostics, weights
-from ragnb.comparison.differences import beside_anchor, beside_baseline, with_ratings
+from ragnb.comparison.beside import beside_anchor, beside_baseline
+from ragnb.comparison.differences import with_ratings
 from ragnb.comparison.ladder import Ladder, ladder
+from ragnb.comparison.operations import with_operations
 from ragnb.comparison.source import Pairs, Run, paired_runs
 from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, need_columns, unknown
@@ -31,6 +33,7 @@ from ragnb.inputs import (
     system_coverage,
 )
 from ragnb.inputs.candidates import left_out
+from ragnb.inputs.operations import operation_names
 from ragnb.inputs.streams import head_of
 from ragnb.inputs.unscored import not_scored_yet
 from ragnb.markup import MISSING
@@ -43,7 +46,6 @@ from ragnb.sheet.operations import (
     means_on_spark,
     measure_operations,
     measured_reduction,
-    operation_names,
     rows_for_gates,
     with_questions_needed,
 )
@@ -166,7 +168,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             and metric.family not in ("wording", "log")
             and metric.name not in weighed_rates
         }
-    comparison, changed, turned = beside_baseline(scenario, frame, metrics)
+    comparison, changed, turned, took = beside_baseline(scenario, frame, metrics)
     accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
     # Pairs hold every question: rows that are streamed are more than memory may hold.
     is_whole = len(names) > 1 and inputs.stream is None
@@ -192,9 +194,10 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             f"gate {beside[0].name!r} asks not_worse_than: baseline, and the scenario names none; add "
             "baseline: with a system, a table of scores or the folder of a run"
         )
-    of_change = (
-        [diagnostics.check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
-    )
+    of_change = []
+    if beside:
+        differences = with_operations(comparison, took, beside)
+        of_change = [diagnostics.check_differences(differences, gates=beside, no_data=no_data)]
     gates = pd.concat([gates, *of_change, of_input], ignore_index=True)
     if scenario.candidate is not None:  # among several systems only its gates block
         other = gates["system"].notna() & (gates["system"] != scenario.candidate)
@@ -223,6 +226,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         calibration=calibrated(scenario, inputs.ratings),
         left_out=offered,
         comparison=comparison,
+        operations_compared=took,
         accepted=accepted,
         ladder=rungs.table,
         weightings=rungs.maps,

@@ -20,6 +20,8 @@ from ragnb.diagnostics.completeness import COMPLETENESS
 from ragnb.diagnostics.rules import past
 from ragnb.markup import (
     MISSING,
+    amount,
+    amounts,
     blocks,
     count,
     is_missing,
@@ -413,32 +415,6 @@ def once(find: Callable[[Formatter], Found]) -> Callable[[Formatter], Found]:
         return cast(Found, w.found[find])
 
     return remembered
-
-
-def amount(value: Any) -> str:
-    """Write a latency, a number of tokens or a cost: four digits, or all those before the point.
-
-    Examples
-    --------
-    >>> amount(1523.4), amount(0.00042), amount(2.5), amount(None), amount(float("inf"))
-    ('1,523', '0.00042', '2.5', '—', '∞')
-    """
-    if pd.isna(value):
-        return MISSING
-    if np.isinf(value):
-        return "∞"
-    return count(value) if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def amounts(low: Any, high: Any) -> str:
-    """Write the interval of an amount; nothing where there is none.
-
-    Examples
-    --------
-    >>> amounts(1.25, 1800.0), amounts(1.25, float("inf")), amounts(None, None)
-    ('1.25–1,800', '1.25–∞', '')
-    """
-    return "" if pd.isna(low) or pd.isna(high) else f"{amount(low)}–{amount(high)}"
 
 
 def below(w: Formatter, metric: str) -> pd.Series:

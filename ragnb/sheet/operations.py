@@ -12,16 +12,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.inputs.streams import head_of
+from ragnb.inputs.operations import ERRORS
 from ragnb.readers.executors import on_spark
-from ragnb.schema import METRICS, Gate, Metric, is_operation, quantile_of, records
+from ragnb.schema import Gate, Metric, quantile_of, records
 from ragnb.schema.operations import better_of_name
 from ragnb.stats import Estimate
 from ragnb.weights import Batch, Reduction, collected, opened
 from ragnb.weights.clusters import question_clusters
 
-ERRORS = "errors"
-"""The share of answers that failed, where the rows say which did."""
 STATISTICS = ("mean", "median", "p95")
 OPERATION_COLUMNS = (
     "metric",
@@ -30,22 +28,6 @@ OPERATION_COLUMNS = (
 )
 _FAILED, _NOT_APPLICABLE = 1, 2  # codes of a status
 _NO = ("false", "0", "0.0")
-
-
-def operation_names(frame: Any, metrics: list[Metric]) -> list[str]:
-    """Return the numeric columns that measure operation, those declared as such first.
-
-    Examples
-    --------
-    >>> operation_names(pd.DataFrame({"latency_ms": [1.0], "faithfulness": [0.5]}), [])
-    ['latency_ms']
-    """
-    declared = [metric.name for metric in metrics if metric.role == "operation"]
-    other_roles = {metric.name for metric in metrics} - set(declared)
-    numeric = head_of(frame).select_dtypes("number", exclude="timedelta").columns
-    named = [name for name in map(str, numeric) if "__" not in name and is_operation(name)]
-    free = [name for name in named if name not in {*declared, *other_roles, *METRICS}]
-    return [*declared, *free]
 
 
 class Measured(NamedTuple):

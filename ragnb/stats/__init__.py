@@ -77,7 +77,7 @@ from ragnb.stats.planning import (
     sample_size_exact,
     sample_size_normal,
 )
-from ragnb.stats.quantiles import quantile_difference, quantile_interval
+from ragnb.stats.quantiles import QuantileDifference, quantile_difference, quantile_interval
 from ragnb.stats.sequential import balanced_order, pooled_variance, side_is_settled
 
 __all__ = [
@@ -86,6 +86,7 @@ __all__ = [
     "Corrected",
     "Estimate",
     "LabelsNeeded",
+    "QuantileDifference",
     "anova_icc",
     "balanced_order",
     "best_constant",

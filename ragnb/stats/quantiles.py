@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +15,13 @@ from ragnb.stats.intervals import jackknife_se, mean_interval
 Holds = Callable[[tuple[float, float]], bool]
 _BLOCK = 4_000_000  # counts of resamples × values held at once: 32 MB
 _DRAWS, _FEWEST = 20_000_000, 200  # values drawn in all; of very many values fewer resamples
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileDifference(Estimate):
+    """A difference of quantiles with the two-sided p-value of none, as the bootstrap tells it."""
+
+    p: float = float("nan")
 
 
 def quantile_interval(
@@ -89,7 +97,7 @@ def quantile_difference(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-) -> Estimate:
+) -> QuantileDifference:
     """Return a quantile of new values less that of old ones, paired, with its clustered bootstrap interval.
 
     Parameters
@@ -125,12 +133,12 @@ def quantile_difference(
     kept = ~(np.isnan(x) | np.isnan(y))
     x, y = x[kept], y[kept]
     if not len(x):
-        return NONE
+        return QuantileDifference(np.nan, np.nan, np.nan, np.nan, 0, 0)
     code = packed(cluster_codes(clusters, len(kept))[kept])
     g = int(code.max()) + 1
     value = float(np.quantile(x, q) - np.quantile(y, q))
     if g < 2:
-        return Estimate(value, np.nan, np.nan, np.nan, len(x), g)
+        return QuantileDifference(value, np.nan, np.nan, np.nan, len(x), g)
     rng = np.random.default_rng(seed)
     sides = [(side[order], code[order]) for side in (x, y) for order in [np.argsort(side)]]
     found = np.empty(max(min(resamples, _DRAWS // len(x)), _FEWEST))
@@ -142,7 +150,10 @@ def quantile_difference(
         of_new, of_old = (_quantiles(side, drawn[:, codes], q) for side, codes in sides)
         part[:] = of_new - of_old
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, float(low), float(high), float(found.std(ddof=1)), len(x), g)
+    beyond = min(int((found >= 0).sum()), int((found <= 0).sum()))
+    p = min(2 * (beyond + 1) / (len(found) + 1), 1.0)
+    se = float(found.std(ddof=1))
+    return QuantileDifference(value, float(low), float(high), se, len(x), g, p=p)
 
 
 def _check(q: float) -> None:

@@ -68,6 +68,8 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
     parts = {"outcome": outcome, "notes": view.notes, "metrics": plain_records(table)}
     parts |= {} if slices is None else {"slices": plain_records(slices)}
+    if view.operations is not None and len(view.operations):
+        parts["operations"] = plain_records(view.operations)
     kinds = {
         "junit": partial(_junit, view.title, table, view.lang, asked["gate"] or "margin"),
         "json_file": partial(json_text, parts),

@@ -7,7 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.comparison.view import difference, difference_table, outcome_mark
+from ragnb.comparison.view import (
+    difference,
+    difference_table,
+    operations_table,
+    outcome_mark,
+    without_operations,
+)
 from ragnb.markup import count
 from ragnb.markup.blocks import Block, Section, Table, Text
 from ragnb.schema import records
@@ -51,7 +57,10 @@ def comparison(w: Formatter) -> Section | None:
     first, *more = [row for row in rows if row["primary"]] or rows
     finding = _difference_finding(w, first)
     badge = outcome_mark(first, w.say) if first["primary"] or not more else ""
-    differences = difference_table(table, w.lang, name=w.title)
+    differences = difference_table(without_operations(table), w.lang, name=w.title)
+    took = w.whole.operations_compared
+    if took is not None:
+        shown = [operations_table(took, w.lang), *shown]
     return w.section(
         "comparison", finding, w.say("compared.lead", level=w.level), [differences, *shown], badge
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ragnb.markup import blocks, count
+from ragnb.inputs.operations import ERRORS
+from ragnb.markup import amount, amounts, blocks, count
 from ragnb.markup.blocks import Mark, Section, Small, Table
 from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, amount, amounts
+from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write
 from ragnb.sheet.kinds import FAILED, kind_of
-from ragnb.sheet.operations import ERRORS, STATISTICS
+from ragnb.sheet.operations import STATISTICS
 from ragnb.sheet.standing import standing
 from ragnb.weights import why_no_total
 

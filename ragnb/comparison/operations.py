@@ -1,0 +1,268 @@
+"""What the answers of two systems took on the same questions, and how far that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.calibration.ratings import with_ends
+from ragnb.comparison.estimates import difference, outcome_of, p_value
+from ragnb.comparison.source import STATES, Pairs, Run, paired_runs, run_of
+from ragnb.inputs.operations import ERRORS, operation_names
+from ragnb.schema import Gate, Metric, kind_of_operation, quantile_of
+from ragnb.schema.operations import better_of_name
+from ragnb.weights.total import Array
+
+COLUMNS = (
+    "candidate",
+    "baseline",
+    "metric",
+    "statistic",
+    "outcome",
+    "value",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "candidate_value",
+    "baseline_value",
+    "change",
+    "change_low",
+    "change_high",
+    "n_common",
+    "n_clusters",
+    "better",
+    "level",
+)
+_LEAST_TOLD = 0.01
+QUANTILES = {"median": 0.5, "p95": 0.95}
+_FAILED, _NOT_APPLICABLE, _ABSENT = map(STATES.index, ("failed", "not_applicable", "absent"))
+
+
+def compare_operations(
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    on: str | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Compare what the answers of systems took with a baseline: latency, tokens, cost and errors.
+
+    Parameters
+    ----------
+    scores, baseline, candidate, system, on, **settings
+        As for `ragnb.compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a candidate, measure and statistic (``mean, median, p95``): ``value`` (candidate − baseline on the
+        questions that both took a measure of) with its interval ``low, high``, ``p`` and ``p_holm`` (over the rows
+        of a candidate), both sides as ``candidate_value, baseline_value``, ``change`` (candidate ÷ baseline − 1,
+        of means) with its interval ``change_low, change_high``, and ``outcome``: ``better`` or ``worse`` where the
+        interval excludes 0 and ``p_holm`` < 1 − level, else ``undecided``. Empty where the sides share no measure.
+
+    Raises
+    ------
+    RagnbError
+        As `ragnb.compare`.
+
+    Notes
+    -----
+    Questions are paired and count alike, whatever their documents weigh; documents are the clusters. A mean has
+    value ± t·se of the jackknife, its change that of the logarithm of the ratio; a quantile the paired clustered
+    bootstrap, see `ragnb.stats.quantile_difference`. Of questions that were answered several times the mean alone
+    is compared, as quantiles of their means would hide the slow ones.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*range(20)] * 2, "system": ["new"] * 20 + ["old"] * 20, "faithfulness": 0.9}
+    >>> took = [1 + k / 20 for k in range(20)]
+    >>> scores = pd.DataFrame(rows | {"latency_s": [*took, *(2 * one for one in took)]})
+    >>> compare_operations(scores, baseline="old")[["metric", "statistic", "outcome", "change"]].round(2)
+          metric statistic outcome  change
+    0  latency_s      mean  better    -0.5
+    1  latency_s    median  better     NaN
+    2  latency_s       p95  better     NaN
+    """
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    how: dict[str, Any] = {"candidate": candidate, "on": on, "settings": settings}
+    other, pairs = paired_runs(run, baseline, **how)
+    return operations_beside(run, other, pairs, baseline, **how)
+
+
+def operations_beside(
+    run: Run, other: Run, every: Iterable[Pairs], baseline: Any = None, **how: Any
+) -> pd.DataFrame:
+    """Return the table of `compare_operations` for runs that are read, and whose quality is paired already.
+
+    Parameters
+    ----------
+    baseline, **how
+        As for `ragnb.comparison.source.paired_runs`, which made the pairs.
+    """
+    names = _shared(run, other)
+    level = run.scenario.level
+    measured: list[Pairs] = []
+    if names:
+        # Whatever a table holds: a difference needs no range.
+        metrics = tuple(Metric(name, -np.inf, np.inf, role="operation") for name in names)
+        source = replace(other, metrics=metrics)
+        beside = run.scenario.baseline if baseline is None else baseline
+        inside = isinstance(beside, str) and beside in run.systems
+        runs = replace(run, metrics=metrics), beside if inside else source
+        _, measured = paired_runs(*runs, **how)
+    tables = []
+    for position, pairs in enumerate(every):
+        rows = [*_errors(pairs, level)]
+        if measured:
+            rows = [*_measures(measured[position], level), *rows]
+        tables.append(_decided(pd.DataFrame(rows, columns=list(COLUMNS)), level))
+    there = [table for table in tables if len(table)]
+    return pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=list(COLUMNS))
+
+
+def _shared(run: Run, other: Run) -> list[str]:
+    """Return the measures of operation of both sides."""
+    theirs = operation_names(other.frame, other.metrics)
+    return [name for name in operation_names(run.frame, run.metrics) if name in theirs]
+
+
+def _measures(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:
+    """Yield the rows of each measure: its mean and, where no question was answered twice, its quantiles."""
+    repeated = bool(np.isfinite(pairs.noise).any())
+    for k, metric in enumerate(pairs.metrics):
+        new, old = pairs.scores[:, :, k]
+        both = ~(np.isnan(new) | np.isnan(old))
+        if not both.any():
+            continue
+        about = {**_about(pairs, metric.name, level), "better": better_of_name(metric.name)}
+        yield {**about, "statistic": "mean", **_mean(pairs, new, old, level)}
+        for statistic, q in {} if repeated else QUANTILES.items():
+            found = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
+            sides = {
+                "candidate_value": np.quantile(new[both], q),
+                "baseline_value": np.quantile(old[both], q),
+            }
+            yield {**about, "statistic": statistic, **_ends(found), "p": found.p, **sides}
+
+
+def _about(pairs: Pairs, metric: str, level: float) -> dict[str, Any]:
+    return {
+        "candidate": pairs.candidate,
+        "baseline": pairs.baseline,
+        "metric": metric,
+        "level": level,
+    }
+
+
+def _ends(found: stats.Estimate) -> dict[str, Any]:
+    return {**with_ends(found), "n_common": found.n, "n_clusters": found.n_clusters}
+
+
+def _mean(
+    pairs: Pairs, new: Array, old: Array, level: float, width: float = np.inf
+) -> dict[str, Any]:
+    """Return the difference of two means and their ratio, on common questions."""
+    alike = np.ones(len(new))
+    found = difference(new - old, pairs.clusters, alike, width=width, level=level)
+    both = ~np.isnan(new - old)
+    sides = float(new[both].mean()), float(old[both].mean())
+    row = {**_ends(found), "p": p_value(found)}
+    row |= {"candidate_value": sides[0], "baseline_value": sides[1]}
+    if min(sides) <= 0 or found.n_clusters < 2:
+        return row
+    codes = stats.packed(pairs.clusters[both])
+    parts = stats.sums_by(codes, np.stack([old[both], new[both]], axis=1))
+    sizes = np.bincount(codes).astype(float)
+    logarithm = stats.jackknife(lambda sums: np.log(stats.ratio(sums)), parts, sizes, level=level)
+    change, low, high = np.expm1([logarithm.value, logarithm.low, logarithm.high])
+    if np.isnan(
+        low
+    ):  # all ratios are equal: what is left of the interval is that of the difference
+        low, high = found.low / sides[1], found.high / sides[1]
+    return row | {"change": change, "change_low": low, "change_high": high}
+
+
+def _errors(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:
+    """Yield how the share of failed answers differs, on questions that both were asked, where any failed."""
+    states = pairs.states
+    applies = states != _NOT_APPLICABLE
+    failed = ((states == _FAILED) | ~applies).all(axis=2) & applies.any(axis=2)
+    asked = (states != _ABSENT).any(axis=2).all(axis=0)
+    if not failed[:, asked].any():
+        return
+    new, old = np.where(asked, failed.astype(float), np.nan)
+    about = {**_about(pairs, ERRORS, level), "better": "lower", "statistic": "mean"}
+    yield {**about, **_mean(pairs, new, old, level, width=1.0)}
+
+
+def _decided(table: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Return rows of one candidate with what they decide, after Holm's correction over all of them."""
+    if table.empty:
+        return table
+    numbers = [name for name in COLUMNS[5:15] if name != "p_holm"]
+    table = table.astype(dict.fromkeys(numbers, float))
+    table["p_holm"] = stats.holm(table["p"])
+    table["outcome"] = [
+        outcome_of(
+            row["low"],
+            row["high"],
+            margin=np.nan,
+            better=row["better"],
+            p=row["p_holm"],
+            alpha=1 - level,
+        )
+        for row in table.to_dict("records")
+    ]
+    return table
+
+
+def with_operations(
+    compared: pd.DataFrame | None, table: pd.DataFrame | None, gates: Iterable[Gate]
+) -> pd.DataFrame | None:
+    """Return the table of `ragnb.compare` with the differences in operation that gates name, as they name them.
+
+    Parameters
+    ----------
+    compared, table : DataFrame or None
+        Of quality, and what `compare_operations` returns.
+    gates : iterable of Gate
+        With ``not_worse_than``, such as on ``p95(latency_s)``.
+    """
+    if compared is None or table is None:
+        return compared
+    there = set(compared["metric"])
+    quantiles = {q: name for name, q in QUANTILES.items()}
+    added = [compared]
+    for name in dict.fromkeys(gate.metric for gate in gates if gate.metric not in there):
+        q, column = quantile_of(name) or (None, name)
+        statistic = "mean" if q is None else quantiles.get(q)
+        rows = table[(table["metric"] == column) & (table["statistic"] == statistic)]
+        added.append(rows.assign(metric=name, range_low=0.0, range_high=np.inf))
+    return pd.concat([one for one in added if len(one)], ignore_index=True)
+
+
+def said_of(table: pd.DataFrame, candidate: str) -> list[Mapping[Any, Any]]:
+    """Return the rows of a candidate that its first line tells: what is decided, one statement a measure.
+
+    Of a time the 95th percentile, else the median, else the mean; of all else the mean. A difference that may be
+    below 1 % is in the table alone.
+    """
+    own = table[(table["candidate"] == candidate) & table["outcome"].isin(["better", "worse"])]
+    first: dict[str, Mapping[Any, Any]] = {}
+    for statistic in ("p95", "median", "mean"):
+        for row in own[own["statistic"] == statistic].to_dict("records"):
+            is_time = kind_of_operation(row["metric"]) == "time" and row["metric"] != ERRORS
+            least = min(abs(row["low"]), abs(row["high"]))
+            is_small = least < _LEAST_TOLD * abs(row["baseline_value"])
+            if (is_time or statistic == "mean") and not is_small:
+                first.setdefault(row["metric"], row)
+    return [first[name] for name in dict.fromkeys(own["metric"]) if name in first]
