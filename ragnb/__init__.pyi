@@ -10,6 +10,7 @@ from ragnb.calibration import draw_labels as draw_labels
 from ragnb.calibration import read_ratings as read_ratings
 from ragnb.comparison import changed_questions as changed_questions
 from ragnb.comparison import compare as compare
+from ragnb.comparison import compare_operations as compare_operations
 from ragnb.comparison import plan as plan
 from ragnb.comparison import standings as standings
 from ragnb.comparison import weight_map as weight_map

@@ -106,6 +106,7 @@ DOOR = {
     "changed_questions",
     "check_gates",
     "compare",
+    "compare_operations",
     "corrected_mean",
     "diagnose",
     "evaluate",

@@ -65,6 +65,9 @@ def _results() -> dict[str, pd.DataFrame]:
     answered = rn.answer_cases(
         asked, retrieve=lambda question: ["so"], generate=lambda question, passages: "so"
     )
+    # Of no system: how long the text is, in the place of a latency.
+    slow = scores.assign(latency_s=scores["question"].str.len() / 10, system="before")
+    timed = pd.concat([slow, slow.assign(latency_s=slow["latency_s"] / 2, system="now")])
     compared: dict[str, Any] = {"baseline": baseline}
     corpus = pd.read_json(DATA / "corpus.jsonl", lines=True)
     claims = rn.label_claims(traces, gold=gold, refusal=REFUSAL, passages=corpus)
@@ -92,6 +95,8 @@ def _results() -> dict[str, pd.DataFrame]:
         "spread": sheet().spread,
         "compare": rn.compare(scenario, **compared),
         "compare_by": rn.compare(scenario, by="language", **compared),
+        "compare_operations": rn.compare_operations(timed, baseline="before"),
+        "operations": rn.assess(timed).operations,
         "changed_questions": rn.changed_questions(scenario, **compared),
         "passing": rn.assess(SCENARIOS / "rubric_judge.yaml").passing,
         "changed": rn.assess(DATA / "scores.csv", baseline="weak").changed,

@@ -1,5 +1,6 @@
 """Which system is better: paired comparison, questions fixed and broken, and how weights decide."""
 
 from ragnb.comparison.differences import Standings, changed_questions, compare, standings
+from ragnb.comparison.operations import compare_operations
 from ragnb.comparison.planning import plan
 from ragnb.comparison.simplex import WeightMap, weight_map

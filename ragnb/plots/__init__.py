@@ -25,6 +25,7 @@ from ragnb.plots.charts import (
     weight_map,
     win_rates,
 )
+from ragnb.plots.operations import quality_by_cost
 
 need_package("matplotlib", extra="notebook")
 
@@ -42,6 +43,7 @@ __all__ = [
     "judge_human",
     "label_budget",
     "outcomes",
+    "quality_by_cost",
     "radar",
     "reliability",
     "save",

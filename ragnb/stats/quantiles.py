@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.arrays import Array, Codes, Labels, Values
+from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values
 from ragnb.stats.clustered import NONE, Estimate, checked, cluster_codes, packed
 from ragnb.stats.intervals import jackknife_se, mean_interval
 
-Holds = Callable[[tuple[float, float]], bool]
 _BLOCK = 4_000_000  # counts of resamples × values held at once: 32 MB
+_FAR = 16.0  # standard errors: farther off no interval reaches
 _DRAWS, _FEWEST = 20_000_000, 200  # values drawn in all; of very many values fewer resamples
 
 
@@ -78,10 +77,13 @@ def quantile_interval(
     if not len(seen):
         return NONE
     value = float(np.quantile(seen, q))
-    as_low = _Ranked.of(np.where(is_lost, -np.inf, x), code)
-    as_high = _Ranked.of(np.where(is_lost, np.inf, x), code)
-    low = as_low.first(lambda share: share[1] >= q, level)
-    high = as_high.first(lambda share: share[0] > q, level)
+    shares = at, least, most = _shares(np.where(is_lost, -np.inf, x), code, q, level)
+    low = _first(at, most >= q)
+    if is_lost.any():
+        shares = _shares(np.where(is_lost, np.inf, x), code, q, level)
+    at, least, _ = shares
+    # Beyond the last value of whose share the interval still holds q.
+    high = _first(at, np.minimum.accumulate(least[::-1])[::-1] > q)
     g = int(code.max()) + 1
     if g < 2:
         low = high = np.nan
@@ -172,47 +174,48 @@ def _quantiles(ordered: Array, counts: Codes, q: float) -> Array:
     return np.asarray(lower + (place - below) * (upper - lower))
 
 
-class _Ranked:
-    """Values in their order with their clusters, to ask which share of them is at most one of them."""
+def _first(at: Array, holds: Flags) -> float:
+    return float(at[holds.argmax()]) if holds.any() else np.inf
 
-    def __init__(self, distinct: Array, upto: Codes, code: Codes) -> None:
-        self.distinct, self.upto, self.code = distinct, upto, code
-        self.sizes = np.bincount(code).astype(float)
-        self.parts = self.sizes / len(code)
 
-    @classmethod
-    def of(cls, values: Array, code: Codes) -> _Ranked:
-        order = np.argsort(values, kind="stable")
-        distinct, first = np.unique(values[order], return_index=True)
-        return cls(distinct, np.append(first[1:], len(values)), code[order])
+def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, Array, Array]:
+    """Return the distinct values in their order with both ends of the interval of the share up to each.
 
-    def first(self, holds: Holds, level: float) -> float:
-        """Return the least value of which something holds that, once it holds, holds of all larger ones."""
-        start, end = 0, len(self.distinct)
-        while start < end:
-            middle = (start + end) // 2
-            if holds(self._share(middle, level)):
-                end = middle
-            else:
-                start = middle + 1
-        return float(self.distinct[start]) if start < len(self.distinct) else np.inf
+    Of very many values those whose share is too far from q to hold it are left out: its standard error is at most
+    about 1/√G.
 
-    def _share(self, place: int, level: float) -> tuple[float, float]:
-        """Return the interval of the share of values that are at most the one at a place."""
-        n, g = len(self.code), len(self.sizes)
-        counts = np.bincount(self.code[: self.upto[place]], minlength=g)
-        share = self.upto[place] / n
-        residuals = counts - share * self.sizes
-        whole = self.parts < 1
-        inflated = ((residuals[whole] / (1 - self.parts[whole])) ** 2).sum()
-        low, high = mean_interval(
-            np.asarray(share),
-            jackknife_se(np.asarray(float(n)), np.asarray(float(g)), inflated),
-            np.asarray(1 / (self.parts**2).sum()),
-            np.asarray(float(n)),
-            (np.asarray(0.0), np.asarray(1.0)),
-            binary=True,
-            sum_h4=(self.parts**4).sum(),
-            level=level,
-        )
-        return float(low), float(high)
+    A row of cluster g adds 1 to its count S, and so (2S + 1) to the sum of squared counts, from which the sum of
+    squared residuals S − share · size follows for every value at once.
+    """
+    order = np.argsort(values, kind="stable")
+    row = code[order]
+    n, sizes = len(row), np.bincount(code).astype(float)
+    parts = sizes / n
+    weight = np.divide(1.0, (1 - parts) ** 2, out=np.zeros(len(parts)), where=parts < 1)
+    starts = np.cumsum(sizes) - sizes
+    before = np.empty(n)
+    before[np.argsort(row, kind="stable")] = np.arange(n)
+    before -= starts[row]
+    squares = np.cumsum(weight[row] * (2 * before + 1))
+    products = np.cumsum(weight[row] * sizes[row])
+    ordered = values[order]
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    g_eff = 1 / float((parts**2).sum())
+    near = np.abs((last + 1) / n - q) <= _FAR / np.sqrt(g_eff)
+    last = last[near] if near.any() else last
+    share = (last + 1) / n
+    inflated = squares[last] - 2 * share * products[last] + share**2 * float(weight @ sizes**2)
+    # What rounding leaves of counts that are all in proportion.
+    inflated = np.where(inflated > 1e-9 * squares[last], inflated, 0.0)
+    g = np.full(share.shape, float(len(sizes)))
+    low, high = mean_interval(
+        share,
+        jackknife_se(np.full(share.shape, float(n)), g, inflated),
+        np.full(share.shape, g_eff),
+        np.full(share.shape, float(n)),
+        (np.zeros(share.shape), np.ones(share.shape)),
+        binary=True,
+        sum_h4=float((parts**4).sum()),
+        level=level,
+    )
+    return ordered[last], low, high
