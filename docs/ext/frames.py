@@ -68,6 +68,8 @@ def _results() -> dict[str, pd.DataFrame]:
     # Of no system: how long the text is, in the place of a latency.
     slow = scores.assign(latency_s=scores["question"].str.len() / 10, system="before")
     timed = pd.concat([slow, slow.assign(latency_s=slow["latency_s"] / 2, system="now")])
+    talk = scores.assign(conversation_id=[k // 4 for k in range(len(scores))])
+    talk["turn"] = talk.groupby("conversation_id").cumcount() + 1
     compared: dict[str, Any] = {"baseline": baseline}
     corpus = pd.read_json(DATA / "corpus.jsonl", lines=True)
     claims = rn.label_claims(traces, gold=gold, refusal=REFUSAL, passages=corpus)
@@ -95,6 +97,7 @@ def _results() -> dict[str, pd.DataFrame]:
         "spread": sheet().spread,
         "compare": rn.compare(scenario, **compared),
         "compare_by": rn.compare(scenario, by="language", **compared),
+        "turns": rn.assess(talk).turns,
         "compare_operations": rn.compare_operations(timed, baseline="before"),
         "operations": rn.assess(timed).operations,
         "changed_questions": rn.changed_questions(scenario, **compared),

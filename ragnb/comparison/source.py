@@ -23,6 +23,7 @@ from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import Metric
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
 from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
+from ragnb.weights.conversations import is_conversation
 from ragnb.weights.total import Array
 
 REPORTS = Path("reports")
@@ -542,5 +543,7 @@ def _clusters(
     questions = question_of(labels.drop(columns=key), doc=doc) if cluster is None else None
     found = question_clusters(batch, docs, questions) if cluster is None else batch.labels(cluster)
     codes = np.where(found.codes < 0, len(found.names) + np.arange(len(labels)), found.codes)
-    unit = "cluster" if cluster is not None and found.names else "document" if docs.names else "row"
+    unit = "document" if docs.names else "row"
+    if cluster is not None and found.names:
+        unit = "conversation" if is_conversation(cluster) else "cluster"
     return codes, "question" if unit == "row" and questions else unit

@@ -53,6 +53,7 @@ from ragnb.schema import (
 )
 from ragnb.traces import RATES, mark_unanswerable
 from ragnb.weights import column_names
+from ragnb.weights.conversations import conversation_cluster
 
 STAGES = ("evaluate", "judge")
 MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
@@ -471,7 +472,16 @@ def read_scenario(
             inputs.frame, inputs.read_rows, inputs.cases, where=scenario.where
         )
     metrics = prepared(scenario, inputs)
+    scenario = with_conversations(scenario, inputs.frame)
     return with_dimensions_apart(scenario, metrics), inputs, metrics
+
+
+def with_conversations(scenario: Scenario, frame: Any) -> Scenario:
+    """Return a scenario whose clusters are the conversations of the rows, where it names no others."""
+    if scenario.cluster is not None or scenario.corpus != "sample":
+        return scenario
+    found = conversation_cluster(frame, scenario.doc)
+    return scenario if found is None else scenario.replace(cluster=found)
 
 
 def _opened(

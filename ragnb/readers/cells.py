@@ -67,6 +67,7 @@ _STRING = re.compile(f"[uUrR]?{_QUOTED}", re.DOTALL)
 _PLAIN = re.compile(_QUOTED, re.DOTALL)
 _NESTED = (list, tuple, np.ndarray, Mapping)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
+_TURN = {loose(name) for name in WORDS["conversation"]["turn"]}
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
 # How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
@@ -369,14 +370,27 @@ def joined(cell: Any) -> tuple[Any, str]:
 
 def last_turn(cell: Any) -> tuple[Any, str]:
     """Return the text of the last user turn; the cell itself if it is not a conversation with one."""
-    turns = (
-        parse_list(cell) or []
-        if isinstance(cell, str)
-        else [cell]
-        if isinstance(cell, Mapping)
-        else cell
-    )
-    for turn in reversed(list(turns)):
+    asked = user_turns(cell)
+    if asked:
+        return asked[-1], "mapped"
+    return cell, "unparsed" if isinstance(cell, str) and cell.startswith("[HumanMessage(") else ""
+
+
+def user_turns(cell: Any) -> list[str]:
+    """Return what the user said in a conversation, turn by turn; nothing of a cell that is none.
+
+    Examples
+    --------
+    >>> user_turns([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
+    ['Hi']
+    """
+    turns = cell
+    if isinstance(cell, str):
+        turns = parse_list(cell) or []
+    elif isinstance(cell, Mapping):
+        turns = [cell]
+    said = []
+    for turn in turns:
         fields = turn if isinstance(turn, Mapping) else {}
         speaker = next(
             (fields[key] for key in ("role", "type", "speaker", "from") if key in fields), ""
@@ -386,13 +400,10 @@ def last_turn(cell: Any) -> tuple[Any, str]:
             content = "\n".join(
                 part["text"] for part in content if isinstance(part, Mapping) and "text" in part
             )
-        if (
-            str(speaker).casefold() in ("human", "user")
-            and isinstance(content, str)
-            and content.strip()
-        ):
-            return content, "mapped"
-    return cell, "unparsed" if isinstance(cell, str) and cell.startswith("[HumanMessage(") else ""
+        is_user = str(speaker).casefold() in ("human", "user")
+        if is_user and isinstance(content, str) and content.strip():
+            said.append(content)
+    return said
 
 
 def as_text(value: Any) -> str | None:
@@ -445,11 +456,32 @@ def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None
     raw.columns[name] = out
 
 
+def count_turns(raw: Raw) -> None:
+    """Add the column ``turn``, how many turns of the user a conversation has, where some have several."""
+    cells = raw.columns["question"]
+    has_texts = isinstance(cells, pd.Series) and is_text(cells)
+    if has_texts and not cells.str.lstrip().str.startswith("[").any():
+        return
+    if any(loose(name) in _TURN for name in raw.columns):
+        return
+    is_nested = (
+        cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, _NESTED)
+        for cell in cells
+    )
+    counts = [
+        len(user_turns(cell)) if nested else 0
+        for cell, nested in zip(cells, is_nested, strict=True)
+    ]
+    if max(counts, default=0) > 1:
+        raw.columns["turn"] = [n or None for n in counts]
+
+
 def case_cells(raw: Raw, report: Lossy) -> None:
     """Convert the case columns to the types of the frame contract: texts, identifiers, lists."""
     for name in filter(raw.columns.__contains__, CONTEXTS):
         text_lists(raw, name, report)
     if "question" in raw.columns:
+        count_turns(raw)
         unnest(raw, "question", last_turn, "last turn of the user in a conversation", report)
     if "ground_truth_answer" in raw.columns:
         unnest(raw, "ground_truth_answer", joined, "several texts joined by line ends", report)

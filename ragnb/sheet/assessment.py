@@ -99,6 +99,10 @@ class Assessment:
         `compare` gives it, Holm's correction over the pairs.
     noise : Noise or None
         Where the uncertainty comes from, as `ragnb.noise` splits it, of rows with a column ``repeat``.
+    turns : DataFrame or None
+        ``[system,] metric, slope, low, high, p, p_holm, n, n_conversations, level``: by how much each metric
+        changes from turn to turn within a conversation, of rows with columns of conversations and turns, such as
+        ``conversation_id`` and ``turn``; their means by turn are in `slices`.
     weightings : tuple of WeightMap
         Of the pairs of `ladder`: at which weights of the metrics which system leads.
     changed : DataFrame or None
@@ -162,6 +166,7 @@ class Assessment:
     operations_compared: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
     noise: Noise | None = None
+    turns: pd.DataFrame | None = None
     ladder: pd.DataFrame | None = None
     weightings: tuple[WeightMap, ...] = ()
     changed: pd.DataFrame | None = None
@@ -236,6 +241,7 @@ class Assessment:
             "label_counts",
             "documents",
             "slices",
+            "turns",
         ):
             if (frame := getattr(self, name_of_frame)) is not None:
                 own[name_of_frame] = (

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ragnb import diagnostics, weights
 from ragnb.comparison.beside import beside_anchor, beside_baseline
-from ragnb.comparison.differences import with_ratings
+from ragnb.comparison.differences import TOTAL, with_ratings
 from ragnb.comparison.ladder import Ladder, ladder
 from ragnb.comparison.operations import with_operations
 from ragnb.comparison.source import Pairs, Run, paired_runs
@@ -53,12 +53,19 @@ from ragnb.sheet.passing import clustering, passing
 from ragnb.sheet.ratings import calibrated
 from ragnb.traces import outcome_counts
 from ragnb.weights import Moments, Weighing
+from ragnb.weights.conversations import (
+    conversation_cluster,
+    conversation_column,
+    turn_column,
+    turn_trends,
+)
 
 if TYPE_CHECKING:
     from ragnb.scenario.settings import Settings
 
 
 _SLICES, _FEW_GROUPS = ("kind", "language"), 12
+_MANY_TURNS = 40
 
 
 # Of systems that answered different questions: how many each answered, how many all, and the means on those.
@@ -208,12 +215,17 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     weighed: Any = partial(
         weights.weigh, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total
     )
+    if inputs.stream is None:
+        scores = weighed(frame)
+        turns = _turns(scenario, weights.as_pandas(scores), metrics)
+    else:
+        scores = streams.worst_rows(frame, weighed, found["diagnoses"])
+        turns = None
     sheet = Assessment(
         **found,
         scenario=scenario,
-        scores=weighed(frame)
-        if inputs.stream is None
-        else streams.worst_rows(frame, weighed, found["diagnoses"]),
+        scores=scores,
+        turns=turns,
         rows=inputs.rows,
         systems=means if len(names) > 1 else None,
         common=common,
@@ -237,6 +249,30 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     sheet = replace(sheet, passing=passing(scenario, frame, names, sheet.calibration))
     said = notes(sheet, inputs, metrics, asked_of, docs)
     return replace(sheet, notes=pd.concat([changed, said_of_anchor, said], ignore_index=True))
+
+
+def _turns(scenario: Scenario, frame: Any, metrics: list[Metric]) -> pd.DataFrame | None:
+    """Return how each metric of each system changes over the turns of its conversations; None without turns."""
+    turn, conversation = turn_column(frame), conversation_column(frame)
+    if turn is None or conversation is None:
+        return None
+    names = [metric.name for metric in metrics if metric.role != "operation"]
+    cluster = conversation
+    if conversation_cluster(frame, scenario.doc) is None:
+        cluster = scenario.doc
+    parts = {}
+    for name in streams.systems(frame)[1]:
+        own = streams.of_system(frame, name)
+        parts[name] = turn_trends(
+            own,
+            [name for name in (TOTAL, *names) if name in own],
+            turn=turn,
+            conversation=conversation,
+            cluster=scenario.cluster or cluster,
+            level=scenario.level,
+        )
+    found: pd.DataFrame | None = _stacked(parts)
+    return found if found is not None and len(found) else None
 
 
 def _noise(scenario: Scenario, frame: Any, metrics: list[Metric]) -> weights.Noise | None:
@@ -524,10 +560,12 @@ def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
     if scenario.slices is not None:
         need_columns(have, scenario.slices)
         return scenario.slices
+    turn = turn_column(frame)
+    most = dict.fromkeys(_SLICES, _FEW_GROUPS) | ({} if turn is None else {turn: _MANY_TURNS})
     return [
         c
-        for c in _SLICES
-        if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS
+        for c, many in most.items()
+        if c in have and 1 < len(streams.distinct_values(frame, c)) <= many
     ]
 
 

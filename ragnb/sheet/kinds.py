@@ -13,7 +13,7 @@ JUDGE = "judge"
 TRACES = "traces"
 LOG = "log"
 SCORES = "scores"
-_REST = ("documents", "noise", "judge", "questions", "run", "glossary")
+_REST = ("documents", "turns", "noise", "judge", "questions", "run", "glossary")
 _DECIDED = ("summary", "fix", "metrics", "judged", "gates", "outcomes", "comparison", *_REST)
 _UNDECIDED = ("summary", "metrics", "judged", "fix", "comparison", *_REST)
 # Beside an earlier run what broke comes first.

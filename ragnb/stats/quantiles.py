@@ -56,10 +56,10 @@ def quantile_interval(
     Notes
     -----
     A test turned round (Woodruff 1952, J. Am. Stat. Assoc. 47, 635–646): x is in the interval if that of the share
-    of values ≤ x, see `ragnb.stats.mean_interval`, holds q. Independent values give the exact limits by order
-    statistics but for the interval of the share. The clustered bootstrap would end at the largest value seen: for
-    the 95th percentile of log-normal values it covers 84 % at 60 questions and 20 documents × 5, 92 % at 200, and
-    lies below the truth in 6–16 % of samples; this one 95–98 %.
+    of values ≤ x, see `ragnb.stats.mean_interval`, holds q; without clusters these are about the exact limits by
+    order statistics. The clustered bootstrap of a single quantile would end at the largest value seen: for the 95th
+    percentile of log-normal values it covers 85 % at 60 questions, 91 % at 200, and lies below the truth in 8–15 %
+    of samples; this one covers 95–98 % (``benchmarks/quantiles.py``).
 
     Examples
     --------
@@ -119,9 +119,9 @@ def quantile_difference(
 
     Notes
     -----
-    Percentile interval. For the 95th percentile of log-normal values of equal systems it covers 96–98 % (60 to 200
-    questions, 20–40 documents), and says *faster* in at most 2 % of samples. Where the new system takes half the
-    time it covers 93–95 %, and misses on the side that makes the gain look smaller.
+    Percentile interval. For the 95th percentile of log-normal values of equal systems it covers 96–97 %, and says
+    *faster* in 1–2 % of samples. Where the new system takes half the time it covers 91–95 %, and what it misses makes
+    the gain look smaller (``benchmarks/quantiles.py``).
 
     Examples
     --------

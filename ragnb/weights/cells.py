@@ -25,6 +25,7 @@ from ragnb.stats import sums_by
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
+from ragnb.weights.conversations import conversation_cluster, is_conversation
 from ragnb.weights.total import (
     Array,
     Flags,
@@ -287,11 +288,12 @@ class Moments:
 
     @property
     def unit(self) -> str:
-        """The kind of clusters: ``cluster`` (the caller's), ``document``, ``question`` or ``row``."""
+        """The kind of clusters: ``cluster`` (the caller's), ``conversation, document, question`` or ``row``."""
         if self.corpus == "complete":
             return INSIDE
         if self.cluster is not None:
-            return "cluster" if self.clusters else "row"
+            named = "conversation" if is_conversation(self.cluster) else "cluster"
+            return named if self.clusters else "row"
         if self.docs and self.by != self.doc:
             return "document"
         return "question" if self.questions else "row"
@@ -380,7 +382,8 @@ class Moments:
         0.875
         """
         how = {"orient": orient, "rescale": rescale, "strict": strict}
-        return means_table(self, metric_weights, doc_weights, level, **how)[0]
+        table = means_table(self, metric_weights, doc_weights, level, **how)[0]
+        return _in_number_order(table, self.by)
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together.
@@ -622,7 +625,8 @@ def moments(
         where the frame has no ``doc_name``) are clustered by question (``sample_id``, else ``question``) if one
         of them repeats anywhere in the frame; else each row is a cluster.
     cluster : str, optional
-        Another cluster column, such as a conversation, instead of the document.
+        Another cluster column instead of the document. By default a column of conversations (``conversation``,
+        ``session_id``, ``thread_id`` and the like), where one of them has several rows.
     by : str, optional
         A column to group by; rows without a value are the group None, the last. By the document column itself
         questions that repeat, else rows, are the clusters: a document alone has no interval.
@@ -650,6 +654,8 @@ def moments(
     """
     if by in (*RESULT_COLUMNS, "numerator"):
         raise RagnbError(f"by={by!r} is also a column of the result; rename the frame's column")
+    if cluster is None and corpus == "sample" and by != doc:
+        cluster = conversation_cluster(scores, doc)
     frame, chosen = scored(scores, metrics, doc, cluster, by)
     need_documents(column_names(frame), doc, cluster, corpus)
     how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
@@ -900,6 +906,17 @@ def _by(group: Codes, groups: int) -> Callable[..., Array]:
         return reduced
 
     return reduce
+
+
+def _in_number_order(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """Return rows of groups that are all numbers, such as turns, in the order of these."""
+    if by is None or by not in table:
+        return table
+    numbers = pd.to_numeric(table[by], errors="coerce")
+    if numbers.isna().all() or (numbers.isna() & table[by].notna()).any():
+        return table
+    order = numbers.argsort(kind="stable")
+    return table.iloc[order[order >= 0]].reset_index(drop=True)
 
 
 def means_table(

@@ -20,6 +20,7 @@ from ragnb.sheet.sections.run import details
 from ragnb.sheet.sections.suggestions import suggestions
 from ragnb.sheet.sections.summary import summary
 from ragnb.sheet.sections.turned import broken, fixed
+from ragnb.sheet.sections.turns import turns
 from ragnb.sheet.sections.weights import weights
 from ragnb.sheet.sections.wording import wording
 
@@ -42,6 +43,7 @@ SECTIONS = {
     "broken": broken,
     "fixed": fixed,
     "documents": documents,
+    "turns": turns,
     "judge": judge,
     "noise": noise,
     "questions": questions,

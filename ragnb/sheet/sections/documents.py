@@ -13,6 +13,7 @@ from ragnb.markup.blocks import Block, Mark, Section, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
 from ragnb.sheet.labels import label_stack
+from ragnb.weights.conversations import turn_column
 
 _MOST_DOCUMENTS, _MOST_GROUPS, _MOST_METRICS = 30, 8, 8
 
@@ -122,9 +123,12 @@ def _cell(w: Formatter, row: Row, plain: bool) -> object:
 def _slices(w: Formatter) -> list[Block]:
     """Return one table a slice: the metrics by its groups, each mean with its interval and n."""
     shown, slices = list[Block](), w.sheet.slices
-    for name, table in (
-        () if slices is None else slices.fillna({"group": MISSING}).groupby("slice", sort=False)
-    ):
+    if slices is None:
+        return shown
+    # Turns have a section of their own, where there are conversations.
+    turn = None if w.sheet.turns is None else turn_column(w.whole.scores)
+    rest = slices[slices["slice"] != turn].fillna({"group": MISSING})
+    for name, table in rest.groupby("slice", sort=False):
         groups, there = (
             table["group"].unique().tolist(),
             set(table.dropna(subset="value")["metric"]),
@@ -133,12 +137,12 @@ def _slices(w: Formatter) -> list[Block]:
         cells = {
             (row["group"], row["metric"]): w.mean_cell(row) for row in records(table[in_order])
         }
-        rest = (
+        more = (
             w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
             if len(groups) > _MOST_GROUPS
             else ""
         )
-        title = w.say("documents.slice", name=name, level=w.level) + rest
+        title = w.say("documents.slice", name=name, level=w.level) + more
         rows = tuple(
             (w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))
             for one in [*w.total, *w.quality, *w.rates]

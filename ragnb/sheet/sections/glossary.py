@@ -12,7 +12,7 @@ from ragnb.sheet.formatter import TOTAL, Formatter
 
 def glossary(w: Formatter) -> Section:
     """Return one sentence for each term of the page, and for each metric of this run."""
-    skipped = {"documents", "clusters", "questions"} - {f"{w.unit}s"}
+    skipped = {"documents", "conversations", "clusters", "questions"} - {f"{w.unit}s"}
     skipped |= set() if len(w.gates) else {"gate", "inconclusive", "flip"}
     skipped |= set() if w.whole.comparison is not None else {"holm", "same"}
     skipped |= set() if w.sheet.outcomes is not None else {"refusal", "right_citation"}
