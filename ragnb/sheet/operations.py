@@ -17,6 +17,7 @@ from ragnb.readers.executors import on_spark
 from ragnb.schema import Gate, Metric, quantile_of, records
 from ragnb.schema.operations import better_of_name
 from ragnb.stats import Estimate
+from ragnb.stats.decisions import MOST_TIMES
 from ragnb.weights import Batch, Reduction, collected, opened
 from ragnb.weights.clusters import question_clusters
 
@@ -306,7 +307,7 @@ def _more_needed(found: Measured, row: Mapping[Any, Any], level: float) -> int |
         nearest = target if share.value == 1.0 else 1 - target
         times = np.log((1 - level) / 2) / np.log(nearest) / alike
         more = int(np.ceil(share.n * (times - 1)))
-        return more if 0 < more <= stats.MOST_TIMES * share.n else None
+        return more if 0 < more <= MOST_TIMES * share.n else None
     size = stats.wilson_size(share.value, share.low, share.high, share.df, level)
     if np.isnan(size):  # fewer degrees of freedom near an end: the size that the error itself tells
         size = share.value * (1 - share.value) / share.se**2

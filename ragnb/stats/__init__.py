@@ -48,7 +48,6 @@ from ragnb.stats.correction import (
     recalibrate,
 )
 from ragnb.stats.decisions import (
-    MOST_TIMES,
     flip_probability,
     questions_to_decide,
     unseen_failures,
@@ -82,7 +81,6 @@ from ragnb.stats.sequential import balanced_order, pooled_variance, side_is_sett
 
 __all__ = [
     "MAPS",
-    "MOST_TIMES",
     "Corrected",
     "Estimate",
     "LabelsNeeded",

@@ -57,7 +57,7 @@ def quantile_interval(
     -----
     A test turned round (Woodruff 1952, J. Am. Stat. Assoc. 47, 635–646): x is in the interval if that of the share
     of values ≤ x, see `ragnb.stats.mean_interval`, holds q; without clusters these are about the exact limits by
-    order statistics. The clustered bootstrap of a single quantile would end at the largest value seen: for the 95th
+    order statistics. The clustered bootstrap of one quantile would end at the largest value seen: for the 95th
     percentile of log-normal values it covers 85 % at 60 questions, 91 % at 200, and lies below the truth in 8–15 %
     of samples; this one covers 95–98 % (``benchmarks/quantiles.py``).
 
@@ -120,7 +120,7 @@ def quantile_difference(
     Notes
     -----
     Percentile interval. For the 95th percentile of log-normal values of equal systems it covers 96–97 %, and says
-    *faster* in 1–2 % of samples. Where the new system takes half the time it covers 91–95 %, and what it misses makes
+    *faster* in 1–2 % of samples. Where the new system takes half the time it covers 91–95 %; what it misses makes
     the gain look smaller (``benchmarks/quantiles.py``).
 
     Examples
