@@ -3,10 +3,12 @@ from ragnb import plots as plots
 from ragnb import stats as stats
 from ragnb import widgets as widgets
 from ragnb.calibration import CalibrationCard as CalibrationCard
+from ragnb.calibration import Panel as Panel
 from ragnb.calibration import agreement as agreement
 from ragnb.calibration import calibrate as calibrate
 from ragnb.calibration import corrected_mean as corrected_mean
 from ragnb.calibration import draw_labels as draw_labels
+from ragnb.calibration import panel as panel
 from ragnb.calibration import read_ratings as read_ratings
 from ragnb.comparison import changed_questions as changed_questions
 from ragnb.comparison import compare as compare

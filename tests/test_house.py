@@ -121,6 +121,8 @@ DOOR = {
     "moments",
     "noise",
     "Noise",
+    "Panel",
+    "panel",
     "patch_scenario",
     "plan",
     "read_cases",

@@ -70,6 +70,9 @@ def _results() -> dict[str, pd.DataFrame]:
     timed = pd.concat([slow, slow.assign(latency_s=slow["latency_s"] / 2, system="now")])
     talk = scores.assign(conversation_id=[k // 4 for k in range(len(scores))])
     talk["turn"] = talk.groupby("conversation_id").cumcount() + 1
+    second = ratings.assign(second=ratings["judge"].clip(upper=9))
+    prices = {"judge": 0.01, "second": 0.002}
+    jury = rn.panel(second, judge=[*prices], scale=(1, 10), prices=prices, label_price=1.0)
     compared: dict[str, Any] = {"baseline": baseline}
     corpus = pd.read_json(DATA / "corpus.jsonl", lines=True)
     claims = rn.label_claims(traces, gold=gold, refusal=REFUSAL, passages=corpus)
@@ -123,6 +126,9 @@ def _results() -> dict[str, pd.DataFrame]:
         "card_counts": card().counts,
         "card_budget": card().budget,
         "card_labels_needed": card().labels_needed,
+        "panel_judges": jury.judges,
+        "panel_added": jury.added,
+        "panel_worth": jury.worth,
         "corrected_mean": rn.corrected_mean(ratings),
         "draw_labels": rn.draw_labels(judged, n=10),
         "plan": rn.plan(kind="gate", target=0.8, expected=0.9),

@@ -23,3 +23,4 @@ from ragnb.calibration.labels import (
     write_labels,
 )
 from ragnb.calibration.measures import agreement
+from ragnb.calibration.panels import Panel, panel
