@@ -429,15 +429,17 @@ def _sentence(found: Panel, row: Mapping[Any, Any]) -> str:
     }
     text = str(say(f"panel.{row['outcome']}", **words))
     if not pd.isna(row["saved_low"]):
-        saved = say(
-            "panel.saved",
-            saved=_whole(row["labels_saved"]),
-            low=_whole(row["saved_low"]),
-            high=_whole(row["saved_high"]),
+        key, sign = ("saved", 1) if row["labels_saved"] >= 0 else ("needs", -1)
+        low, high = sorted((sign * row["saved_low"], sign * row["saved_high"]))
+        told = say(
+            f"panel.{key}",
+            labels=_whole(sign * row["labels_saved"]),
+            low=_whole(low),
+            high=_whole(high),
             n=count(row["n_labels"]),
             best=row["correlated"],
         )
-        text += str(saved)
+        text += str(told)
     if not pd.isna(row["extra_cost"]):
         costs = {"extra": amount(row["extra_cost"]), "saved": amount(row["saved_cost"])}
         ends = amounts(row["saved_cost_low"], row["saved_cost_high"])
