@@ -503,12 +503,16 @@ def test_a_passage_that_many_questions_retrieved_is_written_once():
     assert set(links) <= {attrs.get("id") for _, attrs in read.tags}
 
 
-def test_wording_of_an_answer_that_stands_in_its_passages_is_marked():
+def test_sentences_of_an_answer_are_marked_by_what_its_passages_hold():
     answers = ["Rooms cost at most 450 yuan a night, I think.", "Nothing of this is anywhere."]
     found = [["in cities rooms cost at most 450 yuan a night"], ["something else altogether"]]
     scores = frame(2, answer=answers, retrieved_contexts=found)
     read = Reader(html_of(rn.assess(scores), "questions"))
-    assert read.marked == ["Rooms cost at most 450 yuan a night"]
+    assert read.marked == answers
+    page = html_of(rn.assess(scores), "questions")
+    assert page.count("<mark>") == 1
+    assert page.count('<mark class="rg-absent">') == 1
+    assert "(not found)" in page
 
 
 def test_long_texts_are_cut_with_an_ellipsis_and_more_questions_share_the_room():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +14,9 @@ from hypothesis import strategies as st
 
 import ragnb as rn
 from ragnb.errors import RagnbError
+from ragnb.markup import escape
+from ragnb.sheet.wording import marked
+from ragnb.texts import load
 from ragnb.traces.claims import VERDICTS, sentences_of
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "quickstart"
@@ -208,3 +213,40 @@ def test_passages_that_are_texts_are_cited_by_their_place():
     rows = rn.label_claims(traces).rows
     assert rows["cited"].tolist() == [["2"], ["1"]]
     assert rows["verdict"].tolist() == ["supported", "not found"]
+
+
+# On the page
+
+
+def test_the_page_marks_each_sentence_and_names_what_no_passage_has():
+    passages = [["Rooms cost at most 450 yuan a night in cities. Ms. Lee approves exceptions."]]
+    answer = "Rooms cost at most 450 yuan a night. Rooms cost at most 9,999 yuan a night."
+    rows = {"question": ["x"], "answer": [answer], "retrieved_contexts": passages}
+    page = rn.assess(pd.DataFrame(rows | {"faithfulness": [0.5]})).to_html()
+    assert "<mark>Rooms cost at most 450 yuan a night.</mark>" in page
+    absent = '<mark class="rg-absent">Rooms cost at most 9,999 yuan a night.</mark>'
+    assert f"{absent} <small>(not found: 9,999)</small>" in page
+    zh = rn.assess(pd.DataFrame(rows | {"faithfulness": [0.5]}), lang="zh").to_html()
+    assert "（未找到：9,999）" in zh or "(未找到：9,999)" in zh
+
+
+def test_a_refusal_is_not_marked_on_the_page():
+    chunks = [[{"id": "a", "text": "Returns are accepted within 14 days."}]] * 2
+    answers = ["not in context", "Returns are accepted within 90 days [a]."]
+    traces = pd.DataFrame({"question": ["x", "y"], "answer": answers, "chunks": chunks})
+    gold = pd.DataFrame(
+        {"question": ["x", "y"], "answerable": [False, True], "gold_ids": [[], ["a"]]}
+    )
+    page = rn.assess(traces, gold=gold).to_html()
+    assert "<mark" not in page.split("not in context")[0]
+    assert ">not in context</mark>" not in page
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=40), max_size=3))
+@settings(max_examples=80, deadline=None)
+def test_marking_changes_no_letter_of_an_answer(answer, passages):
+    made = marked(answer, passages, load("en"))
+    plain = re.sub(r" <small>\(.*?\)</small>", "", made, flags=re.DOTALL)
+    plain = html.unescape(re.sub(r"</?mark[^>]*>", "", plain))
+    if "<small>" not in answer:
+        assert plain == html.unescape(str(escape(answer)))

@@ -1,14 +1,15 @@
-"""The texts of answers and passages: cut to fit, marked where an answer is worded as a passage is."""
+"""The texts of answers and passages: cut to fit, each sentence marked by whether its passages hold it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ragnb.markup import Safe, escape
+from ragnb.scoring.lexical import words_of
+from ragnb.traces.claims import Standing, sentences_of, standing_of
 
 
 def longest(sizes: Sequence[int], budget: int) -> int:
@@ -32,40 +33,44 @@ def cut(value: object, most: int) -> str:
     return str(value) if len(held) <= most else held[:most].decode("utf-8", "ignore") + " …"
 
 
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
+_FEWEST_WORDS = 3  # "Yes." claims nothing that wording could show
+_CLASSES = {"supported": "", "partly": ' class="rg-partly"', "not found": ' class="rg-absent"'}
 
 
-_RUN = 4  # words or Chinese characters in a row that must be found for their wording to count as taken over
+def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
+    """Return an answer as HTML, each sentence marked by how much of it is found in its passages.
 
-
-def _runs(text: str) -> list[tuple[str, ...]]:
-    """Return the runs of tokens of a text in their order."""
-    words = [token.casefold() for token in _TOKEN.findall(text)]
-    return [tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)]
-
-
-@lru_cache(maxsize=4096)
-def _known(passage: str) -> frozenset[tuple[str, ...]]:
-    """Return the runs of a passage, which many questions may have retrieved."""
-    return frozenset(_runs(passage))
-
-
-def matched(answer: str, passages: Sequence[str]) -> Safe:
-    """Return an answer as HTML with the wording marked that stands in its passages, four tokens or more at a time.
+    What is not found is said in words behind the sentence, with the figures and names that no passage has.
 
     Examples
     --------
-    >>> matched("It costs at most 450 yuan a night.", ["Rooms cost at most 450 yuan a night in cities."])
-    'It costs <mark>at most 450 yuan a night</mark>.'
+    >>> from ragnb.texts import load
+    >>> passages = ["Rooms cost at most 450 yuan a night."]
+    >>> marked("Rooms cost at most 450 yuan a night.", passages, load("en"))
+    '<mark>Rooms cost at most 450 yuan a night.</mark>'
+    >>> marked("Rooms cost at most 9,999 yuan a night.", passages, load("en"))
+    '<mark class="rg-absent">Rooms cost at most 9,999 yuan a night.</mark> <small>(not found: 9,999)</small>'
     """
-    places, known = [found.span() for found in _TOKEN.finditer(answer)], list(map(_known, passages))
-    held = np.zeros(len(places) + 1, dtype=bool)
-    for i, run in enumerate(_runs(answer)):
-        held[i : i + _RUN] |= any(run in runs for runs in known)
-    parts, last = [], 0
-    edges = np.flatnonzero(np.diff(held.astype(int), prepend=0)).tolist()
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        first, stop = places[start][0], places[end - 1][1]
-        parts += [escape(answer[last:first]), f"<mark>{escape(answer[first:stop])}</mark>"]
+    parts, last = list[str](), 0
+    for sentence in sentences_of(answer):
+        start = answer.find(sentence, last)
+        if start < 0:
+            continue
+        found = standing_of(sentence, passages)
+        is_short = len(words_of(sentence)) < _FEWEST_WORDS and not found.missing
+        if found.verdict not in _CLASSES or is_short:
+            continue
+        stop = start + len(sentence)
+        parts.append(escape(answer[last:start]))
+        parts.append(f"<mark{_CLASSES[found.verdict]}>{escape(answer[start:stop])}</mark>")
+        if found.verdict != "supported":
+            parts.append(f" <small>({escape(_said(found, say))})</small>")
         last = stop
     return Safe("".join([*parts, escape(answer[last:])]))
+
+
+def _said(found: Standing, say: Any) -> str:
+    key = "questions.partly" if found.verdict == "partly" else "questions.not_found"
+    if not found.missing:
+        return str(say(key))
+    return str(say(f"{key}_of", what=say("list.join").join(found.missing[:5])))

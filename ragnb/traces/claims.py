@@ -325,6 +325,40 @@ def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> dict[str, Any]
     }
 
 
+class Standing(NamedTuple):
+    """What becomes of a sentence beside passages.
+
+    Attributes
+    ----------
+    verdict : str
+        ``supported``, ``partly``, ``not found`` or ``undecided``.
+    missing : list of str
+        The figures and names that no passage has.
+    """
+
+    verdict: str
+    missing: list[str]
+
+
+def standing_of(sentence: str, passages: Sequence[str]) -> Standing:
+    """Return how much of a sentence is found in passages, whatever it cites.
+
+    Examples
+    --------
+    >>> standing_of("Returns are accepted within 90 days [a].", ["Returns are accepted within 14 days."])
+    Standing(verdict='not found', missing=['90'])
+    """
+    claim = re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
+    texts = [text for text in passages if text]
+    if not texts:
+        return Standing("undecided", [])
+    wording = support_lexical(claim, texts)
+    figures, figures_missing = number_support(claim, texts)
+    names, names_missing = name_support(claim, texts)
+    verdict = _verdict(claim, ("",), texts, wording, figures, names)
+    return Standing(verdict, [*figures_missing, *names_missing])
+
+
 def _verdict(
     claim: str,
     ids: tuple[str, ...],

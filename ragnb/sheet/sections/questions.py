@@ -30,7 +30,7 @@ from ragnb.sheet.formatter import (
 )
 from ragnb.sheet.labels import label_mark
 from ragnb.sheet.passing_pictures import passing_row
-from ragnb.sheet.wording import cut, longest, matched
+from ragnb.sheet.wording import cut, longest, marked
 
 MOST_WHOLE = 1000
 MOST_LISTED = 10_000
@@ -197,9 +197,11 @@ class _Rows:
         lines: list[tuple[str, Any]] = []
         for name in (name for name in self.texts if not is_missing(row[name])):
             text = cut(row[name], self.most)
-            lines.append(
-                (say(f"column.{name}"), matched(text, passages) if name == "answer" else text)
-            )
+            # A refusal has no claims.
+            refused = row.get("refused")
+            is_refusal = not is_missing(refused) and bool(refused)
+            is_claim = name == "answer" and bool(passages) and not is_refusal
+            lines.append((say(f"column.{name}"), marked(text, passages, say) if is_claim else text))
         if before := text_of(self.before, id_of(row)):
             lines.append((say("questions.before"), say(f"label.{before}")))
         shown = []
