@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from pathlib import Path
@@ -11,11 +12,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judge_server import block
+from llm_server import LlmServer
 
 import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.markup import escape
+from ragnb.schema import Profile
 from ragnb.sheet.wording import marked
+from ragnb.store import Client
 from ragnb.texts import load
 from ragnb.traces.claims import VERDICTS, sentences_of
 
@@ -250,3 +255,63 @@ def test_marking_changes_no_letter_of_an_answer(answer, passages):
     plain = html.unescape(re.sub(r"</?mark[^>]*>", "", plain))
     if "<small>" not in answer:
         assert plain == html.unescape(str(escape(answer)))
+
+
+# A judge for what words cannot decide
+
+STATED = "Staff may book first-class rail travel after approval by the head of department."
+
+
+def paraphrases():
+    chunks = [[{"id": "a", "text": STATED}]] * 3
+    answers = [
+        f"{STATED} [a]",
+        "Trains: the best seats need a nod from your boss [a].",
+        "First-class rail travel is limited to 9,999 euro [a].",
+    ]
+    rows = {"sample_id": [*"123"], "question": [*"xyz"], "answer": answers, "chunks": chunks}
+    return pd.DataFrame(rows)
+
+
+def clerk(request):
+    """Support what speaks of the boss; nothing else is asked."""
+    given = block(request)
+    score = 3 if "boss" in given["answer"] else 1
+    return json.dumps(
+        {"analysis": "a", "scores": {"support": score}, "support": score, "reason": "read"}
+    )
+
+
+def test_a_judge_decides_what_words_cannot_and_is_asked_once(tmp_path):
+    traces = paraphrases()
+    alone = rn.label_claims(traces).rows
+    assert alone["verdict"].tolist() == ["supported", "not found", "not found"]
+    with LlmServer(clerk) as server:
+        client = Client(Profile(base_url=server.base_url, model="small"))
+        how = {"client": client, "store": tmp_path / "claims.sqlite", "progress": False}
+        found = rn.label_claims(traces, **how)
+        asked = len(server.log)
+        again = rn.label_claims(traces, **how)
+        assert len(server.log) == asked  # durable
+        assert asked == 1  # the figure that is missing needs no judge
+    assert found.rows["verdict"].tolist() == ["supported", "supported", "not found"]
+    assert found.rows["decided_by"].tolist() == ["wording", "judge", "wording"]
+    assert found.rows["support"].tolist()[1] == 3
+    pd.testing.assert_frame_equal(found.rows, again.rows)
+    rates = found.rates.set_index("metric")["value"]
+    assert rates["claim_support"] == pytest.approx(2 / 3)
+    assert found.rows.attrs["judge"]["spent"]["calls"] == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")
+def test_a_reply_that_cannot_be_read_leaves_the_claim_undecided():
+    with LlmServer(lambda request: "I would rather not say.") as server:
+        client = Client(Profile(base_url=server.base_url, model="small"))
+        found = rn.label_claims(paraphrases(), client=client, progress=False)
+    assert found.rows["verdict"].tolist() == ["supported", "undecided", "not found"]
+
+
+def test_people_may_check_the_judge_of_claims():
+    rows = pd.DataFrame({"support": [3.0, 1.0, 2.0, 3.0] * 20, "human": [3, 1, 2, 3] * 20})
+    card = rn.calibrate(rows, judge="support", scale=(1, 3), tolerance=0)
+    assert card.verdicts["share"].tolist() == [1.0]

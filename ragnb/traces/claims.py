@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
@@ -20,6 +20,9 @@ from ragnb.traces.citations import Citations, Split
 from ragnb.traces.label import Join, label_traces
 from ragnb.traces.rates import rates_by_system
 from ragnb.weights import column_names
+
+if TYPE_CHECKING:
+    from ragnb.store import Client
 
 VERDICTS = ("supported", "partly", "not found", "undecided", "cites nothing known", "uncited")
 """What becomes of a claim, from the best to the worst."""
@@ -54,7 +57,9 @@ class Claims(NamedTuple):
         cites, or the ``answer`` lists for all of them), ``cited`` (ids), ``cited_known`` (those among the
         passages), ``cited_gold``, ``wording`` (share found in the passages that it cites, of an uncited claim in
         all of the row), ``figures, names`` (shares found there, nan without any), ``figures_missing,
-        names_missing``, and ``verdict``, one of `VERDICTS`.
+        names_missing``, and ``verdict``, one of `VERDICTS`. With a judge also ``decided_by`` (``wording`` or
+        ``judge``), ``support`` (its score, 1 to 3, which `ragnb.calibrate` takes beside people's) and
+        ``support__reason``.
     rates : DataFrame
         ``[system,] metric, value, low, high, n, n_clusters, cluster_unit``: ``cited_share`` of the claims
         of answers that cite sentence by sentence, ``claim_support`` (the share of the cited claims that is
@@ -76,10 +81,16 @@ def label_claims(
     split: Split = "space",
     citations: Citations = "auto",
     join: Join = "auto",
+    client: Client | None = None,
+    store: Any = None,
+    lang: str = "en",
+    progress: bool | None = None,
     doc: str = "doc_name",
     level: float = 0.95,
 ) -> Claims:
-    """Take answers apart into claims, and look for each in the passages that it cites; no model is asked.
+    """Take answers apart into claims, and look for each in the passages that it cites.
+
+    Without `client` no model is asked.
 
     Parameters
     ----------
@@ -91,6 +102,15 @@ def label_claims(
         As `label_traces`. A refusal has no claims.
     passages : mapping of id to text, or DataFrame, optional
         The texts of passages of which the traces hold ids alone; of a frame its columns ``id`` and ``text``.
+    client : ragnb.store.Client, optional
+        A judge for the claims that words cannot decide: those that are found in part, in another script, or in
+        other words without a figure that is missing. Its verdict takes the place of theirs.
+    store : Store or path, optional
+        Where its judgements are saved, see `ragnb.judge`: the same call again asks only what is missing.
+    lang : {"en", "zh"}
+        Of the judge's prompt.
+    progress : bool, optional
+        A bar while it judges.
     doc : str
         The document column.
     level : float
@@ -135,7 +155,11 @@ def label_claims(
     labelled = label_traces(columns.workable(named), gold=gold, citations=citations, **how)
     frame = labelled if isinstance(labelled, pd.DataFrame) else labelled.to_pandas()
     answers = list(_answers(frame, _corpus(passages)))
-    rows = _rows(answers, frame, doc, how | {"citations": citations})
+    rows, texts = _rows(answers, frame, doc, how | {"citations": citations})
+    if client is not None:
+        from ragnb.traces.judged_claims import judged_claims
+
+        rows = judged_claims(rows, texts, client=client, store=store, lang=lang, progress=progress)
     return Claims(rows, _rates(rows, doc, level))
 
 
@@ -244,11 +268,11 @@ def sentences_of(text: str) -> list[str]:
 
 def _rows(
     answers: Sequence[_Answer], frame: pd.DataFrame, doc: str, how: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Return a row for each claim."""
+) -> tuple[pd.DataFrame, list[list[str]]]:
+    """Return a row for each claim, and the texts of the passages that it was looked for in."""
     cited = _cited(answers, frame, how)
     kept = [name for name in ("sample_id", "question", "system", "repeat", doc) if name in frame]
-    out = []
+    out, texts = [], []
     for answer, per_sentence in zip(answers, cited, strict=True):
         about = {name: frame[name].iloc[answer.row] for name in kept}
         for place, (sentence, ids) in enumerate(
@@ -257,7 +281,8 @@ def _rows(
             claim = re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
             claim = re.sub(r"\s+([.,;:!?])", r"\1", claim)
             by = "answer" if ids and ids is answer.of_answer else "sentence"
-            judged = _judged(claim, ids, answer)
+            looked_in, judged = _judged(claim, ids, answer)
+            texts.append(looked_in)
             out.append({**about, "place": place, "claim": claim, "cited_by": by, **judged})
     names = [
         *kept,
@@ -274,7 +299,7 @@ def _rows(
         "names_missing",
         "verdict",
     ]
-    return pd.DataFrame(out, columns=names)
+    return pd.DataFrame(out, columns=names), texts
 
 
 def _cited(
@@ -302,15 +327,15 @@ def _cited(
     return found
 
 
-def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> dict[str, Any]:
-    """Return how much of a claim is found in what it cites, and what that makes of it."""
+def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> tuple[list[str], dict[str, Any]]:
+    """Return what a claim was looked for in, how much of it is found there, and what that makes of it."""
     known = [name for name in ids if name in answer.passages]
     looked_in = known or ([] if ids else [*answer.passages])
     texts = [text for name in looked_in if (text := answer.passages[name])]
     wording = support_lexical(claim, texts)
     figures, figures_missing = number_support(claim, texts) if texts else (math.nan, [])
     names, names_missing = name_support(claim, texts) if texts else (math.nan, [])
-    return {
+    return texts, {
         "cited": list(ids),
         "cited_known": known,
         "cited_gold": [name for name in ids if name in answer.gold],

@@ -1,0 +1,99 @@
+"""Claims that words cannot decide, before a judge: durable, billed, and with reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import texts
+from ragnb.judging import judge
+from ragnb.schema import Dimension, Gate, Rubric
+from ragnb.store import Client
+
+SUPPORT = "support"
+_VERDICTS = {1: "not found", 2: "partly", 3: "supported"}
+
+
+def judged_claims(
+    rows: pd.DataFrame,
+    passages: list[list[str]],
+    *,
+    client: Client,
+    store: Any = None,
+    lang: str = "en",
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Return claims with the verdicts of a judge on those that their wording leaves open.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Those of `ragnb.traces.Claims`.
+    passages : list of list of str
+        The texts in which each claim was looked for.
+    client, store, lang, progress
+        As for `ragnb.label_claims`.
+
+    Returns
+    -------
+    DataFrame
+        With ``decided_by, support, support__reason``. A claim whose reply is lost or cannot be read is undecided.
+    """
+    asked = _open(rows) & np.array([bool(found) for found in passages], dtype=bool)
+    decided = rows.assign(decided_by="wording", **{SUPPORT: np.nan, f"{SUPPORT}__reason": None})
+    if not asked.any():
+        return decided
+    say = texts.load(lang)
+    places = np.flatnonzero(asked)
+    cases = pd.DataFrame(
+        {
+            "sample_id": [str(place) for place in places],
+            "question": say("claims.question"),
+            "answer": rows["claim"].to_numpy()[places],
+            "retrieved_contexts": [passages[place] for place in places],
+        }
+    )
+    judged = judge(
+        cases,
+        client=client,
+        rubric=_rubric(lang),
+        store=store,
+        name="claims",
+        lang=lang,
+        probes=False,
+        progress=progress,
+    )
+    scores = judged.set_index("sample_id")[SUPPORT].reindex(cases["sample_id"]).to_numpy(float)
+    verdicts = decided["verdict"].to_numpy(dtype=object).copy()
+    verdicts[places] = [_VERDICTS.get(score, "undecided") for score in scores]
+    who = decided["decided_by"].to_numpy(dtype=object).copy()
+    who[places] = "judge"
+    support = np.full(len(rows), np.nan)
+    support[places] = scores
+    reasons = np.full(len(rows), None, dtype=object)
+    reasons[places] = judged.set_index("sample_id")["reason"].reindex(cases["sample_id"])
+    made = {"verdict": verdicts, "decided_by": who, SUPPORT: support}
+    decided = decided.assign(**made, **{f"{SUPPORT}__reason": reasons})
+    decided.attrs["judge"] = judged.attrs["judge"]
+    return decided
+
+
+def _open(rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which claims are found in part, in another script, or in other words without a missing figure."""
+    is_worded_apart = (rows["verdict"] == "not found") & ~(rows["figures"] < 1)
+    return (rows["verdict"].isin(["partly", "undecided"]) | is_worded_apart).to_numpy(dtype=bool)
+
+
+def _rubric(lang: str) -> Rubric:
+    say = texts.load(lang)
+    bands = {str(score): say(f"claims.band_{score}") for score in (3, 2, 1)}
+    dimension = Dimension(name=SUPPORT, description=say("claims.support"), bands=bands)
+    return Rubric(
+        low=1,
+        high=3,
+        dimensions=(dimension,),
+        passing=Gate("passing", SUPPORT, ">=", 3.0),
+        decimals=False,
+    )
