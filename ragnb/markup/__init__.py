@@ -252,7 +252,8 @@ def amount(value: Any) -> str:
         return MISSING
     if math.isinf(value):
         return "∞"
-    return count(value) if abs(value) >= 1000 else f"{value:.4g}"
+    text = count(value) if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
 def amounts(low: Any, high: Any) -> str:
@@ -262,8 +263,13 @@ def amounts(low: Any, high: Any) -> str:
     --------
     >>> amounts(1.25, 1800.0), amounts(1.25, float("inf")), amounts(None, None)
     ('1.25–1,800', '1.25–∞', '')
+    >>> amounts(-2.5, -1.0)
+    '−2.5 – −1'
     """
-    return "" if is_missing(low) or is_missing(high) else f"{amount(low)}–{amount(high)}"
+    if is_missing(low) or is_missing(high):
+        return ""
+    dash = " – " if low < 0 else "–"
+    return f"{amount(low)}{dash}{amount(high)}"
 
 
 def with_interval(
