@@ -58,7 +58,7 @@ class Claims(NamedTuple):
         passages), ``cited_gold``, ``wording`` (share found in the passages that it cites, of an uncited claim in
         all of the row), ``figures, names`` (shares found there, nan without any), ``figures_missing,
         names_missing``, and ``verdict``, one of `VERDICTS`. With a judge also ``decided_by`` (``wording`` or
-        ``judge``), ``support`` (its score, 1 to 3, which `ragnb.calibrate` takes beside people's) and
+        ``judge``), ``support`` (its score, 1 to 3, which `ragnb.calibrate` takes beside labels of people) and
         ``support__reason``.
     rates : DataFrame
         ``[system,] metric, value, low, high, n, n_clusters, cluster_unit``: ``cited_share`` of the claims
