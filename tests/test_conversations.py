@@ -202,3 +202,9 @@ def test_messages_tell_the_turn(tmp_path):
     row = sheet.turns.set_index("metric").loc["faithfulness"]
     assert row["slope"] == pytest.approx(-0.1)
     assert sheet.means["n_clusters"].iloc[0] == 6
+
+
+def test_scores_that_never_change_are_said_to():
+    sheet = rn.assess(talk().assign(faithfulness=0.8))
+    assert "changes in no conversation" in sheet.section("turns").finding
+    assert sheet.turns["p"].isna().all()

@@ -391,3 +391,18 @@ def test_quality_and_cost_are_drawn_with_both_intervals(lang):
         rn.plots.quality_by_cost(sheet.means, sheet.operations, measure="price")
     with pytest.raises(RagnbError, match="latency_s"):
         rn.plots.quality_by_cost(sheet.means, None)
+
+
+def test_an_infinite_latency_is_a_missing_one_on_both_sides():
+    base = slow_run()
+    new = base.assign(latency_s=base["latency_s"] / 2)
+    new.loc[3, "latency_s"] = math.inf
+    rows = rn.compare_operations(new, baseline=base).set_index(["metric", "statistic"])
+    assert rows.loc[("latency_s", "mean"), "n_common"] == 159
+    assert rows.loc[("cost_usd", "mean"), "n_common"] == 160
+    assert rn.assess(new).operations["n"].tolist() == [159, 160]
+
+
+def test_no_answer_takes_less_than_nothing():
+    table = rn.assess(slow_run(2, 2)).operations
+    assert (table[["mean_low", "median_low", "p95_low"]] >= 0).to_numpy().all()

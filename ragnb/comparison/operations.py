@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -16,6 +17,7 @@ from ragnb.comparison.source import STATES, Pairs, Run, paired_runs, run_of
 from ragnb.inputs.operations import ERRORS, operation_names
 from ragnb.schema import Gate, Metric, kind_of_operation, quantile_of
 from ragnb.schema.operations import better_of_name
+from ragnb.weights import opened
 from ragnb.weights.total import Array
 
 COLUMNS = (
@@ -114,10 +116,11 @@ def operations_beside(
     if names:
         # Whatever a table holds: a difference needs no range.
         metrics = tuple(Metric(name, -np.inf, np.inf, role="operation") for name in names)
-        source = replace(other, metrics=metrics)
+        source = replace(other, metrics=metrics, frame=_finite(other.frame, names))
         beside = run.scenario.baseline if baseline is None else baseline
         inside = isinstance(beside, str) and beside in run.systems
-        runs = replace(run, metrics=metrics), beside if inside else source
+        own = replace(run, metrics=metrics, frame=_finite(run.frame, names))
+        runs = own, beside if inside else source
         _, measured = paired_runs(*runs, **how)
     tables = []
     for position, pairs in enumerate(every):
@@ -133,6 +136,15 @@ def _shared(run: Run, other: Run) -> list[str]:
     """Return the measures of operation of both sides."""
     theirs = operation_names(other.frame, other.metrics)
     return [name for name in operation_names(run.frame, run.metrics) if name in theirs]
+
+
+def _finite(frame: Any, names: list[str]) -> Any:
+    """Return rows in which an infinite measure is missing: it is one that nobody took."""
+    columns = []
+    for name in names:
+        number = nw.col(name).cast(nw.Float64)
+        columns.append(nw.when(number.is_finite()).then(number).alias(name))
+    return opened(frame).with_columns(*columns).to_native()
 
 
 def _measures(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:

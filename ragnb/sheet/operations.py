@@ -17,7 +17,6 @@ from ragnb.readers.executors import on_spark
 from ragnb.schema import Gate, Metric, quantile_of, records
 from ragnb.schema.operations import better_of_name
 from ragnb.stats import Estimate
-from ragnb.stats.decisions import MOST_TIMES
 from ragnb.weights import Batch, Reduction, collected, opened
 from ragnb.weights.clusters import question_clusters
 
@@ -49,14 +48,16 @@ class Measured(NamedTuple):
 
     def mean(self, name: str, level: float) -> Estimate:
         """Return the mean of a measure; every answer counts alike."""
+        values = self.values[name]
         ends = (0.0, 1.0) if name == ERRORS else (0.0, np.inf)
-        return stats.clustered_mean(self.values[name], self.clusters, ends=ends, level=level)
+        found = stats.clustered_mean(values, self.clusters, ends=ends, level=level)
+        # No answer takes less than nothing.
+        return replace(found, low=0.0) if found.low < 0 <= values.min() else found
 
     def quantile(self, name: str, q: float, level: float) -> Estimate:
         """Return a quantile of a measure; a lost value may lie at either end."""
         values, lost = self.values[name], self.lost[name]
         found = stats.quantile_interval(values, q, self.clusters, lost=lost, level=level)
-        # No answer takes less than nothing.
         return replace(found, low=0.0) if found.low == -np.inf else found
 
 
@@ -306,8 +307,7 @@ def _more_needed(found: Measured, row: Mapping[Any, Any], level: float) -> int |
         alike = float(stats.size_if_alike(share.df + 1, share.n_eff))
         nearest = target if share.value == 1.0 else 1 - target
         times = np.log((1 - level) / 2) / np.log(nearest) / alike
-        more = int(np.ceil(share.n * (times - 1)))
-        return more if 0 < more <= MOST_TIMES * share.n else None
+        return max(int(np.ceil(share.n * (times - 1))), 1)
     size = stats.wilson_size(share.value, share.low, share.high, share.df, level)
     if np.isnan(size):  # fewer degrees of freedom near an end: the size that the error itself tells
         size = share.value * (1 - share.value) / share.se**2

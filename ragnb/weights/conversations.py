@@ -188,7 +188,7 @@ def turn_trends(
                 "slope": found.value,
                 "low": found.low,
                 "high": found.high,
-                "p": stats.t_p_value(found.value, found.se, df) if found.se > 0 else np.nan,
+                "p": np.nan if np.isnan(found.low) else stats.t_p_value(found.value, found.se, df),
                 "n": int(kept.sum()),
                 "n_conversations": int((np.bincount(code, x * x) > 0).sum()),
                 "level": level,

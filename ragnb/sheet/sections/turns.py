@@ -11,6 +11,7 @@ from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
 from ragnb.weights.conversations import turn_column
 
 _MOST_TURNS, _MOST_METRICS = 15, 6
+_FLAT = 1e-9
 
 
 def turns(w: Formatter) -> Section | None:
@@ -33,7 +34,8 @@ def turns(w: Formatter) -> Section | None:
 def _finding(w: Formatter, row: Row) -> str:
     """Say how the metric that decides changes; that a rate changes, in percentage points."""
     if pd.isna(row["low"]):
-        return w.say("turns.none")
+        is_flat = abs(row["slope"]) < _FLAT
+        return w.say("turns.flat" if is_flat else "turns.none", metric=w.title(row["metric"]))
     metric, share = row["metric"], w.is_share(row["metric"])
     low, high = (signed(row[end], share) for end in ("low", "high"))
     words = {
