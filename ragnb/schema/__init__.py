@@ -650,7 +650,8 @@ class Gate:
     name : str
         What the gate is called, such as ``G1``.
     metric : str
-        A metric of the means frame, or ``weighted_score``.
+        A metric of the means frame, ``weighted_score``, a quantile of what the answers took such as
+        ``p95(latency_s)``, or ``errors``, the share of answers that failed.
     op : {">=", "<="}
     threshold : float
         In the metric's own units (a rate of 80 % is 0.8).
