@@ -208,3 +208,18 @@ def test_scores_that_never_change_are_said_to():
     sheet = rn.assess(talk().assign(faithfulness=0.8))
     assert "changes in no conversation" in sheet.section("turns").finding
     assert sheet.turns["p"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        ("en", "Conversations, the clusters of every interval: session_id"),
+        ("zh", "会话的轮次：turn"),
+    ],
+)
+def test_the_card_of_a_file_says_what_the_columns_are(tmp_path, lang, words):
+    talk(key="session_id").to_csv(tmp_path / "talk.csv", index=False)
+    card = str(rn.inspect_file(tmp_path / "talk.csv", lang=lang))
+    assert words in card
+    notes = rn.assess(tmp_path / "talk.csv").notes["text"]
+    assert not notes.str.contains("turn.", regex=False).any()

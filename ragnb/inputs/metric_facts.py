@@ -14,6 +14,7 @@ from ragnb.readers.evidence import name_is_verdict
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.metrics import open_facts
 from ragnb.schema import CLIP, METRICS, is_operation, range_of
+from ragnb.weights.conversations import conversation_column, turn_column
 
 FACT_COLUMNS = (
     "metric",
@@ -167,7 +168,9 @@ def _share_scale(table: pd.DataFrame) -> None:
 
 
 def unused_columns(frame: pd.DataFrame, used: Iterable[str]) -> dict[str, list[str]]:
-    """Return the columns that are not used, by why: a code of `why_no_candidate`, ``flag, text`` or ``list``.
+    """Return the columns that are no metrics, by why: a code of `why_no_candidate`, ``flag, text`` or ``list``.
+
+    ``conversation`` is the column of conversations, and ``turn`` that of their turns.
 
     Examples
     --------
@@ -177,6 +180,11 @@ def unused_columns(frame: pd.DataFrame, used: Iterable[str]) -> dict[str, list[s
     """
     taken = set(used)
     found: dict[str, list[str]] = {}
+    conversation = conversation_column(frame)
+    if conversation is not None:
+        told = {conversation: "conversation", turn_column(frame): "turn"}
+        found = {code: [name] for name, code in told.items() if name is not None}
+        taken |= {name for name in told if name is not None}
     for name in map(str, frame.columns):
         if name not in taken and "__" not in name:
             found.setdefault(_why_unused(name, frame[name]), []).append(name)

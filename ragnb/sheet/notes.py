@@ -34,6 +34,7 @@ from ragnb.traces.citations import tried
 from ragnb.traces.log import MOST_CHECKED
 from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
+from ragnb.weights.conversations import turn_column
 
 if TYPE_CHECKING:
     from ragnb.sheet.assessment import Assessment
@@ -370,6 +371,8 @@ def _input_notes(
     lexical = ", ".join(
         sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
     )
+    if sheet.turns is not None:
+        used |= {str(turn_column(inputs.frame))}
     others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
     yield from holding_notes(
         say,
