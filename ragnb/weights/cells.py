@@ -654,9 +654,9 @@ def moments(
     """
     if by in (*RESULT_COLUMNS, "numerator"):
         raise RagnbError(f"by={by!r} is also a column of the result; rename the frame's column")
-    if cluster is None and corpus == "sample" and by != doc:
-        cluster = conversation_cluster(scores, doc)
     frame, chosen = scored(scores, metrics, doc, cluster, by)
+    if cluster is None and corpus == "sample" and by != doc:
+        cluster = conversation_cluster(frame, doc)
     need_documents(column_names(frame), doc, cluster, corpus)
     how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
     asked = moments_reduction(chosen, **how, questions=question_of(frame, **how))
