@@ -406,3 +406,14 @@ def test_an_infinite_latency_is_a_missing_one_on_both_sides():
 def test_no_answer_takes_less_than_nothing():
     table = rn.assess(slow_run(2, 2)).operations
     assert (table[["mean_low", "median_low", "p95_low"]] >= 0).to_numpy().all()
+
+
+def test_a_metric_called_errors_is_the_users_own():
+    frame = slow_run().assign(errors=0.25, faithfulness__status="ok")
+    own = rn.Metric("errors", 0, 1, better="lower")
+    sheet = rn.assess(
+        frame, metrics=["faithfulness", own], gates=[rn.Gate("e", "errors", "<=", 0.5)]
+    )
+    row = sheet.gates.set_index("gate").loc["e"]
+    assert row["value"] == pytest.approx(0.25)
+    assert row["outcome"] == "pass"

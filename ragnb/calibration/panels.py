@@ -178,11 +178,13 @@ def panel(
     if prices is not None:
         for name in prices:
             need_known("prices", name, judges)
-        if lacking := [name for name in judges if name not in prices]:
+        lacking = [name for name in judges if name not in prices]
+        if lacking:
             raise RagnbError(
                 f"prices names no price of {listing(lacking)}; give one for each judge"
             )
-    lang, level = settings.get("lang", "en"), settings.get("level", 0.95)
+    lang = settings.get("lang", "en")
+    level = settings.get("level", 0.95)
     ratings, _, human = brought_ratings(ratings, judges, human)
     need_columns([*ratings.columns], judges)
     table = as_pandas(ratings).reset_index(drop=True)
@@ -258,10 +260,7 @@ class _Items:
     def of(cls, rows: pd.DataFrame, judges: list[str], tolerance: float, level: float) -> _Items:
         scored = rows.dropna(subset=judges)
         both = scored.dropna(subset="human")
-        code = pd.factorize(both["cluster"])[0]
-        # A row without a cluster is one of its own.
-        alone = code < 0
-        code[alone] = code.max(initial=-1) + 1 + np.arange(alone.sum())
+        code = stats.lone_apart(pd.factorize(both["cluster"])[0])
         weights = both["weight"].to_numpy(float)
         return cls(both[judges], both["human"], code, weights, tolerance, level, len(scored))
 
@@ -289,7 +288,8 @@ class _Items:
             columns += [x, x * x, x * y]
         rows = np.stack(columns, axis=1) * self.weights[:, None]
         clusters = stats.packed(self.clusters)
-        parts, sizes = stats.sums_by(clusters, rows), np.bincount(clusters).astype(float)
+        parts = stats.sums_by(clusters, rows)
+        sizes = np.bincount(clusters).astype(float)
         if len(panels) == 1:
             return stats.jackknife(_rho, parts, sizes, bounded=True, level=self.level)
         return stats.jackknife(_saving, parts, sizes, level=self.level)
@@ -398,12 +398,19 @@ def _worth_frame(
         }
         if prices is not None and label_price is not None:
             extra = (sum(prices.values()) - prices[closest]) * judged
-            ends = label_price * n * saving.low, label_price * n * saving.high
+            low, high = label_price * n * saving.low, label_price * n * saving.high
             row |= {"extra_cost": extra, "saved_cost": label_price * n * saving.value}
-            row |= {"saved_cost_low": ends[0], "saved_cost_high": ends[1]}
-            row["worth"] = "yes" if ends[0] > extra else "no" if ends[1] < extra else "undecided"
+            row |= {"saved_cost_low": low, "saved_cost_high": high}
+            row["worth"] = _pays(low, high, extra)
         rows.append(row)
     return pd.DataFrame(rows, columns=list(WORTH))
+
+
+def _pays(low: float, high: float, cost: float) -> str:
+    """Return whether what is saved, of which an interval is known, is more than a cost."""
+    if low > cost:
+        return "yes"
+    return "no" if high < cost else "undecided"
 
 
 # Words

@@ -59,7 +59,7 @@ def beside_baseline(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Be
     if other is None:
         return Beside(None, notes)
     turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
-    took = operations_beside(run, other, pairs, scenario.baseline)
+    took = operations_beside(run, other, pairs)
     return Beside(table, notes, turned, took if len(took) else None)
 
 

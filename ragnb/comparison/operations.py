@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,18 +97,16 @@ def compare_operations(
     run = run_of(scores, system=system, settings=settings, name="candidate")
     how: dict[str, Any] = {"candidate": candidate, "on": on, "settings": settings}
     other, pairs = paired_runs(run, baseline, **how)
-    return operations_beside(run, other, pairs, baseline, **how)
+    return operations_beside(run, other, pairs, **how)
 
 
-def operations_beside(
-    run: Run, other: Run, every: Iterable[Pairs], baseline: Any = None, **how: Any
-) -> pd.DataFrame:
+def operations_beside(run: Run, other: Run, every: Sequence[Pairs], **how: Any) -> pd.DataFrame:
     """Return the table of `compare_operations` for runs that are read, and whose quality is paired already.
 
     Parameters
     ----------
-    baseline, **how
-        As for `ragnb.comparison.source.paired_runs`, which made the pairs.
+    run, other, every, **how
+        What `ragnb.comparison.source.paired_runs` was given and returned.
     """
     names = _shared(run, other)
     level = run.scenario.level
@@ -116,12 +114,12 @@ def operations_beside(
     if names:
         # Whatever a table holds: a difference needs no range.
         metrics = tuple(Metric(name, -np.inf, np.inf, role="operation") for name in names)
-        source = replace(other, metrics=metrics, frame=_finite(other.frame, names))
-        beside = run.scenario.baseline if baseline is None else baseline
-        inside = isinstance(beside, str) and beside in run.systems
         own = replace(run, metrics=metrics, frame=_finite(run.frame, names))
-        runs = own, beside if inside else source
-        _, measured = paired_runs(*runs, **how)
+        # A baseline inside the run is a system of it; pairs exist, so there is at least one.
+        source: Any = every[0].baseline
+        if other is not run:
+            source = replace(other, metrics=metrics, frame=_finite(other.frame, names))
+        _, measured = paired_runs(own, source, **how)
     tables = []
     for position, pairs in enumerate(every):
         rows = [*_errors(pairs, level)]
@@ -196,9 +194,8 @@ def _mean(
     sizes = np.bincount(codes).astype(float)
     logarithm = stats.jackknife(lambda sums: np.log(stats.ratio(sums)), parts, sizes, level=level)
     change, low, high = np.expm1([logarithm.value, logarithm.low, logarithm.high])
-    if np.isnan(
-        low
-    ):  # all ratios are equal: what is left of the interval is that of the difference
+    if np.isnan(low):
+        # All ratios are equal: what is left of the interval is that of the difference.
         low, high = found.low / sides[1], found.high / sides[1]
     return row | {"change": change, "change_low": low, "change_high": high}
 

@@ -96,7 +96,7 @@ def compare_view(
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     changed = {one.candidate: one.new_references for one in pairs}
-    took = operations_beside(run, other, pairs, baseline, settings=settings, **how)
+    took = operations_beside(run, other, pairs, settings=settings, **how)
     head = {
         headline(row, say)
         + _other_losses(table, row, say)
@@ -372,11 +372,15 @@ def operations_table(table: pd.DataFrame, lang: str) -> Table:
 
 
 def _signed_amount(value: float) -> str:
-    return MISSING if pd.isna(value) else f"{'−' if value < 0 else '+'}{amount(abs(value))}"
+    return MISSING if pd.isna(value) else f"{_sign(value)}{amount(abs(value))}"
 
 
 def _percent_change(share: float) -> str:
-    return MISSING if pd.isna(share) else f"{'−' if share < 0 else '+'}{_share(share)}"
+    return MISSING if pd.isna(share) else f"{_sign(share)}{_share(share)}"
+
+
+def _sign(value: float) -> str:
+    return "−" if value < 0 else "+"
 
 
 def _share(share: float) -> str:

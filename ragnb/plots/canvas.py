@@ -71,6 +71,10 @@ _SETTINGS: Any = {
 }
 
 
+MARKS = ("o", "s", "^", "D", "v")
+"""The mark of each system, in the order of `ragnb.markup.rendering.SYSTEM_COLOURS`."""
+
+
 class Look(TypedDict, total=False):
     """Options of every chart: the language, Axes to draw in (new by default), and the finding as a title."""
 

@@ -33,6 +33,7 @@ from ragnb.markup.rendering import (
 )
 from ragnb.plots.canvas import (
     GREY,
+    MARKS,
     WIDTH,
     Axes,
     Look,
@@ -576,9 +577,6 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
     return ax
 
 
-_MARKS = ("o", "s", "^", "D", "v")
-
-
 def by_depth(
     found: pd.DataFrame, *, measure: str = "recall", **look: Unpack[LookOfSystems]
 ) -> Axes:
@@ -623,7 +621,7 @@ def by_depth(
                 part["k"],
                 part["value"],
                 color=colour,
-                marker=_MARKS[place],
+                marker=MARKS[place],
                 markersize=5,
                 label=label,
             )

@@ -11,6 +11,7 @@ from ragnb.errors import RagnbError, need_columns, need_known
 from ragnb.markup import amount, amounts, with_interval
 from ragnb.markup.rendering import SYSTEM_COLOURS, check_systems
 from ragnb.plots.canvas import (
+    MARKS,
     Axes,
     LookOfSystems,
     canvas,
@@ -20,7 +21,6 @@ from ragnb.plots.canvas import (
     system_places,
 )
 
-_MARKS = ("o", "s", "^", "D", "v")
 _MEASURES = ("mean", "median", "p95")
 
 
@@ -87,7 +87,7 @@ def quality_by_cost(
                 xerr=_arms(x, at[f"{statistic}_low"], at[f"{statistic}_high"]),
                 yerr=_arms(y, score["low"], score["high"]),
                 color=SYSTEM_COLOURS[place],
-                marker=_MARKS[place],
+                marker=MARKS[place],
                 markersize=6,
                 label=label,
             )

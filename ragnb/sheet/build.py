@@ -127,7 +127,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     frame, names = streams.systems(inputs.frame)
     _check_candidate(scenario, names, frame)
     asked = gates_of(scenario, metrics, inputs)
-    asked_of_operation = [gate for gate in asked if is_asked(gate.metric)]
+    asked_of_operation = _of_operation(asked, metrics)
     parts = {
         name: _part(
             scenario,
@@ -150,18 +150,22 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
     worst = found.pop("worst")
-    beside_means = {
-        name: rows_for_gates(one, asked_of_operation, scenario.level)
-        for name, one in measured.items()
-    }
-    compared = [one for one in (means, _stacked(beside_means)) if one is not None]
+    compared = [means]
+    if asked_of_operation:
+        beside_means = {
+            name: rows_for_gates(one, asked_of_operation, scenario.level)
+            for name, one in measured.items()
+        }
+        taken = _stacked(beside_means)
+        compared += [] if taken is None else [taken]
     gates = diagnostics.check_gates(
         pd.concat(compared, ignore_index=True),
         gates=_plain(asked),
         no_data=no_data,
         documents_may_fail=unseen,
     )
-    gates = with_questions_needed(gates, measured, scenario.level)
+    if asked_of_operation:
+        gates = with_questions_needed(gates, measured, scenario.level)
     offered = {}
     if scenario.metrics is None and scenario.rubric is None:  # else somebody chose
         used = [metric.name for metric in metrics]
@@ -217,7 +221,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     )
     if inputs.stream is None:
         scores = weighed(frame)
-        turns = _turns(scenario, weights.as_pandas(scores), metrics)
+        turns = _turns(scenario, scores, metrics)
     else:
         scores = streams.worst_rows(frame, weighed, found["diagnoses"])
         turns = None
@@ -251,15 +255,23 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     return replace(sheet, notes=pd.concat([changed, said_of_anchor, said], ignore_index=True))
 
 
-def _turns(scenario: Scenario, frame: Any, metrics: list[Metric]) -> pd.DataFrame | None:
+def _of_operation(gates: Iterable[Gate], metrics: list[Metric]) -> list[Gate]:
+    """Return the gates on what answers took that no metric of the run answers, such as ``p95(latency_s)``."""
+    own = {metric.name for metric in metrics}
+    return [gate for gate in gates if is_asked(gate.metric) and gate.metric not in own]
+
+
+def _turns(scenario: Scenario, scores: Any, metrics: list[Metric]) -> pd.DataFrame | None:
     """Return how each metric of each system changes over the turns of its conversations; None without turns."""
-    turn, conversation = turn_column(frame), conversation_column(frame)
-    if turn is None or conversation is None:
+    turn = turn_column(scores)
+    if turn is None:
+        return None
+    frame = weights.as_pandas(scores)
+    conversation = conversation_column(frame)
+    if conversation is None:
         return None
     names = [metric.name for metric in metrics if metric.role != "operation"]
-    cluster = conversation
-    if conversation_cluster(frame, scenario.doc) is None:
-        cluster = scenario.doc
+    cluster = scenario.cluster or conversation_cluster(frame, scenario.doc) or scenario.doc
     parts = {}
     for name in streams.systems(frame)[1]:
         own = streams.of_system(frame, name)
@@ -268,7 +280,7 @@ def _turns(scenario: Scenario, frame: Any, metrics: list[Metric]) -> pd.DataFram
             [name for name in (TOTAL, *names) if name in own],
             turn=turn,
             conversation=conversation,
-            cluster=scenario.cluster or cluster,
+            cluster=cluster,
             level=scenario.level,
         )
     found: pd.DataFrame | None = _stacked(parts)
@@ -620,8 +632,10 @@ def weighable(
     with suppress(*[] if overrides.get("baseline") else [RagnbError]):
         pairs = _pairs(scenario, inputs.frame, metrics)
     # Weights move no quantile of a measure of operation.
-    gates = [gate for gate in gates_of(scenario, metrics, inputs) if not is_asked(gate.metric)]
-    return scenario, found, _plain(tuple(gates)), pairs
+    gates = gates_of(scenario, metrics, inputs)
+    of_operation = _of_operation(gates, metrics)
+    weighed = tuple(gate for gate in gates if gate not in of_operation)
+    return scenario, found, _plain(weighed), pairs
 
 
 def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:

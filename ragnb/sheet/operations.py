@@ -110,9 +110,7 @@ def measured_reduction(
         return pd.concat(parts, ignore_index=True).assign(**{"": labels})
 
     def finish(table: pd.DataFrame) -> Measured:
-        codes = np.array(table[""].cat.codes, dtype=np.intp)
-        alone = codes < 0
-        codes[alone] = len(table[""].cat.categories) + np.arange(alone.sum())
+        codes = stats.lone_apart(np.array(table[""].cat.codes, dtype=np.intp))
         values = table[[*names, *([ERRORS] if ERRORS in table and ERRORS not in names else [])]]
         lost = pd.DataFrame({name: table[f"{name}__lost"] for name in names})
         return Measured(values, lost, codes)
@@ -279,10 +277,12 @@ def with_questions_needed(
     """
     needed = []
     for row in records(gates):
-        system = None if pd.isna(row["system"]) else row["system"]
-        found = measured.get(system)
-        is_open = row["outcome"] == "undecided" and is_asked(row["metric"]) and found is not None
-        needed.append(_more_needed(found, row, level) if is_open and found else row["more_needed"])
+        found = measured.get(None if pd.isna(row["system"]) else row["system"])
+        is_open = row["outcome"] == "undecided" and row["role"] == "operation"
+        if found is not None and is_open and is_asked(row["metric"]):
+            needed.append(_more_needed(found, row, level))
+        else:
+            needed.append(row["more_needed"])
     return gates.assign(more_needed=pd.array(needed, dtype="Int64"))
 
 

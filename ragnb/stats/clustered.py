@@ -168,6 +168,18 @@ def cluster_codes(clusters: Labels, n: int) -> Codes:
     return packed(names)
 
 
+def lone_apart(codes: Codes) -> Codes:
+    """Return codes in which each row without one (−1) is a cluster of its own.
+
+    Examples
+    --------
+    >>> lone_apart(np.array([0, -1, 1, -1])).tolist()
+    [0, 2, 1, 3]
+    """
+    lone = codes < 0
+    return np.asarray(np.where(lone, codes.max(initial=-1) + np.cumsum(lone), codes))
+
+
 def packed(names: npt.NDArray[Any]) -> Codes:
     """Return labels as codes 0 … G−1 in their order; small whole numbers need no sorting.
 
