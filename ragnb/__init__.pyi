@@ -48,6 +48,7 @@ from ragnb.scoring import generate_cases as generate_cases
 from ragnb.sheet import Assessment as Assessment
 from ragnb.sheet import assess as assess
 from ragnb.store import Client as Client
+from ragnb.store import unit_costs as unit_costs
 from ragnb.traces import Claims as Claims
 from ragnb.traces import check_gold as check_gold
 from ragnb.traces import label_claims as label_claims

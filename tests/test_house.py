@@ -139,6 +139,7 @@ DOOR = {
     "weight_map",
     "weighted_means",
     "weighted_score",
+    "unit_costs",
 }
 
 

@@ -201,16 +201,23 @@ def test_rows_that_tell_nothing_are_refused(change, message):
         rn.noise(frame, metrics=METRIC)
 
 
+PRICES = {"question": 1.0, "answer": 1.0}
+
+
 def test_prices_and_systems_are_checked():
     frame = drawn(np.random.default_rng(9), G=3)
+    with pytest.raises(
+        RagnbError, match="no price of judge; .* costs={'question': 1.0, .*'judge': 0}"
+    ):
+        rn.noise(frame, metrics=METRIC, costs=PRICES)
     with pytest.raises(RagnbError, match="'judgement' is not known"):
         rn.noise(frame, metrics=METRIC, costs={"judgement": 1})
     with pytest.raises(RagnbError, match="0 or more"):
         rn.noise(frame, metrics=METRIC, costs={"judge": -1})
     with pytest.raises(RagnbError, match="no column 'system'"):
         rn.noise(frame, metrics=METRIC, baseline="old")
-    dear = rn.noise(frame, metrics=METRIC, costs={"judge": 1000.0}).steps
-    cheap = rn.noise(frame, metrics=METRIC, costs={"judge": 0.001}).steps
+    dear = rn.noise(frame, metrics=METRIC, costs=PRICES | {"judge": 1000.0}).steps
+    cheap = rn.noise(frame, metrics=METRIC, costs=PRICES | {"judge": 0.001}).steps
     more = [table.set_index("spend_on").loc["judge", "more"] for table in (dear, cheap)]
     assert more[0] < more[1]
 
@@ -230,3 +237,15 @@ def test_the_page_of_a_repeated_run_says_where_the_noise_is(lang):
     once = frame[frame["repeat"] == 1].reset_index(drop=True)
     assert rn.assess(once).section("noise") is None
     assert rn.assess(once.drop(columns="repeat")).section("noise") is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_conversations_are_a_source_as_documents_would_be(seed):
+    """The split does not hang on what the clusters are called, and they are called by their name."""
+    frame = drawn(np.random.default_rng(seed))
+    of_documents = rn.noise(frame, metrics=METRIC)
+    talks = rn.noise(frame.rename(columns={"doc_name": "session_id"}), metrics=METRIC)
+    assert talks.shares["source"].tolist() == ["conversations", "questions", "answers", "judge"]
+    assert talks.shares["share"].tolist() == of_documents.shares["share"].tolist()
+    assert "conversations" in talks.steps["spend_on"].tolist()
+    assert "conversations" in talks.summary

@@ -19,6 +19,7 @@ is keyed by its request: what was answered is not paid for again, whichever cell
 """
 
 from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Stop, count_tokens, new_tag
+from ragnb.store.costs import unit_costs as unit_costs
 from ragnb.store.store import (
     Estimate,
     Run,

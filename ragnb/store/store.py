@@ -518,7 +518,7 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
             f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}"
         )
     if path is not None and not new and not path.exists():
-        raise _no_store(path)
+        raise no_store(path)
     if path is not None and not (new and is_empty(path)):
         for pause in (
             0.3,
@@ -647,7 +647,7 @@ def _unreadable(path: Path, why: str) -> RagnbError:
     )
 
 
-def _no_store(path: Path) -> RagnbError:
+def no_store(path: Path) -> RagnbError:
     return RagnbError(
         f"{path}: this file is not a ragnb store; name one that judging or scoring wrote, or a new file"
     )
@@ -676,7 +676,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     main, log = _snapshot(path)
     if not main.startswith(_MAGIC):
         if not (_OURS.search(main) if main else log):
-            raise _no_store(path)
+            raise no_store(path)
         why = "its first page is overwritten" if main else "it is empty, and its log is not"
         raise _unreadable(path, why)
     wrong = _missing_pages(main)
@@ -714,7 +714,7 @@ def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
     is_marked = _pragma(file, "application_id") == int.from_bytes(_APPLICATION, "big")
     if not is_marked and (names or not new):
         if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
-            raise _no_store(path)
+            raise no_store(path)
         return ["its application id is overwritten"]
     if names and version != VERSION:
         raise RagnbError(

@@ -15,11 +15,11 @@ from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.schema import Metric
 from ragnb.weights.cells import moments
 from ragnb.weights.columns import MetricsArgument, as_pandas, scored
+from ragnb.weights.conversations import conversation_cluster
 from ragnb.weights.reductions import weigh
 
 Array = npt.NDArray[np.float64]
-SOURCES = ("documents", "questions", "answers", "judge")
-_COSTS: Mapping[str, float] = {"question": 1.0, "answer": 1.0, "judge": 1.0}
+_PRICED = ("question", "answer", "judge")
 _TOTAL = "weighted_score"
 
 
@@ -88,11 +88,13 @@ def noise(
     baseline, candidate : str, optional
         Two systems of the column ``system``: what is split is the difference, question by question.
     doc : str
-        The document column; without it questions are drawn by themselves.
+        The document column; without it questions are drawn by themselves. Conversations take its place where
+        `weighted_means` clusters by them.
     threshold : float or mapping of metric to float, optional
         From which score an answer is right, for ``questions`` and ``passing``; 1 where all scores are 0 or 1.
     costs : mapping, optional
-        The price of a new ``question``, an ``answer`` and a call of the ``judge``, in one currency; 1 each.
+        The price of a new ``question``, of an ``answer`` and of its judgement by the ``judge``, in one currency; 1
+        each. `unit_costs` reads what a store knows of them.
     budget : float, optional
         What could be spent; by default as much again as these rows cost.
     corpus : {"sample", "complete"}
@@ -138,11 +140,14 @@ def noise(
             weigh(frame, metrics=metrics, metric_weights=metric_weights, doc=doc, strict=False)
         )
         names = [_TOTAL, *names] if frame[_TOTAL].notna().any() else names
+    conversation = conversation_cluster(frame, doc)
+    cluster = conversation or doc
     plan = _Plan(
         question,
         repeat,
         judge_repeat,
-        doc if doc in frame.columns and corpus == "sample" else None,
+        cluster if cluster in frame.columns and corpus == "sample" else None,
+        "documents" if conversation is None else "conversations",
         _costs(costs),
         budget,
         level,
@@ -157,6 +162,7 @@ class _Plan(NamedTuple):
     repeat: str
     judge_repeat: str | None
     doc: str | None
+    clusters: str
     costs: Mapping[str, float]
     budget: float | None
     level: float
@@ -169,11 +175,19 @@ class _Plan(NamedTuple):
 
 
 def _costs(costs: Mapping[str, float] | None) -> Mapping[str, float]:
-    for name, price in (costs or {}).items():
-        need_known("costs", name, [*_COSTS])
+    if costs is None:
+        return dict.fromkeys(_PRICED, 1.0)
+    for name, price in costs.items():
+        need_known("costs", name, [*_PRICED])
         if not price >= 0:
             raise RagnbError(f"costs[{name!r}]={price!r}: a price is 0 or more")
-    return {**_COSTS, **(costs or {})}
+    lacking = [name for name in _PRICED if name not in costs]
+    if lacking:
+        whole = {name: costs.get(name, 0) for name in _PRICED}
+        raise RagnbError(
+            f"costs names no price of {listing(lacking)}; give each, 0 where it costs nothing: costs={whole}"
+        )
+    return costs
 
 
 def _systems(
@@ -347,11 +361,11 @@ def _of_all(sums: _Sums, has_documents: bool) -> _Components:
     return _components(_Sums(*(np.atleast_1d(part.sum()) for part in sums)), has_documents)
 
 
-def _merged_sources(sums: _Sums, has_documents: bool) -> dict[str, list[int]]:
+def _merged_sources(sums: _Sums, clusters: str | None) -> dict[str, list[int]]:
     """Return the names of the sources that the rows tell apart, each with its components."""
     has_answers = sums.answers_df.sum() > 0
     has_judge = sums.judgements_df.sum() > 0
-    found: dict[str, list[int]] = {"documents": [0]} if has_documents else {}
+    found: dict[str, list[int]] = {} if clusters is None else {clusters: [0]}
     if not has_answers:
         return found | {"questions and answers": [1, 2], "judge": [3]}
     found["questions"] = [1]
@@ -360,9 +374,9 @@ def _merged_sources(sums: _Sums, has_documents: bool) -> dict[str, list[int]]:
     return found | {"answers": [2], "judge": [3]}
 
 
-def _shares(sums: _Sums, has_documents: bool, level: float) -> pd.DataFrame:
+def _shares(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
     """Return the share of each source with its jackknife interval."""
-    sources = _merged_sources(sums, has_documents)
+    sources = _merged_sources(sums, plan.clusters if has_documents else None)
     now = _of_all(sums, has_documents)
     each = _components(_Sums(*(part.sum() - part for part in sums)), has_documents)
 
@@ -381,7 +395,7 @@ def _shares(sums: _Sums, has_documents: bool, level: float) -> pd.DataFrame:
     g = len(shares)
     spread = ((shares - shares.mean(axis=0)) ** 2).sum(axis=0)
     se = np.sqrt((g - 1) / g * spread) if g > 2 else np.full(len(share), np.nan)
-    half = stats.t_quantile(level, max(g - 1, 1)) * se
+    half = stats.t_quantile(plan.level, max(g - 1, 1)) * se
     table = pd.DataFrame(
         {
             "source": [*sources],
@@ -416,12 +430,12 @@ def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
         more = budget / question
         if has_documents:
             grown = 1 + more / n_q
-            options["documents"] = (more * g / n_q, now / grown)
+            options[plan.clusters] = (more * g / n_q, now / grown)
         options["questions"] = (
             more,
             variance(g, n_q + more, n_a + more * r, n_j + more * r * s),
         )
-    sources = _merged_sources(sums, has_documents)
+    sources = _merged_sources(sums, plan.clusters if has_documents else None)
     if answer > 0 and "questions" in sources:
         more = budget / answer
         options["answers"] = (more, variance(g, n_q, n_a + more, n_j + more * s))
@@ -530,7 +544,7 @@ def _split(
             at = None if is_difference else _threshold_of(rows[name], name, threshold)
             table = _questions(rows, name, plan, at)
             found = {
-                "shares": _shares(sums, has_documents, plan.level),
+                "shares": _shares(sums, has_documents, plan),
                 "steps": _steps(sums, has_documents, plan),
                 "questions": table,
                 "passing": _passing(table, rows, plan),
