@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -315,3 +316,70 @@ def test_people_may_check_the_judge_of_claims():
     rows = pd.DataFrame({"support": [3.0, 1.0, 2.0, 3.0] * 20, "human": [3, 1, 2, 3] * 20})
     card = rn.calibrate(rows, judge="support", scale=(1, 3), tolerance=0)
     assert card.verdicts["share"].tolist() == [1.0]
+
+
+# Ids that are made up
+
+PASSAGES = {
+    "p1": "Seals are replaced free of charge within 14 days.",
+    "p2": "The pump has a warranty of 730 days.",
+}
+MADE_UP = [
+    ("The pump has a warranty of 730 days [p2].", ["p2"], "supported"),
+    ("The pump has a warranty of 730 days [p9].", ["p9"], "cites nothing known"),
+    ("The pump has a warranty of 730 days [p2, P7].", ["p2", "P7"], "supported"),
+    ("The pump has a warranty [sic] of 730 days.", [], "uncited"),
+    ("The pump has had a warranty of 730 days since [2019].", [], "uncited"),
+]
+
+
+def made_up(ids: dict[str, str], column: str) -> pd.DataFrame:
+    """Return answers that cite passages of other names, as texts where the names are their places."""
+    passages = [{"id": ids[name], "text": text} for name, text in PASSAGES.items()]
+    answers = [answer for answer, _, _ in MADE_UP]
+    for name, called in ids.items():
+        answers = [text.replace(f"[{name}", f"[{called}") for text in answers]
+    rows = {"sample_id": [*"abcde"], "question": [*"vwxyz"], "answer": answers}
+    return pd.DataFrame(rows | {column: [passages] * len(answers)})
+
+
+@pytest.mark.parametrize("column", ["chunks", "retrieved_contexts", "contexts"])
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+def test_an_id_that_is_made_up_is_a_citation_of_nothing_known(column, engine):
+    """It differs from ids there are in its digits alone; what holds no id is no citation."""
+    frame = made_up({"p1": "p1", "p2": "p2"}, column)
+    labelled = rn.label_traces(pl.from_pandas(frame) if engine == "polars" else frame)
+    want = [ids or None for _, ids, _ in MADE_UP]
+    assert [cell and [*cell] for cell in labelled["citations_predicted"].to_list()] == want
+    claims = rn.label_claims(pl.from_pandas(frame) if engine == "polars" else frame)
+    assert claims.rows["verdict"].tolist() == [verdict for _, _, verdict in MADE_UP]
+    support = claims.rates.set_index("metric").loc["claim_support"]
+    assert (support["value"], support["n"]) == (pytest.approx(2 / 3), 3)
+
+
+def test_numbers_that_no_passage_has_are_citations_of_nothing_known():
+    texts = [*PASSAGES.values()]
+    answers = ["The pump has a warranty of 730 days [2]."] * 40
+    answers += ["It is so [9].", "The pump has a warranty of 730 days [2][7].", "Since [2019]."]
+    names = [str(n) for n in range(len(answers))]
+    frame = pd.DataFrame(
+        {"question": names, "answer": answers, "retrieved_contexts": [texts] * len(names)}
+    )
+    claims = rn.label_claims(frame)
+    assert claims.rows["verdict"].tolist()[40:] == ["cites nothing known", "supported", "uncited"]
+    assert claims.rows["cited"].tolist()[40:] == [["9"], ["2", "7"], []]
+    passages = [{"id": name, "text": text} for name, text in PASSAGES.items()]
+    placed = rn.label_claims(frame.assign(retrieved_contexts=[passages] * len(names)))
+    assert placed.rows["cited"].tolist()[40:] == [["9"], ["p2", "7"], []]
+
+
+@pytest.mark.parametrize(
+    "measure", [rn.label_retrieval, lambda frame, gold: rn.retrieval(frame, gold=gold)]
+)
+def test_passages_with_ids_in_a_frame_are_found_as_in_a_file(measure):
+    frame = made_up({"p1": "p1", "p2": "p2"}, "retrieved_contexts").drop(columns="answer")
+    gold = pd.DataFrame({"sample_id": [*"abcde"], "gold_ids": [["p2"]] * 5})
+    chunks = measure(frame.rename(columns={"retrieved_contexts": "chunks"}), gold=gold)
+    contexts = measure(frame, gold=gold)
+    same = [name for name in chunks.columns if name not in ("chunks", "retrieved_contexts")]
+    pd.testing.assert_frame_equal(contexts[same], chunks[same])

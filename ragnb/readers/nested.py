@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -371,14 +371,29 @@ def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
     return passage if number is None else {**passage, "step": number}
 
 
+def passages_with_ids(cells: Iterable[Any]) -> list[list[dict[str, Any]] | None] | None:
+    """Return the passages of each cell, as ``{"id": …, "text": …}``, where any of them has an id; else None.
+
+    Examples
+    --------
+    >>> passages_with_ids([[{"chunk_id": 7, "content": "Ann."}], None])
+    [[{'id': '7', 'text': 'Ann.'}], None]
+    >>> passages_with_ids([["Ann."]]) is None
+    True
+    """
+    found = [_items(cell) for cell in cells]
+    if not any(isinstance(item, Mapping) for items in found for item in items or ()):
+        return None
+    passages = [None if items is None else _found(items, None) for items in found]
+    has_id = any("id" in passage for items in passages for passage in items or ())
+    return passages if has_id else None
+
+
 def from_contexts(raw: Raw, report: Lossy) -> None:
     """Count the passages of objects with ids as chunks too, so that retrieval is measured."""
     if "chunks" in raw.columns or CONTEXTS[0] not in raw.columns:
         return
-    found = [_items(cell) for cell in raw.columns[CONTEXTS[0]]]
-    if not any(isinstance(item, Mapping) for items in found for item in items or ()):
-        return
-    passages = [None if items is None else _found(items, None) for items in found]
-    if any("id" in passage for items in passages for passage in items or ()):
+    passages = passages_with_ids(raw.columns[CONTEXTS[0]])
+    if passages is not None:
         raw.columns["chunks"] = passages
         report.add("made", "chunks", f"passages of {CONTEXTS[0]} with an id", len(raw))

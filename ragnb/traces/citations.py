@@ -1,8 +1,9 @@
 """Which passages answers cite: a field, a list in the text, or an inline form that the answers themselves show.
 
 Answers are untrusted text: every regular expression here runs in linear time (Rust's ``regex``). An inline
-citation counts only if it names an id that is known, from the passages of its row or from gold, or a number that
-is a place among these passages.
+citation counts only if it names an id that is known, from the passages of its row or from gold, or one that differs
+from such an id in its digits alone (``p9`` beside ``p1``: it is made up), or a number that is a place among these
+passages.
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ class Read:
     flagged : series of bool
         Where a list in the text cannot be taken whole.
     inline : DataFrame
-        ``row, form, id``: the citations that each inline form finds where no list is read.
+        ``row, form, id, known``: the citations that each inline form finds where no list is read, and whether the
+        id is one of those that are known.
     seen : dict of system to Seen
     """
 
@@ -427,7 +429,8 @@ def _seen(
         listed = {name: row[name] for name in ("field", "list") if row[name]}
         seen = Seen(row["answered"], listed, numeric=row["numeric"], beyond=row["beyond"])
         found[row["system"]] = seen
-    grouped = inline.group_by("row", "form").agg(pl.col("id").unique())
+    # What is made up shows no form: it is read in the form that known ids show.
+    grouped = inline.filter("known").group_by("row", "form").agg(pl.col("id").unique())
     by_form = {str(form): part for (form,), part in grouped.group_by("form")}
     for form in [name for name in FORMS if name in by_form]:
         own = by_form[form].join(systems, on="row")
@@ -446,7 +449,7 @@ def _seen(
 def _inline(
     rows: pl.DataFrame, ids: pl.DataFrame, known: pl.Series | None, alone: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return ``row, form, id`` of every inline citation, and the rows with numbers that are no places."""
+    """Return ``row, form, id, known`` of every inline citation, and the rows with numbers that are no places."""
     none = _no_mentions()
     anywhere = pl.DataFrame({"id": [] if known is None else known.drop_nulls().unique()}).cast(
         pl.String
@@ -470,8 +473,8 @@ def _inline(
         met = lookup.met(inside, line=form == "sources")
         if form == "parentheses" and not alone:  # (2019) is a year
             met = met.filter(~pl.col("id").str.contains(r"^\d+$"))
-        found.append(met.select("row", "id", form=pl.lit(form)))
-    inline = pl.concat([none, *(one.select("row", "form", "id") for one in found)])
+        found.append(met.select("row", "id", "known", form=pl.lit(form)))
+    inline = pl.concat([none, *(one.select("row", "form", "id", "known") for one in found)])
     own_numbering = inline.filter(pl.col("form") == "sources").select("row").unique()
     places, beyond = _places(rows.join(own_numbering, on="row", how="anti"))
     inline = pl.concat([inline, places]).unique(maintain_order=True)
@@ -479,7 +482,8 @@ def _inline(
 
 
 def _no_mentions() -> pl.DataFrame:
-    return pl.DataFrame(schema={"row": pl.UInt32, "form": pl.String, "id": pl.String})
+    columns = {"row": pl.UInt32, "form": pl.String, "id": pl.String, "known": pl.Boolean}
+    return pl.DataFrame(schema=columns)
 
 
 def _groups(rows: pl.DataFrame, texts: pl.Expr, pattern: str) -> pl.DataFrame:
@@ -529,13 +533,19 @@ class _Ids:
         self.anywhere = anywhere.select("id", text="id")
 
     @cached_property
+    def shapes(self) -> pl.Series:
+        """The ids that have digits, with 0 for each number."""
+        texts = pl.concat([self.exact["text"], self.anywhere["text"]]).unique()
+        return _shape(texts.filter(texts.str.contains(r"\d"))).unique()
+
+    @cached_property
     def folded(self) -> pl.DataFrame:
         """In lower case, without those that differ in case alone."""
         lower = pl.col("text").str.to_lowercase()
         return self.exact.with_columns(lower).unique(["row", "text"], keep="none")
 
     def met(self, inside: pl.DataFrame, *, line: bool) -> pl.DataFrame:
-        """Return ``row, id``: of each text the whole if it is an id, else its parts, else its words.
+        """Return ``row, id, known``: of each text the whole if it is an id, else its parts, else its words.
 
         Words count if all of them are ids, or, in the `line` after a label, any.
         """
@@ -549,6 +559,8 @@ class _Ids:
         named, rest = self._split(parts.filter(pl.col("text") != ""))
         bare = pl.col("text").str.replace(_LABEL_BEFORE, "").str.strip_chars(_LOOSE_ENDS)
         labelled, rest = self._split(rest.with_columns(bare).filter(pl.col("text") != ""))
+        year = pl.col("text").str.contains(r"^\d{4,}$")
+        made_up = rest.filter(_shape(rest["text"]).is_in(self.shapes.implode()) & ~year)
         words = rest.with_row_index("part").with_columns(
             pl.col("text").str.extract_all(r"\S+").alias("text")
         )
@@ -560,7 +572,8 @@ class _Ids:
         if not line:
             hits = pl.col("text").len().over("part")
             single = single.filter(hits == pl.col("size"))
-        return pl.concat([one.select("row", "id") for one in (whole, named, labelled, single)])
+        known = [one.select("row", "id", known=True) for one in (whole, named, labelled, single)]
+        return pl.concat([*known, made_up.select("row", id="text", known=False)])
 
     def _split(
         self, texts: pl.DataFrame, everywhere: bool = True
@@ -584,8 +597,16 @@ class _Ids:
         return pl.concat([one.select(columns) for one in found]), rest.select(texts.columns)
 
 
+def _shape(texts: pl.Series) -> pl.Series:
+    """Return ids in lower case with 0 for each number: those that are numbered alike have one shape."""
+    return texts.str.to_lowercase().str.replace_all(r"\d+", "0")
+
+
 def _places(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the citations of answers whose numbers in brackets all are places of passages, and the other rows."""
+    """Return the citations by numbers in brackets, and the rows with a number that is no place of a passage.
+
+    Such a number is an id of its own, which no passage has.
+    """
     none = _no_mentions()
     texts = pl.concat([_groups(rows, pl.col("answer"), pattern) for pattern in _PLACES])
     if not len(texts):
@@ -605,10 +626,13 @@ def _places(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         & (pl.col("last") <= pl.col("chunks").list.len().fill_null(0))
     )
     all_fit = fits.all().over("row")
-    beyond = spans.filter(~all_fit).select("row", form=pl.lit("numbers"), id=pl.lit(""))
-    placed = spans.filter(all_fit)
+    beyond = spans.filter(~all_fit).select("row").unique()
+    # An answer of which a number is no place shows no form either; see `Read.inline`.
+    spans = spans.with_columns(known=all_fit).filter(width.is_between(0, _WIDEST_RANGE - 1))
     numbers = pl.int_ranges(pl.col("first"), pl.col("last") + 1)
-    placed = placed.with_columns(place=numbers).explode("place")
+    placed = spans.with_columns(place=numbers).explode("place")
     ids = pl.col("chunks").list.get(pl.col("place") - 1, null_on_oob=True)
-    places = placed.select("row", form=pl.lit("numbers"), id=ids)
+    ids = pl.when(pl.col("place") > 0).then(ids)
+    named = ids.fill_null(pl.when(~pl.col("known")).then(pl.col("place").cast(pl.String)))
+    places = placed.select("row", form=pl.lit("numbers"), id=named, known="known")
     return places.unique(maintain_order=True), beyond

@@ -142,17 +142,17 @@ def label_claims(
     ['supported', 'not found']
     """
     traces = brought(traces, "read_traces")
-    named = canonical(traces, reader="read_traces")
+    named = columns.with_chunks(columns.workable(canonical(traces, reader="read_traces")))
     have = column_names(named)
     if "chunks" not in have and "retrieved_contexts" in have:
-        named = _numbered(columns.workable(named))
+        named = _numbered(named)
         have = [*have, "chunks"]
     for name in ("answer", "chunks"):
         if name not in have:
             raise RagnbError(f"traces have no column {name!r}; {did_you_mean(name, have)}")
     need_known("citations", citations, list(citing.CHOICES))
     how: dict[str, Any] = {"refusal": refusal, "patterns": patterns, "split": split, "join": join}
-    labelled = label_traces(columns.workable(named), gold=gold, citations=citations, **how)
+    labelled = label_traces(named, gold=gold, citations=citations, **how)
     frame = labelled if isinstance(labelled, pd.DataFrame) else labelled.to_pandas()
     answers = list(_answers(frame, _corpus(passages)))
     rows, texts = _rows(answers, frame, doc, how | {"citations": citations})

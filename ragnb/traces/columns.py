@@ -12,6 +12,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, require
 from ragnb.polars import pl
 from ragnb.readers.frames import native, polars_series
+from ragnb.readers.nested import passages_with_ids
 from ragnb.readers.raw import absent
 from ragnb.traces.answers import composed
 
@@ -30,6 +31,27 @@ def workable(frame: Any) -> Any:
         return pd.DataFrame(frame)  # without attrs, which pandas copies deeply at every step
     found = native(frame)
     return (found.collect() if isinstance(found, nw.LazyFrame) else found).to_polars()
+
+
+def with_chunks(frame: Any) -> Any:
+    """Return a pandas or Polars frame with ``chunks``, where its ``retrieved_contexts`` are objects with ids.
+
+    So do the readers of files: without ids a retrieved passage is never found, and no citation names one.
+
+    Examples
+    --------
+    >>> contexts = [[{"id": "a", "text": "Ann pays."}]]
+    >>> with_chunks(pd.DataFrame({"retrieved_contexts": contexts}))["chunks"].tolist()
+    [[{'id': 'a', 'text': 'Ann pays.'}]]
+    """
+    if "chunks" in frame.columns or "retrieved_contexts" not in frame.columns:
+        return frame
+    passages = passages_with_ids(cells(frame, "retrieved_contexts"))
+    if passages is None:
+        return frame
+    if isinstance(frame, pd.DataFrame):
+        return frame.assign(chunks=pd.Series(passages, index=frame.index, dtype=object))
+    return frame.with_columns(pl.Series("chunks", passages))
 
 
 def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:

@@ -437,7 +437,7 @@ def label_traces(
 
         made: Any = mapped(named, label)
     else:
-        frame = columns.workable(named)
+        frame = columns.with_chunks(columns.workable(named))
         met = None if gold is None else match(frame, gold, join)
         if met is not None:
             warn_of_repeats(met)

@@ -80,10 +80,10 @@ def label_retrieval(
     need_known("join", join, ["auto", "question"])
     traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
-    have = column_names(named)
+    frame = columns.with_chunks(columns.workable(named))
+    have = column_names(frame)
     if "chunks" not in have:
         raise RagnbError(f"traces have no column 'chunks'; {did_you_mean('chunks', have)}")
-    frame = columns.workable(named)
     gold = gold_frame(gold)
     if gold is not None:
         _need_ids(gold)
@@ -143,7 +143,9 @@ def retrieval(
     depths = _depths(k)
     frame = brought(traces, "read_traces")
     if by == "step":
-        frame = _by_step(columns.workable(canonical(frame, reader="read_traces")))
+        frame = _by_step(
+            columns.with_chunks(columns.workable(canonical(frame, reader="read_traces")))
+        )
     labelled = columns.workable(label_retrieval(frame, gold=gold, k=depths, order=order, join=join))
     names = [f"{measure}@{depth}" for measure in MEASURES for depth in depths]
     own = [*names, *(f"{name}__status" for name in names)]
