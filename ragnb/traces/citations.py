@@ -1,9 +1,8 @@
 """Which passages answers cite: a field, a list in the text, or an inline form that the answers themselves show.
 
 Answers are untrusted text: every regular expression here runs in linear time (Rust's ``regex``). An inline
-citation counts only if it names an id that is known, from the passages of its row or from gold, or one that differs
-from such an id in its digits alone (``p9`` beside ``p1``: it is made up), or a number that is a place among these
-passages.
+citation counts only if it names an id that is known, from the passages of its row or from gold, one that differs
+from such an id in its digits alone (``p9`` beside ``p1``: it is made up), or a number.
 """
 
 from __future__ import annotations
