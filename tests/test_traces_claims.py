@@ -383,3 +383,36 @@ def test_passages_with_ids_in_a_frame_are_found_as_in_a_file(measure):
     contexts = measure(frame, gold=gold)
     same = [name for name in chunks.columns if name not in ("chunks", "retrieved_contexts")]
     pd.testing.assert_frame_equal(contexts[same], chunks[same])
+
+
+# Negation
+
+REVERSED = [
+    ("Seals are replaced within 14 days of delivery [a].", "supported"),
+    ("Seals are not replaced within 14 days of delivery [a].", "undecided"),
+    ("Seals aren't replaced within 14 days of delivery [a].", "undecided"),
+    ("The motor is covered by the warranty [a].", "undecided"),
+    ("The motor is not covered by the warranty [a].", "supported"),
+    ("打车费每天上限为120元[a]。", "supported"),
+    ("打车费每天上限不为120元[a]。", "undecided"),
+    ("一线城市每晚450元[a]。", "undecided"),
+    ("一线城市每晚不超过450元[a]。", "supported"),
+]
+AFFIRMED = (
+    "Seals are replaced within 14 days of delivery. The motor is not covered by the warranty. "
+    "打车费每天上限为120元。一线城市每晚不超过450元。"
+)
+
+
+@pytest.mark.parametrize(("answer", "verdict"), REVERSED)
+def test_words_do_not_decide_a_claim_whose_negation_is_not_that_of_its_passage(answer, verdict):
+    frame = pd.DataFrame({"question": ["x"], "answer": [answer]})
+    claims = rn.label_claims(frame.assign(chunks=[[{"id": "a", "text": AFFIRMED}]]))
+    assert claims.rows["verdict"].tolist() == [verdict]
+
+
+def test_an_undecided_claim_is_no_success():
+    chunks = [[{"id": "a", "text": AFFIRMED}]] * 2
+    frame = pd.DataFrame({"question": [*"xy"], "answer": [REVERSED[0][0], REVERSED[1][0]]})
+    rates = rn.label_claims(frame.assign(chunks=chunks)).rates.set_index("metric")
+    assert rates.loc["claim_support", ["value", "n"]].tolist() == [1.0, 1]

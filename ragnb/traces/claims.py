@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
@@ -18,6 +19,7 @@ from ragnb.traces import citations as citing
 from ragnb.traces import columns
 from ragnb.traces.citations import Citations, Split
 from ragnb.traces.label import Join, label_traces
+from ragnb.traces.negation import is_reversed
 from ragnb.traces.rates import rates_by_system
 from ragnb.weights import column_names
 
@@ -130,8 +132,9 @@ def label_claims(
     A claim is a sentence, a line of a list or a row of a table. It is *supported* if all its figures, all its
     names and at least 60 % of its wording are found in what it cites; *not found* if none of its figures is, or
     less than 30 % of its wording; *partly* between; *undecided* where it is written in another script than what
-    it cites. A list of citations at the end of an answer, or in a field, is that of each of its sentences. Words
-    do not tell whether a sentence is true: an inserted "not" goes unnoticed.
+    it cites, or negated where the sentence nearest to it is not (or the reverse), in English and Chinese. A list
+    of citations at the end of an answer, or in a field, is that of each of its sentences. Words do not tell
+    whether a sentence is true.
 
     Examples
     --------
@@ -264,6 +267,12 @@ def sentences_of(text: str) -> list[str]:
         elif found and _CITATION.search(stripped):
             found[-1] = f"{found[-1]} {stripped}"
     return found
+
+
+@lru_cache(maxsize=1_000)
+def _sentences(passage: str) -> tuple[str, ...]:
+    """Return the sentences of a passage, which all claims of an answer are compared with."""
+    return tuple(sentences_of(passage))
 
 
 def _rows(
@@ -402,8 +411,10 @@ def _verdict(
         return "undecided"
     if wording < LITTLE:
         return "not found"
-    is_whole = wording >= ENOUGH and not figures < 1 and not names < 1
-    return "supported" if is_whole else "partly"
+    if wording < ENOUGH or figures < 1 or names < 1:
+        return "partly"
+    sentences = [sentence for text in texts for sentence in _sentences(text)]
+    return "undecided" if is_reversed(claim, sentences) else "supported"
 
 
 _RATES = ("cited_share", "claim_support", "figure_support")
