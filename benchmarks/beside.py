@@ -29,7 +29,7 @@ PASSAGES = {
     "p2": "The pump has a warranty of 730 days, except for seals. It starts on the day of delivery.",
     "p3": "一线城市每晚不超过450元，其他城市每晚不超过320元。打车费每天上限为120元，凭行程单报销。",
 }
-# What an answer is, the answer, and whether what it cites says so; None is a refusal, of which there is nothing to say.
+# What an answer is, the answer, and whether what it cites says so; None is a refusal, which claims nothing.
 CLAIMS: list[tuple[str, str, bool | None]] = [
     ("right", "Seals are replaced free of charge within 14 days [p1].", True),
     ("right, Chinese", "一线城市每晚不超过450元[p3]。", True),
@@ -44,7 +44,7 @@ CLAIMS: list[tuple[str, str, bool | None]] = [
     ("refusal", "The documents do not say who installs the pump.", None),
     ("refusal, Chinese", "资料中没有说明谁负责安装水泵。", None),
 ]
-REFUSALS = ("do not say", "没有说明")
+REFUSALS = ("do not say", "没有说明")  # patterns
 DOCUMENTS, QUESTIONS, REPEATS = 20, 5, 3
 # Planted variances of documents, questions, and answers that were drawn again.
 PLANTED = (0.01, 0.02, 0.02)
@@ -63,14 +63,16 @@ def claims() -> Iterator[dict[str, Any]]:
     ours = _ours()
     theirs = _contexttrace()
     for name, _, truth in CLAIMS:
-        yield {"answer": name, "supported in truth": truth, "ragnb": ours[name]} | theirs.get(name, {})
+        yield {"answer": name, "supported in truth": truth, "ragnb": ours[name]} | theirs.get(
+            name, {}
+        )
 
 
 def _ours() -> dict[str, str]:
     passages = [{"id": key, "text": text} for key, text in PASSAGES.items()]
     rows = {"sample_id": [name for name, _, _ in CLAIMS], "question": "What applies?"}
     frame = pd.DataFrame(rows | {"answer": [answer for _, answer, _ in CLAIMS]})
-    found = rn.label_claims(frame.assign(chunks=[passages] * len(frame)), refusal=REFUSALS)
+    found = rn.label_claims(frame.assign(chunks=[passages] * len(frame)), patterns=REFUSALS)
     verdicts = found.rows.set_index("sample_id")["verdict"].to_dict()
     return {name: verdicts.get(name, "no claim") for name, _, _ in CLAIMS}
 
@@ -89,7 +91,9 @@ def _contexttrace() -> dict[str, dict[str, str]]:
         verified = verify_trace(RAGTrace("What applies?", plain, contexts, cited))
         said = [f"{claim['verdict']}, {claim['citation_status']}" for claim in verified["claims"]]
         rate = verified["summary"]["support_rate"]
-        found[name] = {f"contexttrace {number}": "; ".join(said) or f"no claim, support_rate {rate}"}
+        found[name] = {
+            f"contexttrace {number}": "; ".join(said) or f"no claim, support_rate {rate}"
+        }
     return found
 
 
@@ -109,7 +113,9 @@ def ranks() -> Iterator[dict[str, Any]]:
     """What precision, recall, nDCG and MRR of the first five are."""
     number = version("ragproof")
     for name, (chunks, gold) in RANKED.items():
-        frame = pd.DataFrame({"sample_id": ["s"], "chunks": [chunks], "gold_ids": [gold], "answerable": [True]})
+        frame = pd.DataFrame(
+            {"sample_id": ["s"], "chunks": [chunks], "gold_ids": [gold], "answerable": [True]}
+        )
         table = rn.label_retrieval(frame, k=(5,)).iloc[0]
         line = {"run": name, "ragnb": _four(float(table[metric]) for metric in RANK_METRICS)}
         if number:
@@ -123,9 +129,9 @@ async def _ragproof(chunks: list[str], gold: list[str]) -> list[float]:
 
     case = SimpleNamespace(expected_source_ids=gold)
     held = [RetrievedChunk(id=key, text=key, score=1.0, metadata={}) for key in chunks]
-    kinds = (retrieval.PrecisionAtK, retrieval.RecallAtK, retrieval.NDCG, retrieval.MRR)
+    kinds = (retrieval.PrecisionAtK, retrieval.RecallAtK, retrieval.NDCGAtK, retrieval.MRR)
     found = [await kind(k=5).evaluate(case, SimpleNamespace(retrieved=held)) for kind in kinds]
-    return [float("nan") if one.score is None else one.score for one in found]
+    return [float("nan") if one.value is None else one.value for one in found]
 
 
 def _four(values: Any) -> str:
@@ -149,22 +155,19 @@ def drawn(rng: np.random.Generator) -> pd.DataFrame:
 
 
 def noise(draws: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Which share of the variance of the mean each tool gives to documents, questions and answers."""
+    """Return the mean of the variances that each tool finds of documents, questions and answers."""
     rng = np.random.default_rng(seed)
     metric = rn.Metric("score", -10, 10)
-    parts = np.array(PLANTED) / (DOCUMENTS, DOCUMENTS * QUESTIONS, DOCUMENTS * QUESTIONS * REPEATS)
-    found: dict[str, list[list[float]]] = {}
+    found: dict[str, list[tuple[float, ...]]] = {}
     for _ in tqdm(range(draws), desc="noise", leave=False):
         frame = drawn(rng)
-        ours = rn.noise(frame, metrics=metric).shares.set_index("source")["share"]
-        found.setdefault("ragnb", []).append([ours["documents"], ours["questions"], ours["answers and judge"]])
+        ours = rn.noise(frame, metrics=metric).shares["variance"]
+        found.setdefault("ragnb", []).append(tuple(ours))
         for name, (within, between) in _splits(frame):
-            n = DOCUMENTS * QUESTIONS
-            of_mean = np.array([between / n, within / n / REPEATS])
-            found.setdefault(name, []).append([float("nan"), *(of_mean / of_mean.sum())])
-    yield {"tool": "planted"} | _shares(parts / parts.sum())
+            found.setdefault(name, []).append((float("nan"), between, within))
+    yield {"tool": "planted"} | _variances(PLANTED)
     for name, rows in found.items():
-        yield {"tool": name} | _shares(np.mean(rows, axis=0))
+        yield {"tool": name} | _variances(np.mean(rows, axis=0))
 
 
 def _splits(frame: pd.DataFrame) -> Iterator[tuple[str, tuple[float, float]]]:
@@ -181,55 +184,50 @@ def _splits(frame: pd.DataFrame) -> Iterator[tuple[str, tuple[float, float]]]:
         yield f"evalstats {number}", (float(split.seed_var[0]), float(split.input_var[0]))
 
 
-def _shares(values: Any) -> dict[str, str]:
+def _variances(values: Any) -> dict[str, str]:
     names = ("documents", "questions", "answers")
-    return {name: f"{100 * value:.0f} %" if value == value else "" for name, value in zip(names, values, strict=True)}
+    written = [f"{value:.4f}" if value == value else "" for value in values]
+    return dict(zip(names, written, strict=True))
 
 
 # Quality and cost
 
 
-def trades(draws: int, seed: int) -> Iterator[dict[str, Any]]:
-    """How often a system that is as good, and as dear, is said to be dominated, with documents that differ."""
-    rng = np.random.default_rng(seed)
-    said: dict[str, list[bool]] = {}
-    for _ in tqdm(range(draws), desc="trades", leave=False):
-        frame = _two_systems(rng)
-        found = rn.compare_operations(frame[frame["system"] == "new"], frame[frame["system"] == "old"])
-        cost = found[(found["metric"] == "cost_usd") & (found["statistic"] == "mean")]
-        said.setdefault("ragnb: cost differs", []).append(bool(cost["outcome"].isin(["better", "worse"]).any()))
-        if number := version("evalstats"):
-            said.setdefault(f"evalstats {number}: one dominates", []).append(_dominated(frame, rng))
-    for name, times in said.items():
-        yield {"said of two systems that are equal": name, "how often": f"{100 * np.mean(times):.1f} %"}
+def trades(seed: int) -> Iterator[dict[str, Any]]:
+    """What each tool says of a system that is as good as the old one, and costs a sixth."""
+    frame = _two_systems(np.random.default_rng(seed))
+    found = rn.compare_operations(frame, baseline="old")
+    cost = found[found["statistic"] == "mean"].iloc[0]
+    change = f"{cost['change']:+.1%} ({cost['change_low']:+.1%} to {cost['change_high']:+.1%})"
+    quality = rn.compare(frame, baseline="old", margin=0.05).iloc[0]
+    said = f"{quality['metric']} {quality['outcome']}; cost_usd {cost['outcome']}, {change}"
+    yield {"tool": "ragnb", "says of the new system": said}
+    if number := version("evalstats"):
+        yield {"tool": f"evalstats {number}", "says of the new system": _tradeoff(frame, seed)}
 
 
 def _two_systems(rng: np.random.Generator) -> pd.DataFrame:
-    """Two systems whose scores and costs each have a part of their own by document, and are equal in the mean."""
+    """Two systems of one quality, whose documents differ; the new one costs a sixth."""
     document = np.repeat(np.arange(DOCUMENTS), 10)
+    of_document = rng.standard_normal(DOCUMENTS)[document]
+    names = np.arange(len(document)).astype(str)
     rows = []
-    for system in ("old", "new"):
-        of_document = rng.standard_normal((2, DOCUMENTS))[:, document]
-        own = rng.standard_normal((2, len(document)))
-        quality, cost = 0.6 * of_document + 0.8 * own
-        table = {"system": system, "doc_name": document.astype(str), "sample_id": np.arange(len(document)).astype(str)}
-        rows.append(pd.DataFrame(table | {"faithfulness": 1 / (1 + np.exp(-quality)), "cost_usd": np.exp(0.3 * cost)}))
+    for system, price in (("old", 0.006), ("new", 0.001)):
+        quality = 0.6 * of_document + 0.3 * rng.standard_normal(len(document))
+        cost = price * np.exp(0.3 * rng.standard_normal(len(document)))
+        table = {"system": system, "doc_name": document.astype(str), "sample_id": names}
+        scores = {"faithfulness": 1 / (1 + np.exp(-quality)), "cost_usd": cost}
+        rows.append(pd.DataFrame(table | scores))
     return pd.concat(rows, ignore_index=True)
 
 
-def _dominated(frame: pd.DataFrame, rng: np.random.Generator) -> bool:
+def _tradeoff(frame: pd.DataFrame, seed: int) -> str:
     import evalstats
 
-    found = evalstats.tradeoff(
-        frame,
-        factor="system",
-        item_col="sample_id",
-        primary_metric="faithfulness",
-        secondary_metric={"cost_usd": "min"},
-        n_bootstrap=500,
-        rng=rng,
-    )
-    return "dominated" in [str(value).lower() for value in dict(found.status).values()]
+    options = {"factor": "system", "item_col": "sample_id", "primary_metric": "faithfulness"}
+    found = evalstats.tradeoff(frame, secondary_metric={"cost_usd": "min"}, rng=seed, **options)
+    chances = {name: f"{chance:.2f}" for name, chance in found.frontier_probability.items()}
+    return f"status {dict(found.status)}, probability of being Pareto-optimal {chances}"
 
 
 def main() -> None:
@@ -241,8 +239,8 @@ def main() -> None:
     tables = {
         "Claims: is it said by what it cites?": claims(),
         "Ranks: precision, recall, nDCG and MRR of the first five": ranks(),
-        f"Noise: shares of the variance of the mean, {args.draws} draws": noise(args.draws, args.seed),
-        f"Quality and cost, {args.draws} draws": trades(args.draws, args.seed),
+        f"Noise: variances, means of {args.draws} draws": noise(args.draws, args.seed),
+        "Quality and cost": trades(args.seed),
     }
     for title, rows in tables.items():
         table = pd.DataFrame([*rows])

@@ -326,6 +326,8 @@ def test_five_items_are_rated_by_keys_through_the_death_of_the_kernel(
     page.keyboard.type("444")
     page.get_by_text("已评 3 / 5").first.wait_for()
     for done in (4, 5):
+        # A button that still shows the score of the answer before would not send it once more.
+        page.wait_for_function("document.querySelectorAll('.rg-scores .mod-active').length === 0")
         for name in ("accuracy", "completeness", "clarity"):
             row = page.locator(".rg-row", has=page.locator(f"label:text-is('{name}')"))
             row.get_by_role("button", name="7", exact=True).click()
