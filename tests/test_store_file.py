@@ -21,7 +21,7 @@ from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
 from ragnb.store import Cell, Client, Outcome, Store, estimate, run_cells
-from ragnb.store.store import _QUIET
+from ragnb.store.loop import _QUIET
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = json.dumps(
@@ -62,7 +62,7 @@ def shouting(store, **more):
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(
     tmp_path, monkeypatch, owner, ahead
 ):
-    monkeypatch.setattr("ragnb.store.store._QUIET", 0)  # the first look that finds claims is told
+    monkeypatch.setattr("ragnb.store.loop._QUIET", 0)  # the first look that finds claims is told
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
     with Store(tmp_path / "a.sqlite", lease=0.6) as store:
         with pytest.warns(RagnbWarning) as said:
@@ -105,7 +105,7 @@ def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(
 ):
     """Another host holds the answer for a day; it is judged after a lease, here of a second."""
     assert 0 < _QUIET < Store(None).lease
-    monkeypatch.setattr("ragnb.store.store._QUIET", 0)  # the first look that finds claims is told
+    monkeypatch.setattr("ragnb.store.loop._QUIET", 0)  # the first look that finds claims is told
     llm_server.script = examiner
     case = {
         "sample_id": "a",
@@ -185,7 +185,7 @@ def test_a_store_that_may_not_be_written_is_refused_at_once(tmp_path, monkeypatc
             raise read_only
         return file.execute(f"PRAGMA {words}").fetchone()[0]
 
-    monkeypatch.setattr("ragnb.store.store._pragma", pragma)
+    monkeypatch.setattr("ragnb.store.store.pragma", pragma)
     monkeypatch.setattr("ragnb.store.store.time.sleep", lambda _: pytest.fail("it waits"))
     with pytest.raises(RagnbError, match="attempt to write a readonly database"):
         Store(tmp_path / "a.sqlite", lease=30)

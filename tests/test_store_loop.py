@@ -95,7 +95,7 @@ def at_once(n, work):
 @pytest.fixture
 def waits_are_not_told(monkeypatch):
     """How long one run waits for another is the machine's affair: no note, so no error, of that."""
-    monkeypatch.setattr("ragnb.store.store._QUIET", math.inf)
+    monkeypatch.setattr("ragnb.store.loop._QUIET", math.inf)
 
 
 @pytest.fixture

@@ -35,17 +35,8 @@ from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
 from ragnb.stats import Flags
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
-from ragnb.store.store import (
-    Estimate,
-    Run,
-    Store,
-    StoreLike,
-    estimate,
-    opened,
-    run_cells,
-    systems_of,
-    total_account,
-)
+from ragnb.store.loop import Estimate, Run, estimate, run_cells, total_account
+from ragnb.store.store import Store, StoreLike, opened, systems_of
 from ragnb.weights import weigh
 
 REPLY_TOKENS = 400

@@ -35,7 +35,8 @@ from ragnb.schema import (
 from ragnb.scoring import gold, lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
 from ragnb.store.client import METER, CallFailed, Cell, Client, Outcome, Stop, count_tokens
-from ragnb.store.store import Estimate, Run, StoreLike, estimate, opened, run_cells, systems_of
+from ragnb.store.loop import Estimate, Run, estimate, run_cells
+from ragnb.store.store import StoreLike, opened, systems_of
 
 MEASURED = ("latency_s", "tokens_in", "tokens_out")
 """Columns of an answer that differ from run to run."""

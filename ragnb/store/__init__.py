@@ -20,15 +20,5 @@ is keyed by its request: what was answered is not paid for again, whichever cell
 
 from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Stop, count_tokens, new_tag
 from ragnb.store.costs import unit_costs as unit_costs
-from ragnb.store.store import (
-    Estimate,
-    Run,
-    Stopped,
-    Store,
-    StoreLike,
-    estimate,
-    opened,
-    run_cells,
-    systems_of,
-    total_account,
-)
+from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells, total_account
+from ragnb.store.store import Store, StoreLike, opened, systems_of

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_known
-from ragnb.store.store import Store, no_store, opened
+from ragnb.store.file import no_store
+from ragnb.store.store import Store, opened
 
 _WORK = {"generate": "question", "answer": "answer"}  # all other work is a judge's
 _MILLION = 1e6

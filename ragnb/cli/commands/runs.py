@@ -45,7 +45,8 @@ def runs_command(
     Exit code: 0; 2 on bad input or a damaged store.
     """
     from ragnb.store import Store
-    from ragnb.store.store import VERSION, examined, exported
+    from ragnb.store.damage import examined, exported
+    from ragnb.store.file import VERSION
 
     say = texts.load(lang)
     if not store.exists():

@@ -1,0 +1,249 @@
+"""What is wrong with the file of a store, and all that can be read of a damaged one."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import (
+    closing,
+    suppress,
+)
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from ragnb.errors import RagnbError
+from ragnb.schema.secrets import without_secrets
+from ragnb.store.file import (
+    APPLICATION,
+    COLUMNS,
+    UNREADABLE,
+    VERSION,
+    Row,
+    checksum_of,
+    connect,
+    no_store,
+    pragma,
+    unreadable_store,
+)
+
+_MAGIC = b"SQLite format 3\0"
+_OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
+
+
+class Examined(NamedTuple):
+    """A copy of a store in memory, what is wrong with it, and how many rows it has, has lost, has damaged."""
+
+    file: sqlite3.Connection
+    wrong: list[str]
+    rows: dict[str, int]
+    lost: dict[str, int]
+    damaged: int
+
+
+def examined(path: Path, *, new: bool = False) -> Examined:
+    """Look at a copy of a store, with what its log holds, as SQLite reads it.
+
+    With `new` a database without tables is fine.
+
+    Raises
+    ------
+    RagnbError
+        For a file that is no store, a store of another version, and one of which SQLite reads nothing.
+    """
+    main, log = _snapshot(path)
+    if not main.startswith(_MAGIC):
+        if not (_OURS.search(main) if main else log):
+            raise no_store(path)
+        why = "its first page is overwritten" if main else "it is empty, and its log is not"
+        raise unreadable_store(path, why)
+    wrong = _missing_pages(main)
+    try:
+        file, frames_read = _in_memory(path, main, log)
+    except sqlite3.Error as error:
+        raise unreadable_store(path, str(error)) from None
+    wrong += _unread_frames(log, frames_read)
+    before = len(wrong)
+    try:
+        wrong += _marks(path, file, new)
+        findings = file.execute("PRAGMA integrity_check(3)").fetchall()
+        wrong += [" ".join(text.split()) for (text,) in findings if text != "ok"]
+    except UNREADABLE as error:
+        wrong.append(str(error))
+    rows, lost, damaged = dict[str, int](), dict[str, int](), 0
+    for table in (*COLUMNS, "claims"):
+        marks = ["damaged" in row for row in _rows(file, table)]
+        rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
+        damaged += sum(marks)
+        if any(marks):
+            wrong.insert(
+                before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written"
+            )
+        if lost[table]:
+            wrong.append(f"{lost[table]} rows of {table} are missing")
+    file.text_factory = str
+    return Examined(file, wrong, rows, lost, damaged)
+
+
+def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
+    """Say what is wrong with the application id of a store; refuse a file that is none, and other versions."""
+    names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
+    version = pragma(file, "user_version")
+    is_marked = pragma(file, "application_id") == int.from_bytes(APPLICATION, "big")
+    if not is_marked and (names or not new):
+        if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
+            raise no_store(path)
+        return ["its application id is overwritten"]
+    if names and version != VERSION:
+        raise RagnbError(
+            f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
+            "Read it with the ragnb that wrote it, or name a new file"
+        )
+    return []
+
+
+def _snapshot(path: Path) -> tuple[bytes, bytes]:
+    """Read a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
+    for _ in range(50):
+        written, log = path.stat().st_mtime_ns, b""
+        main = path.read_bytes()
+        with suppress(FileNotFoundError):
+            log = Path(f"{path}-wal").read_bytes()
+        if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
+            return main, log
+        time.sleep(0.05)
+    raise RagnbError(f"{path}: a run is writing to it continuously; try again after it has ended")
+
+
+def _in_memory(path: Path, main: bytes, log: bytes) -> tuple[sqlite3.Connection, int]:
+    """Return a copy of a store in memory with what its log holds, and how many frames of the log SQLite took."""
+    memory = connect(":memory:")
+    # SQLite opens a file that is cut only so; nothing is written to the copy.
+    memory.execute("PRAGMA writable_schema = ON")
+    if not log:
+        copy = bytearray(main)
+        copy[18:20] = b"\1\1"  # SQLite opens a file in memory without a log only
+        memory.deserialize(copy)
+        return memory, 0
+    with TemporaryDirectory(prefix="ragnb-") as folder:
+        place = Path(folder) / "copy.sqlite"
+        try:
+            place.write_bytes(main)
+            Path(f"{place}-wal").write_bytes(log)
+        except OSError as error:
+            raise RagnbError(
+                f"{path}: its log is read in a copy, for which {Path(folder).parent} has no room "
+                f"({error.strerror}); set TMPDIR to a folder that has"
+            ) from None
+        with closing(connect(place)) as file:
+            file.execute("PRAGMA writable_schema = ON")
+            frames = file.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+            file.backup(memory)
+    return memory, max(0, frames)
+
+
+def _missing_pages(main: bytes) -> list[str]:
+    """Say how many pages a file lacks, by the size in its header: https://www.sqlite.org/fileformat2.html."""
+    if main[68:72] != APPLICATION:
+        return []
+    page_size = int.from_bytes(main[16:18], "big")
+    missing = int.from_bytes(main[28:32], "big") - len(main) // max(1, page_size)
+    return [f"the file is cut: its last {missing} pages are missing"] if missing > 0 else []
+
+
+def _unread_frames(log: bytes, frames_read: int) -> list[str]:
+    """Say where a log is damaged: SQLite passes over all that follows, also whole commits."""
+    frame_size = 24 + int.from_bytes(log[8:12], "big")
+    salts = log[16:24]
+    committed = 0
+    for number, start in enumerate(range(32, len(log) - frame_size + 1, frame_size), 1):
+        # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
+        ends_commit = log[start + 4 : start + 8] != bytes(4)
+        if ends_commit and log[start + 8 : start + 16] == salts:
+            committed = number
+    if committed > frames_read:
+        return [f"its write-ahead log is damaged at frame {frames_read + 1}"]
+    return []
+
+
+# What can be read of a store
+
+
+def exported(path: Path) -> Iterator[Row]:
+    """Yield all that can be read of a store, keys taken out: runs, cells, plan, attempts, calls with replies.
+
+    The last row says how many of each there are, how many of them are not what was written (they are marked
+    ``damaged``), how many are lost as far as the rest tells, and what else is wrong with the store.
+    """
+    store = examined(path)
+    with closing(store.file):
+        for table in COLUMNS:
+            for row in _rows(store.file, table):
+                yield {"type": table.removesuffix("s")} | _without_keys(row)
+    counts = {"rows": store.rows, "damaged": store.damaged, "lost": store.lost}
+    yield {"type": "export", "store": path.name} | counts | {"wrong": store.wrong}
+
+
+def _without_keys(row: Row) -> Row:
+    """Return a row without what looks like a key of an endpoint; its hashes are none."""
+    hashes: Row = {name: row[name] for name in ("key", "run") if name in row}
+    if isinstance(about := row.get("about"), dict) and "inputs" in about:
+        hashes["about"] = about | {"parameters": without_secrets(about.get("parameters"))}
+    return dict(without_secrets(row)) | hashes
+
+
+def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
+    """Yield the rows of a table that can be read, each one alone from where the table is damaged."""
+    file.text_factory = bytes  # a text may not be UTF-8 any more
+    last = 0
+    try:
+        for row in _selected(file, f"SELECT * FROM {table}"):
+            last = row.get("id", 0)
+            yield row
+    except UNREADABLE:
+        most = _last(file, table)
+        with suppress(*UNREADABLE):  # no row is smaller than 64 bytes
+            most = (
+                pragma(file, "page_size") * pragma(file, "page_count") // 64
+                if most is None
+                else most
+            )
+        for number in range(last + 1, (most or 0) + 1):
+            with suppress(*UNREADABLE):
+                yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
+
+
+def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
+    """Yield rows with their JSON read, marked as ``damaged`` where they are not what was written."""
+    cursor = file.execute(query)
+    names = [part[0] for part in cursor.description]
+    place = names.index("checksum") if "checksum" in names else 0
+    for values in cursor:  # of a claim its date tells
+        odd = place and checksum_of(values[1:place]).encode() != values[place]
+        row: Row = (
+            {"damaged": True}
+            if odd or (names[-1] == "until" and not isinstance(values[-1], float))
+            else {}
+        )
+        for name, value in zip(names, values, strict=True):
+            row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            if name in ("about", "value", "replies", "reply"):
+                with suppress(ValueError, TypeError, RecursionError):
+                    row[name] = json.loads(row[name])
+        row.pop("checksum", None)
+        yield row
+
+
+def _last(file: sqlite3.Connection, table: str) -> int | None:
+    """Return the largest id that was given in a table; None where nothing tells."""
+    for query in (
+        f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'",
+        f"SELECT max(id) FROM {table}",
+    ):
+        with suppress(*UNREADABLE):
+            if (row := file.execute(query).fetchone()) and isinstance(row[0], int):
+                return int(row[0])
+    return None
