@@ -39,7 +39,7 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     >>> assert_gates(rn.assess(scores, gates=[rn.Gate("G", "faithfulness", ">=", 0.3)]))
     """
     from ragnb.scenario import Scenario, load_scenario
-    from ragnb.scenario.model import SOURCES
+    from ragnb.scenario.fields import SOURCES
     from ragnb.sheet import Assessment, assess
 
     __tracebackhide__ = True

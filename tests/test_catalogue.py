@@ -18,7 +18,7 @@ from pipeline_server import model
 import ragnb as rn
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.scenario.model import read_text
+from ragnb.scenario.source import read_text
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "ext"))

@@ -19,7 +19,7 @@ import ragnb as rn
 import ragnb.scenario
 from ragnb.errors import RagnbError
 from ragnb.scenario import Bands, Scenario, load_scenario
-from ragnb.scenario.model import read_text
+from ragnb.scenario.source import read_text
 from ragnb.schema import (
     METRICS,
     Anchor,

@@ -22,7 +22,7 @@ from ragnb import plots, stats, widgets
 from ragnb.cli import cli, terminal
 from ragnb.readers.layouts import TOOLS
 from ragnb.readers.names import WORDS
-from ragnb.scenario.model import flow
+from ragnb.scenario.source import flow
 
 CODES = (
     "PASSED",

@@ -14,10 +14,14 @@ from pydantic.fields import FieldInfo
 
 import ragnb as rn
 from ragnb import texts
-from ragnb.scenario.model import _OWNERS, SOURCES
+from ragnb.scenario.fields import SOURCES
+from ragnb.scenario.model import Scenario
+from ragnb.scenario.refusals import OWNERS
 
 FILE = HERE.parent / "scenario.schema.json"
-CLASSES = {path: owner for path, owner in _OWNERS.items() if path != "rubric.passing"}
+CLASSES = {"": Scenario} | {
+    path: owner for path, owner in OWNERS.items() if path != "rubric.passing"
+}
 """The models by the key that they are below; what passes a rubric is a gate."""
 
 _NOT_BLANK, _VARIABLE = r"\S", r"^[A-Z_][A-Z0-9_]{0,63}$"

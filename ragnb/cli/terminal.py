@@ -282,7 +282,7 @@ def as_options(text: str, command: str = "") -> str:
 
 def _with_literal_as_yaml(text: str) -> str:
     """Return a message with YAML in place of the Python literal, alone or given to a setting, that ends it."""
-    from ragnb.scenario.model import flow
+    from ragnb.scenario.source import flow
 
     fit = _LITERAL_AT_END.search(text)
     if fit is None:
@@ -358,7 +358,7 @@ def pair(flag: str, example: str, text: str) -> tuple[str, str]:
 def _pairs(
     flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]
 ) -> dict[str, Any]:
-    from ragnb.scenario.model import read_text
+    from ragnb.scenario.source import read_text
 
     pairs: dict[str, Any] = {}
     for text in texts:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragnb.comparison.source import located
 from ragnb.errors import RagnbError
-from ragnb.scenario.model import plan_patch
+from ragnb.scenario.patch import plan_patch
 
 
 def accept(run: str, scenario: Path) -> Path:

@@ -26,7 +26,7 @@ from ragnb.readers import is_measure, is_open_role, qrels_columns, read_table
 from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.names import WORDS, is_reference_name, words_in
 from ragnb.readers.nested import passage_columns
-from ragnb.scenario.model import flow
+from ragnb.scenario.source import flow
 from ragnb.schema import METRICS
 from ragnb.texts.errors import translated
 from ragnb.traces import log

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.diagnostics import RULES, warning_bars
-from ragnb.scenario.model import block, flow
+from ragnb.scenario.source import block, flow
 from ragnb.schema import METRICS, Gate, Metric
 
 _OFFERED = {

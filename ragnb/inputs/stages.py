@@ -37,7 +37,8 @@ from ragnb.readers import open_role, read_scores
 from ragnb.readers.facts import SILENT, direction_of_name
 from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
-from ragnb.scenario.model import SOURCES, metric_place
+from ragnb.scenario.fields import SOURCES
+from ragnb.scenario.load import metric_place
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,

@@ -42,7 +42,7 @@ from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
-from ragnb.scenario.model import SOURCES
+from ragnb.scenario.fields import SOURCES
 from ragnb.sheet.assessment import run_record
 from ragnb.sheet.formatter import GATE_TONES
 from ragnb.sheet.ratings import calibrated

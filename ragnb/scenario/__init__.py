@@ -1,3 +1,6 @@
-"""The settings of one run, from a YAML file that is read strictly or built in memory, and their snapshot."""
+"""The settings of one run: a checked model, loaded from a YAML file that is read strictly, and saved into it."""
 
-from ragnb.scenario.model import Bands, Patch, Scenario, load_scenario, patch_scenario, plan_patch
+from ragnb.scenario.fields import Bands
+from ragnb.scenario.load import load_scenario
+from ragnb.scenario.model import Scenario
+from ragnb.scenario.patch import Patch, patch_scenario, plan_patch

@@ -3,7 +3,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from ragnb.scenario.model import Allow, Bands, Generation, System
+from ragnb.scenario.fields import Allow, Bands, Generation, System
 from ragnb.schema import Gate, Metric, Profile, Rubric
 
 _Path = str | os.PathLike[str] | None

@@ -16,7 +16,7 @@ from ragnb.inputs import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
-from ragnb.scenario.model import flow
+from ragnb.scenario.source import flow
 from ragnb.schema import (
     DRAWN,
     METRICS,

@@ -11,7 +11,7 @@ from ragnb.comparison.view import compare_view
 from ragnb.errors import RagnbError
 from ragnb.report.run import history
 from ragnb.scenario import load_scenario
-from ragnb.scenario.model import flow
+from ragnb.scenario.source import flow
 from ragnb.widgets.command import Command
 from ragnb.widgets.model import DOC, METRIC, Weighing
 

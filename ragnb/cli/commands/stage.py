@@ -36,7 +36,7 @@ _COUNTS = {
 def profile_step(role: str) -> str:
     """Return the setting that names a model, as it is typed."""
     from ragnb.scenario.examples import EXAMPLES
-    from ragnb.scenario.model import flow
+    from ragnb.scenario.source import flow
 
     return shlex.quote("llm_profiles=" + flow({role: EXAMPLES["llm_profiles.judge"]}))
 

@@ -1,0 +1,364 @@
+"""What the keys of a scenario take: their types, their checks, and the classes below them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
+
+from ragnb.errors import did_you_mean
+from ragnb.files import is_pattern, matched
+from ragnb.scenario.source import flow, invisible, nfc
+from ragnb.schema import (
+    METRICS,
+    Frozen,
+    Metric,
+    Rubric,
+    known_metric,
+    refuse,
+)
+from ragnb.schema.secrets import masked, shown
+
+SOURCES = ("scores", "traces", "cases", "ratings", "documents")
+
+
+def _visible(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is blank; write a word or leave the key out")
+    if unseen := invisible(value):
+        raise ValueError(f"contains invisible characters ({', '.join(unseen)}); retype it")
+    return value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) and not value.is_snan() else value
+
+
+def _with_ratings(labels: int, info: ValidationInfo) -> int:
+    if info.data.get("ratings", "") is None:  # else its own refusal says enough
+        raise ValueError(
+            "needs ratings, and none are given; name their file (ratings:), or remove the key"
+        )
+    return labels
+
+
+def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
+    first: dict[str, str] = {}
+    for key in values:
+        if first.setdefault(nfc(key), key) != key:
+            raise refuse("the name appears twice, in two Unicode spellings; keep one", key)
+    return values
+
+
+def _distinct_targets(columns: dict[str, str]) -> dict[str, str]:
+    first: dict[str, str] = {}
+    for theirs, ours in columns.items():
+        if first.setdefault(ours, theirs) != theirs:
+            raise refuse(f"{shown(first[ours])} becomes {shown(ours)} too; pick one", theirs)
+    return columns
+
+
+def distinct_gates(gates: tuple[Any, ...]) -> tuple[Any, ...]:
+    names = [gate.name for gate in gates]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"another gate is named {shown(name)}; rename one of them", i, "name")
+    return gates
+
+
+def _comparable(value: Any) -> str | int | bool | float:
+    """Take what a column can be compared with."""
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(
+        f"{shown(value)} cannot be compared with a column; write text, a number, true or false"
+    )
+
+
+def as_sample(value: Any) -> bool | float:
+    """Take whether the traces are a sample, or the share that makes one of them."""
+    share = _number(value)
+    if isinstance(share, bool) or (isinstance(share, int | float) and 0 < share <= 1):
+        return share
+    raise ValueError(
+        f"{shown(value)} is neither true, false nor a share above 0 and up to 1, such as 0.01"
+    )
+
+
+def _encoding(value: str) -> str:
+    """Take an encoding that this Python knows and that makes text."""
+    try:
+        "a".encode(value)
+    except (LookupError, ValueError):
+        known = ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"]
+        raise ValueError(
+            f"{shown(value)} is not a text encoding; {did_you_mean(value, known)}"
+        ) from None
+    return value
+
+
+def _pattern(value: str) -> str:
+    """Take a regular expression of the linear-time engine that reads the answers: no pattern can hang it."""
+    import polars as pl
+
+    if not value.strip():
+        raise ValueError("is blank and would match every answer; remove it")
+    try:
+        pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
+    except pl.exceptions.PolarsError as error:
+        reason = re.search(
+            r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE
+        )
+        why = reason[1] if reason else "it is not a regular expression"
+        raise ValueError(
+            f"{shown(value)} is not supported ({why}); look-around, back-references and very large "
+            "repeats are excluded because they can hang"
+        ) from None
+    return value
+
+
+def _baseline(value: Any, info: ValidationInfo) -> Any:
+    """Resolve a baseline that is a file or the folder of a run; else it names a system or a scenario."""
+    if not isinstance(value, str | Path) or not str(value).strip():
+        raise ValueError(
+            f"{shown(value)} is not a baseline; name a system, or a file or run to compare with"
+        )
+    found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
+    return found.resolve() if found.exists() else str(value)
+
+
+def _input_file(value: Any, info: ValidationInfo) -> Path:
+    """Resolve a path against the scenario's folder; what is not there is refused with near names."""
+    if isinstance(value, list | tuple | set):
+        raise ValueError(
+            "is a list of files; name one file, or a pattern such as 'scores/*.parquet'"
+        )
+    if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
+        raise ValueError(
+            f"{shown(value)} is not a path; name one file, relative to the scenario's folder"
+        )
+    folder: Path = (info.context or {}).get("folder") or Path.cwd()
+    several = info.field_name in ("scores", "traces")
+    of_documents = info.field_name == "documents"
+    given, names, is_folder = masked(str(value)), None, False
+    path = folder / value
+    with suppress(OSError, RuntimeError):
+        path = (
+            path.parent.resolve() / path.name
+        )  # a link keeps its own name, which tells the format
+        if (
+            path.is_file()
+            or (of_documents and path.is_dir())
+            or (several and is_pattern(path) and matched(path))
+        ):
+            return path
+        is_folder = path.is_dir()
+        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[
+            :10_000
+        ]
+    if "://" in given:
+        raise ValueError(f"{given!r} is an address; save the file and name it here")
+    if is_pattern(path):
+        if not several:
+            step = "name one file; only scores and traces may be a pattern or a folder of files"
+            raise ValueError(
+                f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}"
+            )
+        have = did_you_mean("", names or [])
+        if is_folder:
+            raise ValueError(
+                f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}"
+            )
+        raise ValueError(f"no file matches the pattern {given!r} {have if names else ''}".rstrip())
+    if names is None:
+        raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
+    raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def _no_weights(metrics: Any) -> Any:
+    """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
+    weights = metrics if isinstance(metrics, Mapping) else getattr(metrics, "to_dict", dict)()
+    if weights and not any(isinstance(value, str) for value in weights.values()):
+        names = masked(str(list(weights)))
+        raise ValueError(f"is a list of names, such as {names}; weights go into metric_weights")
+    return metrics
+
+
+def declared_metrics(
+    rubric: Rubric | None, metrics: tuple[str | Metric, ...] | None
+) -> dict[str, Metric]:
+    """Return the metrics that a scenario declares itself: the dimensions of its rubric, and Metric objects."""
+    objects = [metric for metric in metrics or () if isinstance(metric, Metric)]
+    return {metric.name: metric for metric in (*(rubric.metrics if rubric else ()), *objects)}
+
+
+def _known_metrics(
+    metrics: tuple[str | Metric, ...], info: ValidationInfo
+) -> tuple[str | Metric, ...]:
+    """Take metrics that ragnb knows, that are declared here or that are dimensions of the rubric, each once."""
+    rubric = info.data.get("rubric")
+    dimensions, declared = declared_metrics(rubric, ()), declared_metrics(rubric, metrics)
+    names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"{shown(name)} appears twice; keep one", i)
+        if name in dimensions and not isinstance(metrics[i], str):
+            raise refuse(
+                f"{shown(name)} is a dimension of the rubric, which defines its scale; give its name",
+                i,
+            )
+        if "rubric" in info.data:  # else its refusal says enough
+            _need_known(name, [*METRICS, *declared], i)
+    return metrics
+
+
+def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
+    if {"rubric", "metrics"} <= info.data.keys():  # else their refusal says enough
+        declared = declared_metrics(info.data["rubric"], info.data["metrics"])
+        once = (info.context or {}).get("declared", ())
+        for name in (name for name in weights if name not in once):
+            _need_known(name, [*declared, *METRICS], name)
+    return weights
+
+
+def _need_known(name: str, known: list[str], where: str | int) -> None:
+    if name not in known and known_metric(name) is None:
+        raise refuse(
+            f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. Declare a metric of "
+            f"your own: metrics: [{{name: {flow(masked(name))}, low: 0, high: 1}}]",
+            where,
+        )
+
+
+Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Labels = Annotated[int, Field(strict=True, ge=1), AfterValidator(_with_ratings)]
+Encoding = Annotated[str, Field(strict=True), AfterValidator(_encoding)]
+Pattern = Annotated[str, Field(strict=True), AfterValidator(_pattern)]
+File = Annotated[Path, BeforeValidator(_input_file)]
+Baseline = Annotated[str | Path, BeforeValidator(_baseline)]
+Columns = Annotated[dict[Text, Text], AfterValidator(_distinct_targets)]
+Where = dict[Text, Annotated[str | int | bool | float, PlainValidator(_comparable)]]
+Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)]
+Weights = Annotated[dict[Text, Weight], AfterValidator(_distinct_keys)]
+MetricWeights = Annotated[Weights, AfterValidator(_known_weights)]
+_MetricRow = Annotated[
+    Annotated[str, Field(strict=True), Tag("<name>")] | Annotated[Metric, Tag("<metric>")],
+    Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
+]
+Metrics = Annotated[
+    tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)
+]
+
+
+class Bands(Frozen):
+    """Where the weighted score, on 0–1, counts as good and where as one to watch; below that it is bad.
+
+    Examples
+    --------
+    >>> Bands().good
+    0.7
+    """
+
+    good: Number = Field(default=0.7, ge=0, le=1)
+    watch: Number = Field(default=0.5, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bands:
+        if not self.good > self.watch:
+            raise ValueError(f"good={self.good:g} must lie above watch={self.watch:g}")
+        return self
+
+
+class Allow(Frozen):
+    """Which shares of what was expected may be lost before a run counts as incomplete.
+
+    Of the ``lines`` of a file, of the ``questions`` (of gold, the cases or the baseline) and answers, and of the
+    ``cells`` of a metric that a gate or the total uses.
+
+    Examples
+    --------
+    >>> Allow(lines=0.01)
+    Allow(lines=0.01, questions=0.05, cells=0.1)
+    """
+
+    lines: Number = Field(default=0.0, ge=0, le=1)
+    questions: Number = Field(default=0.05, ge=0, le=1)
+    cells: Number = Field(default=0.1, ge=0, le=1)
+
+
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Function = Annotated[str, Field(strict=True, pattern=r"^[\w.]+:\w+$")]
+
+
+class Generation(Frozen):
+    """What kind of question set `ragnb generate` makes of the documents: see `ragnb.generate_cases`.
+
+    Examples
+    --------
+    >>> Generation(questions=40).unanswerable
+    0.2
+    """
+
+    questions: Annotated[int, Field(strict=True, ge=1)] = 20
+    unanswerable: Share = 0.2
+    multi_passage: Share = 0.2
+    personas: tuple[Text, ...] = ()
+    seed: Annotated[int, Field(strict=True)] = 0
+
+
+class System(Frozen):
+    """The system that `ragnb answer` asks: functions as ``package.module:function``, found from the scenario's
+    folder.
+
+    ``generate`` may be left out where ``llm_profiles.answer`` names an endpoint.
+
+    Examples
+    --------
+    >>> System(retrieve="rag:search", generate="rag:answer").name is None
+    True
+    """
+
+    name: Text | None = None
+    retrieve: Function | None = None
+    generate: Function | None = None
+    improve: Function | None = None
+
+
+def input_name(path: str | Path) -> str:
+    """Return what an input is called; a pattern by what is plain in it, else by its folder.
+
+    Examples
+    --------
+    >>> input_name("a/traces-*.jsonl"), input_name("scores/*.parquet")
+    ('traces', 'scores')
+    """
+    path = Path(path)
+    plain = path.stem.split(".jsonl")[0] if path.suffix == ".gz" else path.stem
+    if not any(char in plain for char in "*?["):
+        return path.stem
+    return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(
+        r"[*?\[\]]", "", path.parent.name
+    )
+
+
+def is_blank(value: object) -> bool:
+    """Whether an override says nothing."""
+    return value is None or (isinstance(value, str) and not value.strip())

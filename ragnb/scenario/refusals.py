@@ -1,0 +1,129 @@
+"""What is wrong with the settings of a scenario, in words, with the line and the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ValidationError,
+)
+
+from ragnb.errors import did_you_mean, listing, place
+from ragnb.scenario.examples import EXAMPLES, KeyPath, bound_of, example_of, path_of
+from ragnb.scenario.fields import Allow, Bands, Generation, System
+from ragnb.scenario.source import REFUSALS, Source, dotted, flow
+from ragnb.schema import (
+    Anchor,
+    Dimension,
+    Gate,
+    Metric,
+    Profile,
+    Rubric,
+)
+from ragnb.schema.secrets import masked, shown
+
+_MOST_FINDINGS = 10
+_REASONS: Mapping[str, str] = REFUSALS["value"]
+
+
+OWNERS: Mapping[str, type[Any]] = {
+    "metrics": Metric,
+    "gates": Gate,
+    "bands": Bands,
+    "allow": Allow,
+    "generation": Generation,
+    "system": System,
+    "llm_profiles": Profile,
+    "rubric": Rubric,
+    "rubric.dimensions": Dimension,
+    "rubric.anchors": Anchor,
+    "rubric.passing": Gate,
+}
+"""The classes whose fields are the keys below a key of a scenario."""
+
+
+def findings(error: ValidationError, source: Source | None, top: type[BaseModel]) -> str:
+    """Word all that a validation found, one line per finding, with the file, line and key where they are known.
+
+    `top` is the class that was validated.
+    """
+    lines: dict[str, None] = {}
+    for item in error.errors(include_url=False):
+        where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
+        where = where[:-1] if where[-1:] == ("[key]",) else where
+        where += tuple(item.get("ctx", {}).get("below", ()))
+        file, line = (source.file, source.line(where)) if source else (None, None)
+        reason = _reason(item, where, top, in_file=source is not None)
+        lines[f"{place(file, line, dotted(where) or None)}{reason}"] = None
+    rest = [f"… and {len(lines) - _MOST_FINDINGS} more"] if len(lines) > _MOST_FINDINGS else []
+    return "\n".join([*list(lines)[:_MOST_FINDINGS], *rest])
+
+
+def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -> str:
+    """Word one finding: what is wrong, and what the key takes, as it is written in a file or in Python."""
+    kind, context, value = item["type"], item.get("ctx", {}), item["input"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return _unknown_key(where, value, top, in_file=in_file)
+    if kind == "missing":
+        return "is required"
+    if kind in ("ragnb", "value_error"):
+        return masked(str(context["reason" if kind == "ragnb" else "error"]))
+    if kind == "float_type" and isinstance(value, int) and not isinstance(value, bool):
+        return "the number is too large"
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        hint = (
+            did_you_mean(value, choices)
+            if isinstance(value, str)
+            else f"(have: {listing(choices)})"
+        )
+        reason = f"is not known; {masked(hint)}"
+    elif share := _share_meant(kind, context, value):
+        reason = f"{_REASONS[kind].format(**context).partition(';')[0]}; write {share}"
+    elif kind in _REASONS:
+        reason = _REASONS[kind].format(**context, how=_how(where, value, in_file=in_file))
+    else:
+        reason = masked(item["msg"])
+    # Below llm_profiles a key may have strayed.
+    return reason if where[:1] == ("llm_profiles",) else f"{shown(value)} {reason}"
+
+
+def _how(where: KeyPath, value: Any, *, in_file: bool) -> str:
+    """Return how the value of a key is written; that of a key at the top with its key."""
+    example = example_of(where, value)
+    if example is None:
+        return "'key: value' lines below the key"
+    written = flow(example) if in_file else repr(example)
+    if len(where) > 1:
+        return written
+    return f"{where[0]}: {written}" if in_file else f"{where[0]}={written}"
+
+
+def _unknown_key(where: KeyPath, value: Any, top: type[BaseModel], *, in_file: bool) -> str:
+    """Word a key that no class has, with the near names, or how the whole is written where none is near."""
+    above = ".".join(part for part in where[:-1] if isinstance(part, str))
+    owner = OWNERS.get(above) or OWNERS.get(str(where[0]), top)
+    reason = did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))
+    if op := bound_of(where, value):
+        meant = (
+            f'op: "{op}", threshold: {value:g}' if in_file else f"op='{op}', threshold={value:g}"
+        )
+        return f"is not known; {reason}. Write {meant}"
+    if reason.startswith("(have") and (example := EXAMPLES.get(path_of(where[:-1]))):
+        return (
+            f"is not known; {reason}. Write, for example, {flow(example) if in_file else example}"
+        )
+    return f"is not known; {reason}"
+
+
+def _share_meant(kind: str, context: Mapping[str, Any], value: Any) -> str:
+    """Return the share that a percentage means where a share is asked for: 0.95 for 95 or '95%'."""
+    most = context.get("lt", context.get("le"))
+    if kind in ("less_than", "less_than_equal") and most == 1 and 1 < value <= 100:
+        return f"{value / 100:g}"
+    if kind == "float_type" and (fit := re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*", str(value))):
+        return f"{float(fit[1]) / 100:g}"
+    return ""
