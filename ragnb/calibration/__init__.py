@@ -6,21 +6,16 @@ is compared with chance, the best constant score and the human ceiling, with int
 
 from ragnb.calibration.card import CalibrationCard, calibrate
 from ragnb.calibration.corrected import corrected_mean, corrected_ways
+from ragnb.calibration.golden import check_golden, golden_template, read_golden, write_golden
 from ragnb.calibration.labels import (
     RATING_ALIASES,
-    check_golden,
-    draw_labels,
-    golden_template,
     judge_columns,
     looks_like_ratings,
-    read_golden,
     read_judged,
-    read_labels,
-    read_rated,
     read_ratings,
     unrated,
-    write_golden,
-    write_labels,
 )
 from ragnb.calibration.measures import agreement
 from ragnb.calibration.panels import Panel, panel
+from ragnb.calibration.sampling import draw_labels
+from ragnb.calibration.sheets import read_labels, read_rated, write_labels
