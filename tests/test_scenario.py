@@ -20,17 +20,8 @@ import ragnb.scenario
 from ragnb.errors import RagnbError
 from ragnb.scenario import Bands, Scenario, load_scenario
 from ragnb.scenario.source import read_text
-from ragnb.schema import (
-    METRICS,
-    Anchor,
-    Dimension,
-    Gate,
-    Metric,
-    Profile,
-    Rubric,
-    holds_secret,
-    masked,
-)
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric
+from ragnb.schema.secrets import holds_secret, masked
 
 CANARY = "sk-canary-0123456789abcdefABCDEF"
 

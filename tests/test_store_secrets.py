@@ -15,8 +15,8 @@ from work import lines_run
 
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.schema import Profile, is_secret_name, refuse_secrets
-from ragnb.schema.secrets import without_secrets
+from ragnb.schema import Profile
+from ragnb.schema.secrets import is_secret_name, refuse_secrets, without_secrets
 from ragnb.scoring import evaluate
 from ragnb.store import Cell, Client, Outcome, Stop, Store, run_cells
 

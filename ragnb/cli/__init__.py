@@ -25,7 +25,7 @@ from ragnb.cli.terminal import (
 from ragnb.cli.usage import usage_refusal
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line
-from ragnb.schema import masked
+from ragnb.schema.secrets import masked
 from ragnb.signals import interruptible, number_of
 
 COMMANDS_BY_NAME = {str(command.name): command for command in COMMANDS}

@@ -22,7 +22,7 @@ from ragnb.errors import RagnbError, RagnbWarning, worded
 from ragnb.files import write_whole
 from ragnb.markup import count, one_line
 from ragnb.markup.blocks import Table
-from ragnb.schema import masked, refuse_secrets
+from ragnb.schema.secrets import masked, refuse_secrets
 from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 

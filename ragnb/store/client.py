@@ -33,7 +33,8 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, require
-from ragnb.schema import Profile, masked, refuse_secrets
+from ragnb.schema import Profile
+from ragnb.schema.secrets import masked, refuse_secrets
 from ragnb.store.transport import (
     REPLY_BYTES,
     TRIP,

@@ -20,7 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from pydantic import SecretStr
 
 from ragnb import __version__
-from ragnb.schema import masked
+from ragnb.schema.secrets import masked
 
 LOG = logging.getLogger("ragnb")
 """Each request with its address, status and time, at level DEBUG; never a text, a header or a key."""
