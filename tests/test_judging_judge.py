@@ -18,8 +18,8 @@ from llm_server import Answer, Raw
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.judging import dry_run, evidence_rank, judge, material, system_prompt
+from ragnb.judging.plan import probe_cases
 from ragnb.judging.prompt import cut
-from ragnb.judging.run import probe_cases
 from ragnb.schema import Dimension, Profile, Rubric
 from ragnb.store import Client, Stop, Store, count_tokens
 

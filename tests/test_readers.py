@@ -36,7 +36,7 @@ from ragnb.readers import (
     to_csv_text,
 )
 from ragnb.readers.cells import as_texts, parse_list
-from ragnb.readers.formats import Document
+from ragnb.readers.documents import Document
 from ragnb.readers.raw import Lossy
 from ragnb.schema import EvalCase, Metric
 

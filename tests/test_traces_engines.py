@@ -26,7 +26,7 @@ import ragnb.readers
 import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.readers import formats, read_traces
-from ragnb.readers.formats import Document
+from ragnb.readers.documents import Document
 from ragnb.readers.frames import polars_series
 from ragnb.readers.raw import Lossy
 from ragnb.traces import (

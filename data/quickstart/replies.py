@@ -7,7 +7,7 @@ import random
 import re
 from typing import Any
 
-from ragnb.judging.run import probe_cases
+from ragnb.judging.plan import probe_cases
 from ragnb.schema import Rubric
 
 Row = dict[str, Any]

@@ -6,6 +6,7 @@ steer the system, `arena` sets systems side by side. What is paid for is kept in
 """
 
 from ragnb.judging.prompt import evidence_rank, material, system_prompt
-from ragnb.judging.run import Improved, Judged, arena, dry_run, improve, judge
+from ragnb.judging.run import Judged, dry_run, judge
+from ragnb.judging.systems import Improved, arena, improve
 from ragnb.judging.verdict import Verdict, parse_verdict
 from ragnb.scoring import support_lexical

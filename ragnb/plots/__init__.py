@@ -15,17 +15,12 @@ from ragnb.plots.card import (
     label_budget,
     reliability,
 )
-from ragnb.plots.charts import (
-    by_depth,
-    differences,
-    distribution,
-    intervals,
-    outcomes,
-    radar,
-    weight_map,
-    win_rates,
-)
+from ragnb.plots.means import intervals
 from ragnb.plots.operations import quality_by_cost
+from ragnb.plots.pairs import by_depth, differences, win_rates
+from ragnb.plots.questions import distribution, outcomes
+from ragnb.plots.simplex import weight_map
+from ragnb.plots.webs import radar
 
 need_package("matplotlib", extra="notebook")
 

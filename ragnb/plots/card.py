@@ -22,17 +22,8 @@ from ragnb.markup import (
 )
 from ragnb.markup.rendering import INK, SYSTEM_COLOURS
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.charts import (
-    DARK,
-    LIGHT,
-    Dot,
-    Row,
-    dot_rows,
-    estimate,
-    grid,
-    percents,
-    whole_scale,
-)
+from ragnb.plots.means import estimate
+from ragnb.plots.rows import DARK, LIGHT, Dot, Row, dot_rows, grid, percents, whole_scale
 
 # Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"

@@ -18,7 +18,7 @@ from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, metric_values, parse_list, to_frame
 from ragnb.readers.evidence import labels_beside, verdicts_beside
 from ragnb.readers.failures import name_log_flag
-from ragnb.readers.formats import NAMELESS, Source, load
+from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.guard import record_by_record, told_in_words
 from ragnb.readers.layouts import declare_scales, judged, lay_out, spread_results
@@ -42,6 +42,7 @@ from ragnb.readers.raw import (
     text_series,
 )
 from ragnb.readers.rows import check_samples, identify, leave_out_means
+from ragnb.readers.tables import NAMELESS
 from ragnb.schema import (
     METRICS,
     EvalCase,

@@ -32,6 +32,7 @@ from ragnb.readers.cells import (
     near_ends,
     to_frame,
 )
+from ragnb.readers.documents import Document, find_documents
 from ragnb.readers.evidence import (
     SAYS_NOTHING,
     Cells,
@@ -45,9 +46,10 @@ from ragnb.readers.evidence import (
 )
 from ragnb.readers.executors import on_spark
 from ragnb.readers.facts import TECHNICAL, verdict_value
-from ragnb.readers.formats import Document, find_documents, format_of, record_blocks
+from ragnb.readers.formats import format_of
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, note_grades
+from ragnb.readers.jsons import record_blocks
 from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
 from ragnb.readers.metrics import (
     may_be_metric,

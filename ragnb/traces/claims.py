@@ -18,7 +18,8 @@ from ragnb.scoring.lexical import name_support, number_support, support_lexical
 from ragnb.traces import citations as citing
 from ragnb.traces import columns
 from ragnb.traces.citations import Citations, Split
-from ragnb.traces.label import Join, label_traces
+from ragnb.traces.label import label_traces
+from ragnb.traces.matching import Join
 from ragnb.traces.negation import is_reversed
 from ragnb.traces.rates import rates_by_system
 from ragnb.weights import column_names

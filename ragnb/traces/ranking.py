@@ -15,7 +15,7 @@ from ragnb.readers.frames import as_called, brought, canonical
 from ragnb.readers.raw import absent
 from ragnb.schema import MEASURES, known_metric, rank_measure
 from ragnb.traces import columns
-from ragnb.traces.label import Join, gold_frame, match, warn_of_repeats
+from ragnb.traces.matching import Join, gold_frame, match, warn_of_repeats
 from ragnb.traces.rates import rates_by_system
 from ragnb.weights import column_names
 

@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
-from ragnb.weights.cells import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.clusters import Corpus, need_documents, question_of
 from ragnb.weights.columns import (
     MetricsArgument,
@@ -26,6 +25,7 @@ from ragnb.weights.columns import (
 from ragnb.weights.columns import stays_lazy as stays_lazy
 from ragnb.weights.components import Noise as Noise
 from ragnb.weights.components import noise as noise
+from ragnb.weights.moments import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import (
     add_columns,

@@ -13,9 +13,9 @@ import pandas as pd
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, listing, need_columns, need_known
 from ragnb.schema import Metric
-from ragnb.weights.cells import moments
 from ragnb.weights.columns import MetricsArgument, as_pandas, scored
 from ragnb.weights.conversations import conversation_cluster
+from ragnb.weights.moments import moments
 from ragnb.weights.reductions import weigh
 
 Array = npt.NDArray[np.float64]

@@ -23,7 +23,7 @@ from ragnb.schema import METRICS, Metric, known_metric
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ragnb.weights.cells import Moments
+    from ragnb.weights.moments import Moments
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -66,7 +66,7 @@ def judge_command(
     Exit code: 0 if every answer is judged or every gate decided, 1 if some failed or are pending, 2 on bad input.
     """
     from ragnb.judging import dry_run, improve, judge
-    from ragnb.judging.run import REPLY_TOKENS, need_one_system
+    from ragnb.judging.plan import REPLY_TOKENS, need_one_system
 
     stage = Stage("judge", source, "judged.csv", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client()

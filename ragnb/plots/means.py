@@ -1,0 +1,276 @@
+"""Means with their intervals, of one system or several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, Unpack
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing, need_columns, need_known
+from ragnb.markup import (
+    MISSING,
+    count,
+    is_missing,
+    with_interval,
+)
+from ragnb.markup.rendering import (
+    INK,
+    SYSTEM_COLOURS,
+    check_systems,
+)
+from ragnb.plots.canvas import (
+    Axes,
+    LookOfSystems,
+    fitted,
+    speaker,
+    system_places,
+)
+from ragnb.plots.rows import Dot, Row, dot_rows
+from ragnb.schema import METRICS, Metric, metric_list, scale_of
+
+TOTAL = "weighted_score"
+Thresholds = Mapping[str, Sequence[tuple[str, float]]] | Sequence[tuple[str, float]]
+_UNKNOWN = Metric("unknown")
+_LINES = ("--", ":", "-.", (0, (1, 3)))
+# Half the height of a row that a threshold takes.
+_STEP = 0.42
+
+
+class OfMeans(LookOfSystems, total=False):
+    """Options of charts of means: which metrics, and the column of systems or documents."""
+
+    metrics: str | Iterable[str] | None
+    by: str | None
+
+
+class Means:
+    """The rows of a means frame by system and metric, and the ranges and directions of its metrics.
+
+    Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
+    and the total where `total` is true. `endless` names metrics whose range has no end; they are not drawn.
+    """
+
+    def __init__(
+        self,
+        means: pd.DataFrame,
+        *,
+        by: str | None = None,
+        metrics: Any = None,
+        total: bool = True,
+        **look: Any,
+    ) -> None:
+        keys = [by, "metric"] if by else ["metric"]
+        need_columns(means.columns, ("metric", "value", *keys[:-1]))
+        if means.duplicated(keys).any():
+            raise RagnbError(
+                f"means holds a metric twice; name the column that distinguishes the systems: by=… (have: "
+                f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
+            )
+        self.say = speaker(look)
+        self.rows: dict[tuple[str, str], Mapping[Any, Any]] = {
+            (str(row[by]) if by else "", str(row["metric"])): row
+            for row in means.to_dict("records")
+        }
+        self.systems = list(dict.fromkeys(system for system, _ in self.rows)) or [""] * (not by)
+        check_systems(self.systems)
+        about = {metric: row for (_, metric), row in self.rows.items()}
+        plain = [name for name in about if name != TOTAL]
+        weighted = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
+        names = ([name for name in plain if name in weighted] or plain) + [TOTAL] * (
+            total and TOTAL in about
+        )
+        if metrics is not None:
+            names = [
+                item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()
+            ]
+        self.ranges: dict[str, tuple[float, float]] = {}
+        self.better: dict[str, str] = {}
+        for name in names:
+            need_known("metric", name, list(about))
+            row, known = about[name], METRICS.get(name, _UNKNOWN)
+            ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
+            if all(map(math.isfinite, ends)):
+                self.ranges[name], self.better[name] = ends, row.get("better") or known.better
+        self.metrics, self.endless = (
+            [*self.ranges],
+            [name for name in names if name not in self.ranges],
+        )
+        # Between its scale's ends a metric is shown beside others.
+        self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+        self.common = (
+            next(iter(self.scales.values())) if len(set(self.scales.values())) == 1 else None
+        )
+
+    def at(self, system: str, metric: str) -> tuple[Any, Any, Any]:
+        """Return an estimate and its interval, None if missing."""
+        return estimate(self.rows.get((system, metric), {}))
+
+    def head(self, metric: str) -> str:
+        """Return what a metric is called here, marked where lower is better."""
+        name = self.say("chart.total") if metric == TOTAL else fitted(metric)
+        return name + " ↓" * (self.better[metric] == "lower")
+
+    def written(self, system: str, metric: str, *, n: bool = False) -> str:
+        """Write an estimate as every page writes it, or a dash with what is missing; on request with its n."""
+        if is_missing((row := self.rows.get((system, metric), {})).get("value")):
+            return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
+        rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
+        words = with_interval(*estimate(row), percent=rate)
+        return (
+            words
+            if not n or is_missing(row.get("n"))
+            else f"{words}  {self.say('chart.n', n=count(row['n']))}"
+        )
+
+    def shown(self, metric: str, *numbers: Any) -> list[Any]:
+        """Return raw values if all metrics share a range, else positions in their own; None if missing."""
+        low, high = (0.0, 1.0) if self.common else self.ranges[metric]
+        return [None if is_missing(number) else (number - low) / (high - low) for number in numbers]
+
+    def place(self, key: tuple[str, str]) -> float:
+        """Return the position of an estimate in its range, 1 at the good end; nan if missing."""
+        value, (low, high) = self.at(*key)[0], self.scales[key[1]]
+        place = math.nan if is_missing(value) else max((float(value) - low) / (high - low), 0.0)
+        return 1.0 - place if self.better[key[1]] == "lower" else place
+
+    def finding(self) -> str:
+        """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
+        there = [
+            key for key in product(self.systems, self.metrics) if not math.isnan(self.place(key))
+        ]
+        plain, totals = (
+            [key for key in there if (key[1] == TOTAL) is whole] for whole in (False, True)
+        )
+        several = len(self.systems) > 1
+        if several and totals:
+            ends = dict.fromkeys(
+                [max(totals, key=self.place), min(reversed(totals), key=self.place)]
+            )
+            values = ", ".join(
+                f"{fitted(system)} {self.written(system, TOTAL)}" for system, _ in ends
+            )
+            return self.say("chart.total_is", values=values)
+        if not plain:
+            return self.say("chart.nothing")
+        weak, strong = (
+            f"{self.head(metric)}{f' ({fitted(system)})' * several} {self.written(system, metric)}"
+            for system, metric in (min(plain, key=self.place), max(plain, key=self.place))
+        )
+        if totals:
+            return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
+        return weak if weak == strong else self.say("chart.ends", weak=weak, strong=strong)
+
+
+def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, Any]:
+    """Return the value of a row and its interval, None if missing."""
+    return row.get(value), row.get("low"), row.get("high")
+
+
+def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
+    """Return how many scores are missing, failed or not applicable; empty if none."""
+    numbers = [
+        (f"chart.{key}", row.get(key)) for key in ("n_missing", "n_failed", "n_not_applicable")
+    ]
+    return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
+
+
+def notes_below(
+    say: Callable[..., str], lower: str, senses: Iterable[str], endless: Sequence[str]
+) -> list[str]:
+    """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
+    return [say(lower)] * ("lower" in senses) + [
+        say("chart.not_drawn", names=", ".join(endless))
+    ] * bool(endless)
+
+
+def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMeans]) -> Axes:
+    """Draw every mean as a dot with its interval on the full range, with its numbers and n.
+
+    Parameters
+    ----------
+    means : DataFrame
+        ``[by,] metric, value, low, high, n`` and more, as `weighted_means` returns it.
+    metrics : str or several, optional
+        The rows; by default the metrics that enter the weighted score, and the total.
+    by : str, optional
+        The column of systems, at most five.
+    bars : sequence of (name, at), or mapping of metric to such a sequence
+        Thresholds, drawn as lines that a legend names: in all rows, or each in its metric's row. In raw units.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
+        in the frame; empty for no title.
+
+    Returns
+    -------
+    Axes
+        Raw values, the first metric on top. Metrics of different ranges are each drawn on their own, which
+        their names give; a metric without a finite range is named below and not drawn.
+
+    Raises
+    ------
+    RagnbError
+        For an unknown metric or column, more than five systems, and several systems without `by`.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"metric": ["a"], "value": [0.5], "low": [0.4], "high": [0.6], "n": [9]})
+    >>> [text.get_text() for text in intervals(means).texts]
+    ['0.500 [0.400, 0.600]  n = 9']
+    """
+    table, rows = Means(means, **look), list[Row]()
+    own, (low, high) = table.common is None, table.common or (0.0, 1.0)
+    colours = system_colours(look, table.systems)
+    for metric in table.metrics:
+        ends, dots = " ({:g}–{:g})".format(*table.ranges[metric]) if own else "", list[Dot]()
+        for name, colour in zip(table.systems, colours, strict=False):
+            shown, words = (
+                table.shown(metric, *table.at(name, metric)),
+                table.written(name, metric, n=True),
+            )
+            dots.append(Dot(shown, words, colour, label=fitted(name)))
+        rows.append((table.head(metric) + ends, dots))
+    notes = [
+        table.say("chart.shares")
+        if own
+        else table.say("chart.range", low=f"{low:g}", high=f"{high:g}")
+    ]
+    notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
+    # A cosine may lie below the others' 0.
+    lows = (
+        [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
+    )
+    half, styles = (len(table.systems) - 1) / 2 + _STEP, dict[str, Any]()
+    about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
+    with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
+        for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
+            for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
+                label = "_bar" if name in styles else fitted(name)
+                line: Any = {
+                    "linestyle": styles.setdefault(name, _LINES[len(styles) % len(_LINES)]),
+                    "zorder": 1,
+                }
+                upright = [middle - half, middle + half]
+                ax.plot(
+                    table.shown(metric, at, at),
+                    upright,
+                    color=INK,
+                    linewidth=1.2,
+                    label=label,
+                    **line,
+                )
+    return ax
+
+
+def system_colours(look: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return a colour a system; one that is alone has none of them, unless it has its place among others."""
+    if len(names) < 2 and not look.get("systems"):
+        return [INK] * len(names)
+    return [SYSTEM_COLOURS[place] for place in system_places(look, names)]

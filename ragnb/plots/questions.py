@@ -1,0 +1,265 @@
+"""Scores question by question: outcomes, and how scores are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError, need_columns, need_known
+from ragnb.markup import (
+    MISSING,
+    count,
+    is_missing,
+    number,
+    one_line,
+    percent,
+)
+from ragnb.markup.rendering import (
+    INK,
+    SYSTEM_COLOURS,
+    check_systems,
+)
+from ragnb.plots.canvas import (
+    Axes,
+    LookOfSystems,
+    canvas,
+    fitted,
+    legend_below,
+    speaker,
+    system_places,
+)
+from ragnb.plots.means import gaps, notes_below
+from ragnb.plots.rows import name_rows, whole_scale
+from ragnb.schema import CLIP, Metric, resolve_metrics
+
+# Dots a row; the box holds all scores.
+MOST_DOTS = 300
+
+
+def outcomes(
+    outcomes: pd.DataFrame,
+    *,
+    label: str = "label",
+    by: str | None = None,
+    **look: Unpack[LookOfSystems],
+) -> Axes:
+    """Draw counts as bars, one row per label, in the order of the frame.
+
+    Parameters
+    ----------
+    outcomes : DataFrame
+        ``[by,] label, n``, and optionally ``share`` in [0, 1], as an Assessment's ``outcomes`` or ``modes``.
+    label : str
+        The column of labels, such as ``meaning`` or ``failure_mode``.
+    by : str, optional
+        The column of systems, at most five: a bar for each, side by side.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
+        in the frame; empty for no title.
+
+    Returns
+    -------
+    Axes
+        Each bar is labelled with the count, and the share if the frame has it.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there, and for more than five systems.
+
+    Examples
+    --------
+    >>> axes = outcomes(pd.DataFrame({"label": ["OK", "REFUSAL_OK"], "n": [3, 1], "share": [0.75, 0.25]}))
+    >>> [float(bar.get_width()) for bar in axes.patches], [text.get_text() for text in axes.texts]
+    ([3.0, 1.0], ['3 (75.0 %)', '1 (25.0 %)'])
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    need_columns(outcomes.columns, (label, "n"))
+    labels, systems = list(dict.fromkeys(map(str, outcomes[label]))), _split(outcomes, by)
+    many, say, values, found = len(systems), speaker(look), list[str](), list[str]()
+    with canvas(look, 0.9 + 0.26 * max(len(labels), 1) * many) as (ax, describe):
+        colours = system_places(look, list(systems))
+        for place, (system, part) in enumerate(systems.items()):
+            counts, names = part["n"].astype(int), [fitted(name) for name in part[label]]
+            heights = [
+                labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]
+            ]
+            bar: Any = {"color": SYSTEM_COLOURS[colours[place]], "label": fitted(system) or "_one"}
+            bars = ax.barh(heights, counts.to_numpy(float), 0.7 / many, **bar)
+            shares = (
+                [f" ({percent(share)})" for share in part["share"]]
+                if "share" in part
+                else [""] * len(part)
+            )
+            words = [f"{n}{share}" for n, share in zip(counts, shares, strict=True)]
+            ax.bar_label(bars, words, padding=4, fontsize=8.5)
+            head = f"{fitted(system)}: " * bool(system)
+            values.append(head + ", ".join(map(" ".join, zip(names, words, strict=True))))
+            if counts.sum():
+                top = int(counts.to_numpy().argmax())
+                found.append(
+                    head + say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum())
+                )
+        name_rows(
+            ax,
+            range(len(labels)),
+            [fitted(name) for name in labels],
+            max(len(labels), 1) - 0.5,
+            -0.5,
+        )
+        ax.set_xlim(left=0)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        legend_below(ax)
+        describe("; ".join(found) or say("chart.nothing_counted"), values, say("chart.count"))
+    return ax
+
+
+def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
+    """Split a frame by a column of names, in order of appearance; without the column, one unnamed part."""
+    if by is None:
+        return {"": frame}
+    need_known("by", by, [str(name) for name in frame.columns])
+    # Not groupby: it loses rows without a name, and fails on a name with a lone surrogate.
+    names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
+    check_systems(systems := list(dict.fromkeys(names)))
+    return {one: frame[[name == one for name in names]] for one in systems}
+
+
+def distribution(
+    scores: pd.DataFrame,
+    *,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    by: str | None = None,
+    **look: Unpack[LookOfSystems],
+) -> Axes:
+    """Draw the scores of each metric (and system) as dots in its range, with a box of their quartiles.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row per sample, one column per metric; optional ``<metric>__status``.
+    metrics : names or Metric objects, optional
+        As everywhere: None takes the columns that METRICS declares.
+    by : str, optional
+        The column of systems, at most five: a row for each, in its colour.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+    systems : sequence of str, optional
+        The systems in the order of their colours, so that each has one in all charts; by default as they come.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default the row with
+        the largest share in the worst tenth of its range; empty for no title.
+
+    Returns
+    -------
+    Axes
+        The box holds the middle half of all scores, its line the median. Of many scores 300 are drawn as dots,
+        at even ranks, the ends among them, spread where many lie. A row's name gives n and how many scores are
+        missing, failed or not applicable.
+
+    Raises
+    ------
+    RagnbError
+        For unknown metrics or columns, for no metric with a finite range, for scores outside theirs, and for
+        more than five systems.
+
+    Examples
+    --------
+    >>> axes = distribution(pd.DataFrame({"faithfulness": [0.05, 0.95, 1.0, None]}))
+    >>> axes.collections[0].get_offsets()[:, 0].tolist(), axes.get_yticklabels()[0].get_text().splitlines()
+    ([0.05, 0.95, 1.0], ['faithfulness', 'n = 3, 1 missing'])
+    """
+    from seaborn import boxenplot
+
+    say, systems = speaker(look), _split(scores, by)
+    chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
+    if not (bounded := [metric for metric in chosen if metric.bounded]):
+        raise RagnbError(
+            "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
+        )
+    own = len({(metric.low, metric.high) for metric in bounded}) > 1
+    low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
+    heads, told, bad, rows = list[str](), list[str](), list[tuple[int, int, str]](), list[Any]()
+    for metric, system in product(bounded, systems):
+        values, lacks = _scores(systems[system], metric)
+        lower, width, n = metric.better == "lower", metric.high - metric.low, len(values)
+        name = fitted(metric.name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower
+        size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
+        heads.append(f"{name}{f' ({metric.low:g}–{metric.high:g})' * own}\n{size}")
+        first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
+        told.append(
+            f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}"
+        )
+        worst = metric.high - values if lower else values - metric.low
+        bad.append((int((worst < 0.1 * width - 1e-9).sum()), n, name))
+        rows.append((values - metric.low) / width if own else values)
+    places = system_places(look, list(systems))
+    with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
+        for row, values in enumerate(rows):
+            few = values[np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)]
+            # As far apart as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike,
+            # and draws lots, so that no two pictures would be equal.
+            tenths = (few - low) / (high - low) * 20 // 1
+            _, part, sizes = np.unique(tenths, return_inverse=True, return_counts=True)
+            wide = 0.6 * sizes[part] / sizes.max(initial=1)
+            dots: Any = {
+                "color": SYSTEM_COLOURS[places[row % len(systems)]],
+                "s": 9,
+                "alpha": 0.6,
+                "linewidths": 0,
+            }
+            ax.scatter(few, row + wide * (np.arange(len(few)) * 0.618034 % 1 - 0.5), **dots)
+        # Not its boxplot, whose call matplotlib has begun to warn of: of the letter values only the quartiles.
+        box: Any = {
+            "k_depth": 1,
+            "showfliers": False,
+            "width": 0.68,
+            "fill": False,
+            "linewidth": 1,
+            "color": INK,
+        }
+        boxenplot(dict(enumerate(rows)), orient="h", native_scale=True, ax=ax, **box)
+        name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
+        whole_scale(ax, "x", low, high)
+        notes = [say("chart.spread")] + [say("chart.shares")] * own
+        endless = [metric.name for metric in chosen if not metric.bounded]
+        notes += notes_below(say, "chart.lower", [metric.better for metric in bounded], endless)
+        ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
+        ax.set_ylabel("")
+        k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))
+        finding = (
+            say("chart.bad_end", name=name, k=count(k), n=count(n))
+            if k
+            else say("chart.no_bad_end")
+        )
+        describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), told)
+    return ax
+
+
+def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
+    """Return the scores that are there, in their range, and why others are not."""
+    values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
+    low, high, missing = metric.low, metric.high, np.isnan(values)
+    if (outside := values[(values < low - CLIP) | (values > high + CLIP)]).size:
+        raise RagnbError(
+            f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
+            f"declare its range: Metric({metric.name!r}, low, high)"
+        )
+    status = part.get(f"{metric.name}__status", pd.Series("", index=part.index)).astype(str)[
+        missing
+    ]
+    lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
+    return np.sort(np.clip(values[~missing], low, high)), lacks | {
+        "n_missing": len(status) - sum(lacks.values())
+    }

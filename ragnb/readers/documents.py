@@ -1,0 +1,230 @@
+"""Files before they are parsed: found, unpacked, and decoded."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+from ragnb.errors import (
+    RagnbError,
+    did_you_mean,
+    listing,
+    place,
+)
+from ragnb.files import matched
+from ragnb.readers.encodings import likely_encoding
+
+LARGEST_UNPACKED = 1 << 30
+LARGEST_RATIO = 200
+_UNSUSPECTED = 1 << 26
+_KINDS = {
+    b"PK\x03\x04": "is a zip archive, or an Excel workbook: unpack it, or name it .xlsx",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
+    b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
+    b"%PDF": "is a PDF; read the table it was printed from",
+    **{
+        bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV"
+        for n in range(2, 6)
+    },
+}
+# The folder in a zip archive that tells what wrote it.
+_ZIPPED = {
+    b"xl/": "is an Excel workbook: name it .xlsx",
+    b"word/": "is a Word document; save the table in it as .csv or .xlsx",
+    b"ppt/": "is a PowerPoint file; save the table in it as .csv or .xlsx",
+    b"META-INF/manifest.xml": "is an OpenDocument file; save its table as .csv or .xlsx",
+}
+_UTF8 = {"utf8", "utf8sig", "u8", "utf"}
+LONGEST_LINE = 16 * 1024 * 1024
+BLOCK = 1 << 24
+_HEAD = 1 << 16
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A readable file.
+
+    Parameters
+    ----------
+    path : Path
+    encoding : str or None
+        None is strict UTF-8, with or without a byte order mark.
+
+    Examples
+    --------
+    >>> Document(Path("a/scores.CSV.gz")).suffix
+    '.csv'
+    """
+
+    path: Path
+    encoding: str | None = None
+
+    @property
+    def suffix(self) -> str:
+        """The extension that names the format, lower case, without ``.gz``."""
+        return Path(self.path.name.lower().removesuffix(".gz")).suffix
+
+    @cached_property
+    def is_utf8(self) -> bool:
+        """Whether the bytes are to be read as UTF-8."""
+        return (
+            self.encoding is None
+            or self.encoding.lower().replace("-", "").replace("_", "") in _UTF8
+        )
+
+    @property
+    def most_unpacked(self) -> int:
+        """To how many bytes the file may unpack, so that a small one is not a huge one in disguise."""
+        return min(LARGEST_UNPACKED, max(_UNSUSPECTED, LARGEST_RATIO * self.path.stat().st_size))
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the unpacked bytes; a damaged archive is reported as such."""
+        try:
+            with self.path.open("rb") as file:
+                packed = file.peek(2)[:2] == b"\x1f\x8b"
+                stream = io.BufferedReader(_Unpacked(file, self), 1 << 17) if packed else file
+                head = stream.peek(16)[:16]
+                for mark, kind in _KINDS.items():
+                    if head.startswith(mark):
+                        kind = self._zipped() if mark == b"PK\x03\x04" else kind
+                        raise RagnbError(f"{place(self.path)}{kind or _KINDS[mark]}")
+                yield stream
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise RagnbError(
+                f"{place(self.path)}the gzip file is damaged ({error}); compress it again"
+            ) from error
+
+    def _zipped(self) -> str:
+        """Return what a zip archive is, by the names at its end; empty where they do not tell."""
+        with self.path.open("rb") as file:
+            file.seek(max(0, self.path.stat().st_size - _HEAD))
+            names = file.read(_HEAD)
+        return next((kind for folder, kind in _ZIPPED.items() if folder in names), "")
+
+    def data(self) -> bytes:
+        """Return all unpacked bytes."""
+        with self.open() as stream:  # read at once if nothing is packed
+            return stream.read(self.path.stat().st_size) + stream.read()
+
+    def text(self, data: bytes | None = None) -> str:
+        """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
+        data = self.data() if data is None else data
+        with suppress(UnicodeError):
+            # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
+            if (
+                not self.is_utf8
+                and b"\0" not in data
+                and re.search("[^\0-\u07ff]", data.decode("utf-8"))
+            ):
+                raise RagnbError(
+                    f"{place(self.path)}is UTF-8, which {self.encoding} would garble; leave out encoding="
+                )
+        try:
+            text = data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
+        except LookupError as error:
+            raise RagnbError(
+                f"encoding={self.encoding!r} is not known; try 'utf-8' or 'gb18030'"
+            ) from error
+        except UnicodeError as error:
+            at = getattr(error, "start", 0)
+            where = place(self.path, data.count(b"\n", 0, at) + 1)
+            raise RagnbError(
+                f"{where}byte {at} is not {self.encoding or 'UTF-8'} text; {likely_encoding(data)}"
+            ) from error
+        if "\0" in text:
+            where = place(self.path, text.count("\n", 0, text.index("\0")) + 1)
+            raise RagnbError(
+                f"{where}contains a NUL byte, so it is damaged, not text, or UTF-16 without a byte order mark "
+                "(encoding='utf-16-le')"
+            )
+        return text
+
+
+class _Unpacked(gzip.GzipFile):
+    """The bytes in a gzip file, counted, so that a small file that unpacks to a huge one is refused early."""
+
+    def __init__(self, file: IO[bytes], document: Document) -> None:
+        super().__init__(fileobj=file)
+        self._path, self._most = document.path, document.most_unpacked
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(
+            size if size and size > 0 else 1 << 20
+        )  # whoever wants all of it asks again
+        if self.tell() > self._most:
+            raise RagnbError(
+                f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "
+                f"{self._path.stat().st_size / 2**20:.1f}; unpack it yourself if you trust it"
+            )
+        return data
+
+
+def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list[Document]:
+    """Return the files that a path, a pattern such as ``scores/*.parquet`` or a folder matches, by name.
+
+    Raises
+    ------
+    RagnbError
+        If there is no such file (with the near names of its folder), or it is empty; for a pattern that nothing
+        fits, and a folder without Parquet and JSONL files.
+    """
+    with naming_its_folder(source):
+        paths = _paths_of(source)
+    return [Document(path, encoding) for path in paths]
+
+
+def empty_file(path: Path) -> RagnbError:
+    """Return the refusal of a file that holds nothing."""
+    return RagnbError(
+        f"{place(path)}the file is empty; write the results to it again, or name another file"
+    )
+
+
+def _paths_of(source: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that a path, a pattern or a folder matches, each with something in it."""
+    paths = matched(source)
+    if not paths and Path(source).is_dir():
+        raise RagnbError(
+            f"{place(source)}is a folder without Parquet or JSONL files; name a file in it"
+        )
+    if not paths:
+        raise RagnbError(f"{place(source)}no file matches this pattern")
+    for path in paths:
+        if not path.parent.is_dir():
+            raise RagnbError(f"{place(path)}there is no such file, nor its folder")
+        if not path.is_file():
+            names = [entry.name for entry in sorted(path.parent.iterdir()) if entry.is_file()]
+            raise RagnbError(
+                f"{place(path)}there is no such file; {did_you_mean(path.name, names)}"
+            )
+        if not path.stat().st_size:
+            raise empty_file(path)
+    return paths
+
+
+@contextmanager
+def naming_its_folder(source: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of a refusal in a folder that its files were read as one: the caller may have meant one of them."""
+    try:
+        yield
+    except RagnbError as error:
+        files = matched(source) if Path(source).is_dir() else []
+        if len(files) < 2:
+            raise
+        names = listing(path.name for path in files)
+        raise RagnbError(
+            f"{error}. {source} is a folder, and its {len(files)} files were read as one table ({names}); name "
+            f"one of them, such as {files[0]}"
+        ) from error

@@ -1,0 +1,147 @@
+"""Logs of Inspect, which are archives of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from ragnb.errors import (
+    MissingExtraError,
+    RagnbError,
+    place,
+    require,
+)
+from ragnb.readers.documents import DAMAGED, Document
+from ragnb.readers.raw import (
+    LISTED_LINES,
+    Lossy,
+    Raw,
+    from_records,
+)
+
+_ZSTD = 93  # of the methods of zip archives
+
+
+def check_unpacked(document: Document, unpacked: int) -> None:
+    """Refuse a Parquet file that unpacks to more bytes than a file of its size may."""
+    most = document.most_unpacked
+    if unpacked > most:
+        raise RagnbError(
+            f"{place(document.path)}unpacks to {unpacked >> 20:,} MB out of "
+            f"{document.path.stat().st_size / 2**20:.1f}, the most is {most >> 20:,}; if you trust it, pass it as "
+            "a frame of Polars"
+        )
+
+
+def read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
+    """Read the summaries of a log of inspect, a zip archive: the samples without their transcripts.
+
+    A part that is damaged is lost with its samples, and counted; the others are read.
+    """
+    path = document.path
+    damage = list[tuple[str, str]]()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+            journal = sorted(
+                (name for name in names if name.startswith("_journal/summaries/")),
+                key=lambda n: (len(n), n),
+            )
+            records = list[dict[str, Any]]()
+            if "summaries.json" in names:
+                records = _rows_of_part(packed, "summaries.json", damage)
+            if not records and journal:  # of a run that did not end, or damaged
+                damage.clear()
+                records = [row for name in journal for row in _rows_of_part(packed, name, damage)]
+            head = next(
+                (name for name in ("header.json", "_journal/start.json") if name in names), None
+            )
+            about = json.loads(_member(packed, head), parse_constant=float) if head else {}
+            if not isinstance(about, dict):
+                raise ValueError(f"{head} is a {type(about).__name__}")
+    except (*DAMAGED, ValueError, TypeError) as error:
+        raise RagnbError(
+            f"{place(path)}is not a readable log of inspect ({error}); take another copy"
+        ) from error
+    if damage and (strict or not records):
+        first = ": ".join(damage[0])
+        raise RagnbError(
+            f"{place(path)}is not a readable log of inspect ({first}); take another copy"
+        )
+    samples = of_inspect(about, records, report)
+    for part, why in damage[:LISTED_LINES]:
+        report.add("bad_line", None, f"{place(part)}the record is damaged: {why}")
+    report.add("bad_line", None, "further bad lines", len(damage[LISTED_LINES:]))
+    # How many samples a lost part had is known where the log says how many were asked.
+    missing = max(len(damage) - report.damaged, 0)
+    report.lines += missing
+    report.damaged += missing
+    return Raw(from_records(samples), "eval", str(path))
+
+
+def _rows_of_part(
+    packed: zipfile.ZipFile, name: str, damage: list[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the samples of a member of a log; `damage` gets what is wrong with it, or with some of them."""
+    try:
+        rows = json.loads(_member(packed, name), parse_constant=float)
+        if not isinstance(rows, list):
+            raise ValueError(f"found {type(rows).__name__}, expected a list")
+    except MissingExtraError:
+        raise
+    except Exception as error:  # each unpacker raises its own
+        damage.append((name, f"{type(error).__name__}: {str(error)[:200]}"))
+        return []
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            why = f"found {type(row).__name__}, expected an object"
+            damage.append((f"{name}, record {number}", why))
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def of_inspect(
+    about: dict[str, Any], records: list[dict[str, Any]], report: Lossy
+) -> list[dict[str, Any]]:
+    """Return the samples of a log of inspect with their model, and count those that an unfinished run lacks."""
+    run = _object_in(about, "eval")
+    ids = _object_in(run, "dataset").get("sample_ids") or ()
+    config = _object_in(run, "config")
+    asked = (
+        len(ids) * (config.get("epochs") or 1)
+        or _object_in(about, "results").get("total_samples")
+        or 0
+    )
+    if about.get("status") not in (None, "success") and not asked:
+        asked = len(records) + 1  # nobody knows how many
+    report.expect(max(asked, len(records)), max(asked - len(records), 0))
+    why = f"samples that the run (status {about.get('status')}) lacks"
+    report.add("bad_line", None, why, asked - len(records))
+    return [{"system": run["model"], **row} if run.get("model") else row for row in records]
+
+
+def _object_in(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the object under a key; an empty one where there is something else."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _member(packed: zipfile.ZipFile, name: str) -> bytes:
+    """Return an unpacked member; zipfile knows method 93, zstd, from Python 3.14 on only."""
+    info = packed.getinfo(name)
+    if info.compress_type != _ZSTD:
+        return packed.read(name)
+    zstandard, stream = require("zstandard", extra="readers"), packed.fp
+    assert stream is not None
+    stream.seek(info.header_offset + 26)
+    stream.seek(sum(struct.unpack("<2H", stream.read(4))), os.SEEK_CUR)
+    data: bytes = (
+        zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
+    )
+    if zlib.crc32(data) != info.CRC:
+        raise zipfile.BadZipFile(f"{name} has a wrong checksum")
+    return data

@@ -1,0 +1,628 @@
+"""Moments: cells that are kept, merged and saved, so that rows are read once."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.errors import RagnbError
+from ragnb.files import write_whole
+from ragnb.schema import DRAWN, METRICS, RESULT_COLUMNS, Metric
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
+from ragnb.weights.cells import (
+    DESCRIPTION,
+    NAMES,
+    VERSION,
+    Cells,
+    Counts,
+    add_up,
+    cells_of,
+    recentred,
+)
+from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
+from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
+from ragnb.weights.conversations import conversation_cluster, is_conversation
+from ragnb.weights.means import means_table
+from ragnb.weights.total import (
+    Array,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Moments:
+    """Rows reduced to cells: group × document × cluster × pattern of gaps, with counts and sums.
+
+    Weights never enter the cells, so every weighted mean, its clustered interval and the overall weighted score
+    follow from them exactly, for any weights. Made by `moments`.
+
+    Attributes
+    ----------
+    metrics : tuple of Metric
+    cells : Cells
+    by : str or None
+        The grouping column, and `groups` its values; rows without one are the group None, the last.
+    doc : str
+        The document column.
+    cluster : str or None
+        The cluster column that the caller named.
+    docs, clusters : tuple of str
+    counts : (groups, K, 2) int
+        Failed and not applicable cells.
+    at_ends : (groups, K + 1, 2) int
+        Scores at the bad and at the good end of their range; last, rows all of whose scores of quality metrics are
+        at their bad, and at their good end.
+    rows : (groups,) int
+    questions : str or None
+        The column of the questions, where rows without a document go by question because questions repeat.
+    corpus : {"sample", "complete"}
+        Of a complete one the cells go by question within each document.
+    """
+
+    metrics: tuple[Metric, ...]
+    cells: Cells
+    by: str | None
+    doc: str
+    cluster: str | None
+    groups: tuple[str | None, ...]
+    docs: tuple[str, ...]
+    clusters: tuple[str, ...]
+    counts: Counts
+    at_ends: Counts
+    rows: Counts
+    questions: str | None = None
+    corpus: str = "sample"
+
+    @property
+    def unit(self) -> str:
+        """The kind of clusters: ``cluster`` (the caller's), ``conversation, document, question`` or ``row``."""
+        if self.corpus == "complete":
+            return INSIDE
+        if self.cluster is not None:
+            named = "conversation" if is_conversation(self.cluster) else "cluster"
+            return named if self.clusters else "row"
+        if self.docs and self.by != self.doc:
+            return "document"
+        return "question" if self.questions else "row"
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows together, as if they had been reduced at once.
+
+        Parameters
+        ----------
+        other : Moments
+            Of other rows, with the same metrics, `by`, `doc` and `cluster`. Documents, clusters and groups of one
+            name are one; rows without a cluster stay clusters of their own.
+
+        Raises
+        ------
+        RagnbError
+            For moments that were made in another way, also where questions repeat in one of them only. Parts that
+            share questions, such as repeats, need ``moments(..., cluster="sample_id")``: a part alone cannot know.
+
+        Examples
+        --------
+        >>> one = moments(pd.DataFrame({"faithfulness": [1.0, 0.5], "doc_name": ["a", "b"]}))
+        >>> two = moments(pd.DataFrame({"faithfulness": [0.0, 0.5], "doc_name": ["a", "c"]}))
+        >>> one.merge(two)
+        Moments(4 rows in 3 cells: 1 metrics, 3 documents, 1 groups)
+        """
+        for what in ("metrics", "by", "doc", "cluster", "corpus"):
+            mine, theirs = getattr(self, what), getattr(other, what, None)
+            if mine != theirs:
+                raise RagnbError(
+                    f"moments of different {what} cannot be merged: {_shown(mine)} and {_shown(theirs)}; "
+                    f"make both with moments(..., {what}=...) alike"
+                )
+        parts = (self, other)
+        asked = {
+            p.questions
+            for p in parts
+            if p.questions or not (p.cluster or (p.cells.cluster >= 0).all())
+        }
+        key = next(filter(None, asked), None)
+        if len(asked) > 1:
+            raise RagnbError(
+                f"rows without a document are clustered by {key!r} in one part and are independent in the other, "
+                f"as questions repeat in one only; make both with moments(..., cluster={key!r})"
+            )
+        return replace(_combined(parts), questions=key)
+
+    def __repr__(self) -> str:
+        return (
+            f"Moments({int(self.rows.sum())} rows in {self.cells.size} cells: {len(self.metrics)} metrics, "
+            f"{len(self.docs)} documents, {max(len(self.groups), 1)} groups)"
+        )
+
+    def means(
+        self,
+        *,
+        metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None,
+        level: float = 0.95,
+        orient: bool = True,
+        rescale: bool = False,
+        strict: bool = True,
+    ) -> pd.DataFrame:
+        """Return the table of `weighted_means` for these weights.
+
+        Parameters
+        ----------
+        metric_weights, doc_weights : mapping of name to weight, optional
+        level : float
+            Of the intervals, in (0, 1).
+        orient, rescale : bool
+            As in `weighted_means`.
+        strict : bool
+            Whether metrics that cannot be added up raise; else the weighted score is missing and its ``reason``
+            says why.
+
+        Raises
+        ------
+        RagnbError
+            For weights that are none, and metrics of different ranges.
+
+        Examples
+        --------
+        >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5], "doc_name": ["a", "b"]})
+        >>> moments(scores).means(doc_weights={"a": 3}).loc[0, "value"].item()
+        0.875
+        """
+        how = {"orient": orient, "rescale": rescale, "strict": strict}
+        table = means_table(self, metric_weights, doc_weights, level, **how)[0]
+        return _in_number_order(table, self.by)
+
+    def pooled(self) -> Moments:
+        """Return the moments of all groups together.
+
+        Examples
+        --------
+        >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5], "system": ["a", "b"]})
+        >>> moments(scores, by="system").pooled()
+        Moments(2 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
+        """
+        # Within a document rows are the clusters, across documents it is one.
+        within = self.by == self.doc and self.cluster is None and self.corpus == "sample"
+        whole = self.by_document() if within else self
+        cells = add_up(
+            whole.cells, np.zeros_like(whole.cells.group), whole.cells.doc, whole.cells.cluster
+        )
+        added = {
+            name: getattr(self, name).sum(axis=0, keepdims=True)
+            for name in ("rows", "counts", "at_ends")
+        }
+        return replace(whole, cells=cells, by=None, groups=(), **added)
+
+    def by_document(self) -> Moments:
+        """Return the moments with documents as the clusters, as of a corpus that is a sample."""
+        c = self.cells
+        others = np.where(c.cluster < 0, -1, c.cluster + len(self.docs))
+        cells = add_up(c, c.group, c.doc, np.where(c.doc >= 0, c.doc, others))
+        return replace(self, cells=cells, clusters=(*self.docs, *self.clusters), corpus="sample")
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the moments to a file, whole or not at all, and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file of this name is replaced; folders that are not there are made.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> from ragnb.weights import Moments, moments
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = moments(pd.DataFrame({"faithfulness": [1.0, 0.5]})).to_parquet(f"{folder}/m.parquet")
+        ...     Moments.from_parquet(path)
+        Moments(2 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
+        """
+        import polars as pl
+
+        arrays = {part.name: getattr(self.cells, part.name) for part in fields(Cells)}
+        arrays |= {"counts": self.counts, "at_ends": self.at_ends, "rows": self.rows}
+        about = {
+            "ragnb": "moments",
+            "sha256": "0" * 64,
+            "version": VERSION,
+            "metrics": [asdict(metric) for metric in self.metrics],
+            **{name: getattr(self, name) for name in NAMES},
+            "shapes": {name: array.shape for name, array in arrays.items()},
+        }
+        columns = [pl.Series("about", [json.dumps(about)])]
+        columns += [pl.Series(name, array.ravel()) for name, array in arrays.items()]
+        height = max(map(len, columns))
+        frame = pl.DataFrame(
+            [column.extend_constant(None, height - len(column)) for column in columns]
+        )
+        buffer = io.BytesIO()
+        frame.write_parquet(
+            buffer, compression="uncompressed", statistics=False
+        )  # else the seal cannot be found
+        content = bytearray(buffer.getvalue())
+        place, digest = _seal(content)
+        content[place] = digest
+        return write_whole(Path(path), content)
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> Moments:
+        """Return the moments that `to_parquet` wrote, with the same bits.
+
+        Raises
+        ------
+        RagnbError
+            For a file that is not there, holds something else, is damaged, or is of another version.
+
+        Examples
+        --------
+        >>> from ragnb.weights import Moments
+        >>> Moments.from_parquet("nowhere.parquet")
+        Traceback (most recent call last):
+        ragnb.errors.RagnbError: nowhere.parquet: No such file or directory; write it with Moments.to_parquet
+        """
+        import polars as pl
+
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise RagnbError(
+                f"{path}: {error.strerror or error}; write it with Moments.to_parquet"
+            ) from None
+        place, digest = _seal(content)
+        if content[place] != digest:  # before Parquet is decoded, which damage can make crash
+            raise RagnbError(
+                f"{path}: the file is damaged or has no moments; write it with Moments.to_parquet"
+            )
+        frame = pl.read_parquet(io.BytesIO(content))
+        about = json.loads(frame["about"][0])
+        if about["version"] != VERSION:
+            raise RagnbError(
+                f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION}; "
+                "write it again"
+            )
+        today = {
+            name: {key: getattr(known, key) for key in DESCRIPTION}
+            for name, known in METRICS.items()
+        }
+        metrics = tuple(
+            Metric(**metric | today.get(metric["name"], {})) for metric in about["metrics"]
+        )
+        arrays = {
+            n: frame[n].drop_nulls().to_numpy().reshape(shape)
+            for n, shape in about["shapes"].items()
+        }
+        names: dict[str, Any] = {name: about[name] for name in NAMES if name in about}
+        names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
+        counts: dict[str, Any] = {n: arrays.pop(n) for n in ("counts", "at_ends", "rows")}
+        return cls(metrics, Cells(**arrays), **names, **counts)
+
+    def bootstrap(
+        self,
+        *,
+        metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None,
+        resamples: int = 2000,
+        seed: int = 0,
+        level: float = 0.95,
+        orient: bool = True,
+        rescale: bool = False,
+    ) -> pd.DataFrame:
+        """Return the table of `means` with percentile intervals and standard errors of the cluster bootstrap.
+
+        Parameters
+        ----------
+        metric_weights, doc_weights : mapping of name to weight, optional
+        resamples : int
+            At least 100.
+        seed : int
+            The same seed gives the same numbers; a group's are those of its rows alone.
+        level : float
+            Of the intervals, in (0, 1).
+        orient, rescale : bool
+            As in `weighted_means`.
+
+        Raises
+        ------
+        RagnbError
+            As `means`, and for too few resamples.
+
+        Notes
+        -----
+        Every resample draws as many clusters as the group has, with replacement. Clusters are drawn exactly. Rows
+        that are their own clusters and share a cell are drawn by their number exactly and by their values in the
+        first two moments, as normal, within the metric's range: cells hold no more. The percentile interval is a
+        check of `means`, not a rival: with few clusters it is too narrow, and for values all equal it has no
+        width. Efron (1979), Ann. Stat. 7, 1–26.
+
+        Examples
+        --------
+        >>> from ragnb.weights import moments
+        >>> values = {"faithfulness": [1.0, 0.5, 0.0, 0.6] * 9, "doc_name": list("abcdefghijkl") * 3}
+        >>> scores = pd.DataFrame(values)
+        >>> moments(scores).bootstrap()[["metric", "value", "low", "high", "n_clusters"]].round(1)
+                   metric  value  low  high  n_clusters
+        0    faithfulness    0.5  0.3   0.7          12
+        1  weighted_score    0.5  0.3   0.7          12
+        """
+        if self.corpus == "complete":
+            raise RagnbError(
+                "the bootstrap resamples documents; corpus='complete' says that these are all of them"
+            )
+        if resamples < _FEWEST:
+            raise RagnbError(
+                f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}"
+            )
+        how = {"orient": orient, "rescale": rescale}
+        table, units, total = means_table(self, metric_weights, doc_weights, level, **how)
+        middles = np.append(self.cells.centre, total.centre(self.cells.centre))
+        spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])
+        usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
+        ends = np.full((*usable.shape, 3), np.nan)
+        order = np.argsort(units.cluster < 0, kind="stable")
+        for g in range(len(self.rows)):
+            chosen = order[units.group[order] == g]
+            sizes = units.size[chosen, 0].astype(np.int64)
+            parts = (part[chosen] for part in (units.weight, units.sum, units.variance))
+            means = stats.resampled_means(sizes, *parts, resamples=resamples, seed=seed)
+            for k in np.flatnonzero(usable[g]):
+                drawn = np.clip(means[:, k] + middles[k], *spans[k])
+                ends[g, k] = [
+                    *np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]),
+                    np.nanstd(drawn, ddof=1),
+                ]
+        # Without a range, identical scores contain no information about their variance.
+        ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
+        table[["low", "high", "se"]] = ends.reshape(-1, 3)
+        return table
+
+
+def _seal(content: bytes | bytearray) -> tuple[slice, bytes]:
+    """Where the digest of a file stands, and what it must be: that of everything but itself.
+
+    Names cannot pretend to be it, as JSON escapes their quotes.
+    """
+    found = re.search(rb'"ragnb": "moments", "sha256": "([0-9a-f]{64})"', content)
+    place = slice(*found.span(1)) if found else slice(0, 0)
+    return place, hashlib.sha256(
+        content[: place.start] + content[place.stop :]
+    ).hexdigest().encode()
+
+
+def moments(
+    scores: Any,
+    *,
+    metrics: MetricsArgument = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    by: str | None = None,
+    corpus: Corpus = "sample",
+) -> Moments:
+    """Reduce a scores frame to the cells from which all weighted means follow.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row per sample, one column per metric, nan or null where there is no score; of pandas, Polars, PyArrow,
+        DuckDB or PySpark. Of a query only one batch of rows is in memory at a time.
+    metrics : names or Metric objects, optional
+        None takes the columns that METRICS declares.
+    doc : str
+        The document column: weights apply to it, and documents are the clusters. Rows without a document (all,
+        where the frame has no ``doc_name``) are clustered by question (``sample_id``, else ``question``) if one
+        of them repeats anywhere in the frame; else each row is a cluster.
+    cluster : str, optional
+        Another cluster column instead of the document. By default a column of conversations (``conversation``,
+        ``session_id``, ``thread_id`` and the like), where one of them has several rows.
+    by : str, optional
+        A column to group by; rows without a value are the group None, the last. By the document column itself
+        questions that repeat, else rows, are the clusters: a document alone has no interval.
+    corpus : {"sample", "complete"}
+        Whether the documents are a sample of more, or the entire corpus: see `weighted_means`.
+
+    Raises
+    ------
+    RagnbError
+        For unknown metrics or columns, text or values outside a metric's range, and a number whose status is
+        ``failed``.
+
+    Notes
+    -----
+    Rows that were drawn with unequal chances, in the column ``inclusion_probability``, are weighted by its inverse
+    (Hájek's mean; Horvitz and Thompson 1952); those without a chance were not drawn, and have no weight.
+
+    Rows are read once, batch by batch. Whether questions repeat costs a query more, which counts the distinct
+    values of a column; it is not asked where every row has a document or `cluster` is named.
+
+    Examples
+    --------
+    >>> moments(pd.DataFrame({"faithfulness": [1.0, 0.5, None], "doc_name": ["a", "a", "b"]}))
+    Moments(3 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
+    """
+    if by in (*RESULT_COLUMNS, "numerator"):
+        raise RagnbError(f"by={by!r} is also a column of the result; rename the frame's column")
+    frame, chosen = scored(scores, metrics, doc, cluster, by)
+    if cluster is None and corpus == "sample" and by != doc:
+        cluster = conversation_cluster(frame, doc)
+    need_documents(column_names(frame), doc, cluster, corpus)
+    how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
+    asked = moments_reduction(chosen, **how, questions=question_of(frame, **how))
+    return cast(Moments, reduce_batches(frame, chosen, [asked])[0])
+
+
+def moments_reduction(
+    metrics: Sequence[Metric],
+    *,
+    doc: str,
+    cluster: str | None = None,
+    by: str | None = None,
+    questions: str | None = None,
+    corpus: str = "sample",
+    derive: Callable[[Batch], Batch] = lambda batch: batch,
+) -> Reduction:
+    """Return the reduction to moments of metrics, which a function may derive from each batch.
+
+    Examples
+    --------
+    >>> metrics, frame = [Metric("faithfulness")], pd.DataFrame({"faithfulness": [1.0]})
+    >>> reduce_batches(frame, metrics, [moments_reduction(metrics, doc="doc_name")])
+    [Moments(1 rows in 1 cells: 1 metrics, 0 documents, 1 groups)]
+    """
+
+    def kernel(batch: Batch) -> Moments:
+        batch = derive(batch)
+        docs, group = batch.labels(doc, compose=True), batch.groups(by, compose=by == doc)
+        if cluster is None:
+            apart = (
+                by == doc or corpus == "complete"
+            )  # questions are distinguished within a document
+            clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
+        else:
+            clusters = batch.labels(cluster)
+        size, weight = len(group.names), batch.weights()
+        if corpus == "complete" and weight is not None:
+            raise RagnbError(
+                f"corpus='complete' does not take rows drawn with unequal chances; leave it out, or drop {DRAWN!r}"
+            )
+        values = [batch.values(metric) for metric in metrics]
+        counts = np.zeros((size, len(metrics), 2), dtype=np.int64)
+        for k, metric in enumerate(metrics):
+            status = batch.status(metric)
+            for word in (1, 2) if status.any() else ():
+                counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
+        codes = group.codes, docs.codes, clusters.codes
+        cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
+        rows = np.bincount(group.codes, minlength=size)
+        names = () if by is None else group.names, docs.names, clusters.names
+        at_ends = _at_ends(values, metrics, group.codes, size)
+        return Moments(
+            tuple(metrics),
+            cells,
+            by,
+            doc,
+            cluster,
+            *names,
+            counts,
+            at_ends,
+            rows,
+            questions,
+            corpus,
+        )
+
+    return Reduction(kernel, _combined, (by, doc, cluster, questions, DRAWN))
+
+
+def _at_ends(
+    values: Sequence[Array], metrics: Sequence[Metric], group: Codes, groups: int
+) -> Counts:
+    """Return how many scores are at the bad and the good end of each metric, and rows with all scores there."""
+    found = np.zeros((groups, len(metrics) + 1, 2), dtype=np.int64)
+    everywhere = [np.ones(len(group), dtype=bool) for _ in range(2)]
+    has_score = np.zeros(len(group), dtype=bool)
+    for k, metric in enumerate(metrics):
+        bad_and_good = (metric.low, metric.high)
+        if metric.better == "lower":
+            bad_and_good = bad_and_good[::-1]
+        for side, end in enumerate(bad_and_good):
+            there = values[k] == end
+            found[:, k, side] = np.bincount(group[there], minlength=groups)
+            if metric.role == "quality":
+                everywhere[side] &= there | np.isnan(values[k])
+        if metric.role == "quality":
+            has_score |= ~np.isnan(values[k])
+    for side, rows in enumerate(everywhere):
+        found[:, -1, side] = np.bincount(group[rows & has_score], minlength=groups)
+    return found
+
+
+def _combined(parts: Sequence[Moments]) -> Moments:
+    """Return the moments of several sets of rows, cells matched by the names of groups, documents and clusters."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    docs, clusters, groups = (
+        _union(getattr(part, of) for part in parts) for of in ("docs", "clusters", "groups")
+    )
+    size = len(groups) if first.by is not None else 1
+    counts, at_ends, rows = (
+        np.zeros((size, *shape), dtype=np.int64)
+        for shape in ((len(first.metrics), 2), (len(first.metrics) + 1, 2), ())
+    )
+    # The centre of most scores: numbers far from it would lose precision.
+    scored = np.array([part.cells.n @ part.cells.present for part in parts])
+    centre = np.array([part.cells.centre for part in parts])[
+        scored.argmax(axis=0), np.arange(len(first.metrics))
+    ]
+    moved = []
+    for part in parts:
+        c, group = recentred(part.cells, centre), np.zeros(1, dtype=np.int64)
+        if first.by is not None:
+            group = _recode(part.groups, groups)[:-1]
+        np.add.at(counts, group, part.counts)
+        np.add.at(at_ends, group, part.at_ends)
+        np.add.at(rows, group, part.rows)
+        doc, cluster = _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[c.cluster]
+        moved.append(replace(c, group=group[c.group], doc=doc, cluster=cluster))
+    stacked = {
+        of.name: np.concatenate([getattr(c, of.name) for c in moved]) for of in fields(Cells)
+    }
+    whole = Cells(**(stacked | {"centre": centre}))
+    cells = add_up(whole, whole.group, whole.doc, whole.cluster)
+    added: dict[str, Any] = {"counts": counts, "at_ends": at_ends, "rows": rows}
+    return replace(first, cells=cells, groups=groups, docs=docs, clusters=clusters, **added)
+
+
+def _shown(value: object) -> str:
+    return (
+        ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in value)
+        if isinstance(value, tuple)
+        else repr(value)
+    )
+
+
+def _union(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
+    """All names, sorted; None, of rows without one, comes last."""
+    return tuple(sorted(set().union(*names), key=lambda name: (name is None, name)))
+
+
+def _recode(names: Sequence[str | None], into: Sequence[str | None]) -> Codes:
+    """The new code of each old one, last −1, so that −1 stays what it is."""
+    position = {name: index for index, name in enumerate(into)}
+    return np.array([position[name] for name in names] + [-1], dtype=np.int64)
+
+
+def plain_sums(reduced: Moments) -> Array:
+    """Return Σx of the scores as they are, groups × metrics, without any weight.
+
+    Examples
+    --------
+    >>> plain_sums(moments(pd.DataFrame({"faithfulness": [1.0, 0.25, None]}))).tolist()
+    [[1.25]]
+    """
+    c = reduced.cells
+    sums: Array = np.zeros((len(reduced.rows), len(reduced.metrics)))
+    np.add.at(sums, c.group, c.sums + c.n[:, None] * c.present * c.centre)
+    return sums
+
+
+_FEWEST = 100
+
+
+def _in_number_order(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """Return rows of groups that are all numbers, such as turns, in the order of these."""
+    if by is None or by not in table:
+        return table
+    numbers = pd.to_numeric(table[by], errors="coerce")
+    if numbers.isna().all() or (numbers.isna() & table[by].notna()).any():
+        return table
+    order = numbers.argsort(kind="stable")
+    return table.iloc[order[order >= 0]].reset_index(drop=True)
