@@ -28,7 +28,7 @@ from ragnb.errors import RagnbError
 from ragnb.readers import (
     FORMATS,
     applicable_metrics,
-    formats,
+    jsons,
     read_cases,
     read_gold,
     read_scores,
@@ -687,13 +687,13 @@ def test_a_file_with_no_more_good_lines_than_bad_is_refused(tmp_path):
 
 
 def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(jsons, "LONGEST_LINE", 1000)
     records = [{"q": "a", "answer": "x" * n} for n in (10, 2000, 900, 5000)]
     path, report = (
         write(tmp_path, "t.jsonl.gz", "\n".join(map(json.dumps, [*records, records[0]]))),
         Lossy(),
     )
-    frame, found = read_traces(path), [*formats.record_blocks(Document(path), report)]
+    frame, found = read_traces(path), [*jsons.record_blocks(Document(path), report)]
     assert frame["answer"].str.len().tolist() == [10, 900, 10]
     assert [len(record["answer"]) for _, some in found for record in some] == [10, 900, 10]
     for rows in (lossy(frame, "bad_line"), report.rows):
@@ -704,8 +704,8 @@ def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):
 
 
 def test_the_limit_of_a_line_is_sixteen_megabytes_unpacked(tmp_path):
-    assert formats.LONGEST_LINE == 16 * 2**20
-    bomb = b'{"q": "' + b"x" * (formats.LONGEST_LINE + 10) + b'"}\n'
+    assert jsons.LONGEST_LINE == 16 * 2**20
+    bomb = b'{"q": "' + b"x" * (jsons.LONGEST_LINE + 10) + b'"}\n'
     frame = read_traces(write(tmp_path, "t.jsonl.gz", bomb + b'{"q": "a", "answer": "b"}\n' * 2))
     assert len(frame) == 2
 
@@ -734,9 +734,9 @@ def test_a_line_is_what_the_json_module_says(record, ascii_only):
     try:
         line.decode()
     except UnicodeDecodeError:
-        assert formats._record(line)[0] is None
+        assert jsons._record(line)[0] is None
         return
-    assert formats._record(line) == (json.loads(line), "", 0)
+    assert jsons._record(line) == (json.loads(line), "", 0)
 
 
 def traces_of(n):
@@ -832,7 +832,7 @@ def test_a_key_that_a_record_holds_twice_is_refused_with_file_line_and_key(
         refused(lambda read=read: read(path), f"{name}, line 8, key {key!r}", "twice")
     if name != "t.json":
         refused(
-            lambda: [*formats.record_blocks(Document(path), Lossy())],
+            lambda: [*jsons.record_blocks(Document(path), Lossy())],
             f"{name}, line 8, key {key!r}",
             "twice",
         )
@@ -885,11 +885,11 @@ def test_a_repeated_key_is_found_where_an_object_holds_fewer_keys_than_were_writ
 
     line = text(tree)
     try:
-        assert formats._parsed(line) == json.loads(line)
+        assert jsons._parsed(line) == json.loads(line)
         assert not repeats(tree)
-    except formats._Twice:
+    except jsons._Twice:
         assert repeats(tree)
-        assert "appears twice" in str(formats._second_of_two(Document(Path("t.json")), line))
+        assert "appears twice" in str(jsons._second_of_two(Document(Path("t.json")), line))
 
 
 def test_random_damage_never_escapes_as_another_error(tmp_path):

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from ragnb.errors import RagnbError
-from ragnb.readers import formats, read_cases, read_scores, read_traces, traces
+from ragnb.readers import documents, formats, read_cases, read_scores, read_traces, tables, traces
 from ragnb.readers.guard import told_in_words
 from ragnb.readers.parquet import unpacked_bytes
 
@@ -39,8 +39,8 @@ def test_a_line_of_a_million_columns_is_refused_before_it_is_parsed(
 ):
     path = tmp_path / "wide.csv"
     path.write_text(separator.join(f"c{i}" for i in range(1_000_000)) + "\n", encoding="utf-8")
-    monkeypatch.setattr(formats, "_rows", lambda *_: pytest.fail("it was parsed"))
-    monkeypatch.setattr(formats, "_quick", lambda *_: pytest.fail("it was parsed"))
+    monkeypatch.setattr(tables, "_rows", lambda *_: pytest.fail("it was parsed"))
+    monkeypatch.setattr(tables, "_quick", lambda *_: pytest.fail("it was parsed"))
     with pytest.raises(RagnbError, match=r"has 1,000,000 columns or more, the most is 10,000"):
         read_scores(path)
 
@@ -249,7 +249,7 @@ def parquet(path, texts, **how):
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_small_parquet_that_unpacks_to_huge_texts_is_refused(tmp_path, monkeypatch, shared):
     """Pages that are compressed are told by the footer before they are read, a shared text after it."""
-    monkeypatch.setattr(formats, "_UNSUSPECTED", 1 << 20)
+    monkeypatch.setattr(documents, "_UNSUSPECTED", 1 << 20)
     texts = ["a" * 40_000] * 500
     path = parquet(tmp_path / "small.parquet", texts, use_dictionary=shared, compression="zstd")
     assert path.stat().st_size < 100_000
@@ -262,7 +262,7 @@ def test_a_small_parquet_that_unpacks_to_huge_texts_is_refused(tmp_path, monkeyp
 
 
 def test_a_parquet_of_the_usual_size_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_UNSUSPECTED", 1 << 20)
+    monkeypatch.setattr(documents, "_UNSUSPECTED", 1 << 20)
     path = parquet(tmp_path / "usual.parquet", [f"Answer {n}." * 9 for n in range(500)])
     assert len(read_cases(path)) == 500
 

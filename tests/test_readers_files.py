@@ -23,7 +23,16 @@ from reading import csv_text, refused, told, write
 
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import formats, raw, read_cases, read_gold, read_scores, read_traces, to_csv_text
+from ragnb.readers import (
+    documents,
+    raw,
+    read_cases,
+    read_gold,
+    read_scores,
+    read_traces,
+    tables,
+    to_csv_text,
+)
 from ragnb.schema import METRICS, Metric
 
 # The headers of ragas, in the order of their dates
@@ -644,11 +653,11 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, name):
 
 
 def test_a_packed_file_that_is_merely_large_is_read_to_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_UNSUSPECTED", 1000)
+    monkeypatch.setattr(documents, "_UNSUSPECTED", 1000)
     text = csv_text(["question", "faithfulness"], *[[f"问题 {i}", i / 500] for i in range(500)])
     path = write(tmp_path, "a.csv.gz", text)
     assert len(read_scores(path)) == 500
-    monkeypatch.setattr(formats, "LARGEST_UNPACKED", 1000)
+    monkeypatch.setattr(documents, "LARGEST_UNPACKED", 1000)
     refused(lambda: read_scores(path), "unpacks to more than")
 
 
@@ -774,7 +783,7 @@ def test_cells_that_polars_parses_are_those_of_csv_or_none(rows, end, quoting, d
     if damage is not None:
         at, put = damage[0] % max(len(text), 1), damage[1]
         text = text[:at] + put + text[at + 1 :]
-    found = formats.quick_cells(text.encode(), ",")
+    found = tables.quick_cells(text.encode(), ",")
     if found is not None:
         assert list(map(list, found.rows())) == list(
             csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -820,7 +829,7 @@ def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, name):
         return frame, frame.attrs["source"], frame.attrs["lossy"]
 
     small = outcome()
-    monkeypatch.setattr(formats, "_LARGE", 0)
+    monkeypatch.setattr(tables, "_LARGE", 0)
     large = outcome()
     if isinstance(small, str):
         assert large == small

@@ -18,7 +18,7 @@ from reading import csv_text, refused, rows, told, write
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.readers import formats, read_cases, read_gold, read_scores, read_traces
+from ragnb.readers import documents, read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.names import CASE_ALIASES, rename_map
 from ragnb.schema import METRICS
 from ragnb.scoring import ragas as adapter
@@ -884,8 +884,8 @@ def test_workbooks_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
         "not a readable workbook",
     )
     refused(lambda: read_scores(book(tmp_path, leer=[])), "empty")
-    monkeypatch.setattr(formats, "_UNSUSPECTED", 10)
-    monkeypatch.setattr(formats, "LARGEST_RATIO", 1)
+    monkeypatch.setattr(documents, "_UNSUSPECTED", 10)
+    monkeypatch.setattr(documents, "LARGEST_RATIO", 1)
     refused(lambda: read_scores(book(tmp_path, a=SHEET * 99)), "unpacks to", "as CSV")
 
 

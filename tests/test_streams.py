@@ -17,7 +17,7 @@ import pytest
 import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.inputs.streams import kept
-from ragnb.readers import formats, streams
+from ragnb.readers import jsons, streams
 from ragnb.readers.streams import stream_scores
 from ragnb.sheet.build import weighable
 
@@ -64,7 +64,7 @@ def small_is_large(monkeypatch):
     """What is held at most is so little here that the rows of these tests are streamed."""
     monkeypatch.setattr(streams, "ROWS", N - 1)
     monkeypatch.setattr(streams, "BYTES", 1000)
-    monkeypatch.setattr(formats, "BLOCK", 1 << 18)
+    monkeypatch.setattr(jsons, "BLOCK", 1 << 18)
 
 
 def parts(table, k=3):

@@ -25,7 +25,7 @@ from work import Looks, grows_faster, lines_run
 import ragnb.readers
 import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import formats, read_traces
+from ragnb.readers import jsons, read_traces
 from ragnb.readers.documents import Document
 from ragnb.readers.frames import polars_series
 from ragnb.readers.raw import Lossy
@@ -94,9 +94,7 @@ def in_polars(frame):
 def scanned(path):
     """The records of a file, block by block, and what became of its lines."""
     report = Lossy()
-    records = [
-        record for _, some in formats.record_blocks(Document(path), report) for record in some
-    ]
+    records = [record for _, some in jsons.record_blocks(Document(path), report) for record in some]
     return in_polars(pd.DataFrame(records, dtype=object)), report
 
 
@@ -114,7 +112,7 @@ def same_cells(ours, theirs, columns):
 
 @pytest.fixture(params=[1 << 24, 60], ids=["one block", "many blocks"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(formats, "BLOCK", request.param)
+    monkeypatch.setattr(jsons, "BLOCK", request.param)
 
 
 @settings(max_examples=60)

@@ -45,8 +45,6 @@ _ZIPPED = {
     b"META-INF/manifest.xml": "is an OpenDocument file; save its table as .csv or .xlsx",
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
-LONGEST_LINE = 16 * 1024 * 1024
-BLOCK = 1 << 24
 _HEAD = 1 << 16
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 

@@ -15,7 +15,7 @@ from ragnb.errors import (
     listing,
     place,
 )
-from ragnb.readers.documents import BLOCK, LONGEST_LINE, Document, empty_file
+from ragnb.readers.documents import Document, empty_file
 from ragnb.readers.encodings import likely_encoding
 from ragnb.readers.evallog import of_inspect
 from ragnb.readers.failures import failure_columns
@@ -31,10 +31,11 @@ from ragnb.readers.raw import (
 from ragnb.readers.rows import check_list, counts_all, is_selection, totals_error
 from ragnb.schema import METRICS
 
-_LOOKED_AT, _MOST_PLACES = (
-    1 << 20,
-    100,
-)  # bytes of a bad line, and places in it, so that none takes long
+LONGEST_LINE = 16 * 1024 * 1024
+BLOCK = 1 << 24
+# Bytes of a bad line, and places in it, so that none takes long.
+_LOOKED_AT = 1 << 20
+_MOST_PLACES = 100
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
 _TOKEN = re.compile(
     r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL
