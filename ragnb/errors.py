@@ -33,9 +33,11 @@ def outside() -> int:
     >>> outside() >= 1
     True
     """
-    frame, level = sys._getframe(1), 1
+    frame = sys._getframe(1)
+    level = 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ragnb."):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     return level
 
 

@@ -77,7 +77,8 @@ def patterns_of(file: Path) -> Callable[..., re.Pattern[str]]:
     parts = tomllib.loads(file.read_text(encoding="utf-8"))["patterns"]
 
     def written(text: str, words: str) -> str:
-        known, text = parts | {"words": words}, re.sub(r"(?:^|\n) *", "", text)
+        known = parts | {"words": words}
+        text = re.sub(r"(?:^|\n) *", "", text)
         return re.sub(r"\{([a-z_]+)\}", lambda part: written(known[part[1]], words), text)
 
     return cache(lambda name, words="": re.compile(written(parts[name], words)))

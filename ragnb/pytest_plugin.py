@@ -117,7 +117,8 @@ class _Gates(pytest.File):
 class _Gate(pytest.Item):
     def __init__(self, *, kind: str, words: str, **how: Any) -> None:
         super().__init__(**how)
-        self.kind, self.words = kind, words
+        self.kind = kind
+        self.words = words
 
     def runtest(self) -> None:
         if self.kind == "failure":

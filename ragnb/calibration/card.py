@@ -219,7 +219,8 @@ class CalibrationCard:
 
 def parts(card: CalibrationCard) -> Iterator[Section]:
     """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
-    say, words = load(card.lang), entry(card.lang, "calibration.word")
+    say = load(card.lang)
+    words = entry(card.lang, "calibration.word")
     frames = {
         "verdicts": card.verdicts.assign(sides=card.verdicts["sides"].map(", ".join)),
         "bands": card.bands.replace({"verdict": {"too few": words["too_few"]}}),
@@ -235,13 +236,12 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
     )
     blocks: dict[str, Table | Text] = {}
     for key, columns in LAYOUT["tables"].items():
-        rows, written = frames[key].to_dict("records"), {}
+        rows = frames[key].to_dict("records")
+        written = {}
         for name in (name for name in ("judge", "dimension", *columns) if name not in alone):
             look = LAYOUT["columns"].get(name, {}) | columns.get(name, {})
-            form, label = (
-                look.get("form", f"{{{name}}}"),
-                say(f"calibration.column.{look.get('label', name)}"),
-            )
+            form = look.get("form", f"{{{name}}}")
+            label = say(f"calibration.column.{look.get('label', name)}")
             level = f" [{card.level:.0%}]" if "[" in form or "interval" in look else ""
             cells = ["" if pd.isna(row[name]) else filled(form, row) for row in rows]
             written[">" * ("form" in look) + label + level] = cells
@@ -442,7 +442,8 @@ def _piece(
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame], pd.DataFrame]:
     """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
     head = dict(zip(("judge", "dimension"), (*labels.values(), ALL), strict=False))
-    rated, planned = rows[~rows["further"]], asked.labels_planned
+    rated = rows[~rows["further"]]
+    planned = asked.labels_planned
     if (cells := cells_of(rated)).empty:
         raise RagnbError(
             f"{head}: no row has both a judge score and a human score; label some of its items"
@@ -450,7 +451,8 @@ def _piece(
     asked = replace(
         asked, fraction=round(float(cells["count"].sum())) / planned if planned else None
     )
-    measures, groups = measured(rated, cells, asked), inflation(rated, cells, asked)
+    measures = measured(rated, cells, asked)
+    groups = inflation(rated, cells, asked)
     frames = {"inflation": groups} | {make.__name__: make(cells, asked) for make in FRAMES}
     row = head | verdict_row(cells, measures, groups, asked)
     if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
@@ -472,10 +474,8 @@ def _piece(
     row |= {name: found[0].get(name, np.nan) for name in DRAW}
     row |= {"sides": sides_of(row["verdict"], ranks, frames["recalibration"], groups)}
     needs = stats.labels_needed(flags(cells, asked), **design(cells), **asked.goal)
-    text, whole = (
-        labels_line(needs, row, asked.lang),
-        dict.fromkeys(("total", "more", "independent", "likely"), "Int64"),
-    )
+    text = labels_line(needs, row, asked.lang)
+    whole = dict.fromkeys(("total", "more", "independent", "likely"), "Int64")
     frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
     row["reasons"] = reasons_of(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}

@@ -131,7 +131,8 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     >>> corrected_ways(corrected_mean(ratings))["way"].tolist()
     ['judge', 'human', 'corrected']
     """
-    heads, frames = list(means)[: list(means).index("value")], []
+    heads = list(means)[: list(means).index("value")]
+    frames = []
     for way, prefix in WAYS.items():
         names = {f"{prefix}{name}": name for name in ("value", "low", "high")}
         columns = [*heads, "way", *names, "weight", "n", "n_judged", "n_clusters"]
@@ -147,8 +148,11 @@ def _ends(part: pd.DataFrame) -> Scale:
 
 def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, Any]:
     """Return one row of the result: the three means with their intervals, the bias, and a note."""
-    cells, seen, labelled = cells_of(part), part["judge"].notna(), part["human"].notna()
-    off, alone = bias(cells, asked), design(part)["clusters"] is None
+    cells = cells_of(part)
+    seen = part["judge"].notna()
+    labelled = part["human"].notna()
+    off = bias(cells, asked)
+    alone = design(part)["clusters"] is None
     n_judged, unjudged = (
         int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen)
     )
@@ -163,7 +167,8 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         judge = stats.clustered_mean(rows["judge"], None if alone else rows["cluster"], **how)
         mine, more = (rows[rows["human"].notna() == known] for known in (True, False))
         of = (None, None) if alone else (mine["cluster"], more["cluster"])
-        scores, weights = (mine["judge"], more["judge"]), mine["weight"]
+        scores = (mine["judge"], more["judge"])
+        weights = mine["weight"]
         shares = weights / weights.max()  # equal ones are exactly 1
         found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=shares, **how)
         if np.ptp(weights) == 0:
@@ -201,7 +206,8 @@ def draw_text(row: Mapping[Any, Any], lang: str) -> str:
 
 def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> str:
     """Return the notes on a corrected mean, the judge's bias first."""
-    low, high = row["bias_low"], row["bias_high"]
+    low = row["bias_low"]
+    high = row["bias_high"]
     side = "above" if low > 0 else "below" if high < 0 else "open" if low <= 0 else "unknown"
     holding = {
         f"judge_{side}": True,

@@ -50,7 +50,8 @@ NAMES: dict[str, Any] = tomllib.loads(
 _PATTERNS = {
     name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES["patterns"].items()
 }
-_NUMBERED, _JUDGE = _PATTERNS["numbered"], _PATTERNS["judge"]
+_NUMBERED = _PATTERNS["numbered"]
+_JUDGE = _PATTERNS["judge"]
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", PROBABILITY}
 # Who gave a score, in the words of tools; neither people nor a judge where it is empty.
@@ -182,7 +183,8 @@ def read_judged(
     table = open_ratings(
         source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale
     )
-    columns, wanted = list(table.raw.columns), list(dimensions or [])
+    columns = list(table.raw.columns)
+    wanted = list(dimensions or [])
     if table.is_sheet:
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
         absent = next((name for name in wanted if name not in columns), None)
@@ -223,7 +225,8 @@ class Table:
         RagnbError
             For a score that is not a number, is outside the scale, or is -1 and nobody said what that means.
         """
-        raw, report = self.raw, self.report
+        raw = self.raw
+        report = self.report
         read = pd.DataFrame(
             {name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored}
         )
@@ -304,7 +307,8 @@ def open_ratings(
     columns: Mapping[str, str] | None = None,
 ) -> Table:
     """Return a table under canonical names, including columns named by ``judge`` or ``human``."""
-    report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
+    report = Lossy()
+    asked = {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report, ("langfuse", "phoenix"))
     if origin["layout"] != "table":
@@ -349,7 +353,8 @@ def open_ratings(
 
 
 def without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
-    place, columns = table.raw.where(), table.raw.columns
+    place = table.raw.where()
+    columns = table.raw.columns
     if both:
         step = "fill in human scores under the dimensions of the judge's table, or a column 'human'"
     elif "score" in columns:
@@ -405,7 +410,9 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
 
 def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
     """Return one row per item, dimension and rater, of a sheet with `dimensions`, a long table or a wide one."""
-    humans, judges, report = table.human_columns, table.judge_columns, table.report
+    humans = table.human_columns
+    judges = table.judge_columns
+    report = table.report
     if table.is_sheet and dimensions:
         frame = table.frame(list(dimensions))
         report.add("mapped", listing(dimensions), f"{table.side}, a row a dimension", len(frame))
@@ -431,7 +438,8 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
         "rater",
         "human",
     )
-    rated, item = out["human"].notna(), np.arange(len(out)) // len(humans)
+    rated = out["human"].notna()
+    item = np.arange(len(out)) // len(humans)
     nobody = ~rated.groupby(item).transform("any") & ~pd.Series(item).duplicated()
     out["rater"] = out["rater"].astype(object).where(rated, None)
     return out[rated | nobody]  # an unrated item stays, as one row
@@ -479,7 +487,8 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
 
 def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> pd.DataFrame:
     """Join the rows of judges to those of humans; items scored only by a judge follow, unrated."""
-    keys, names = [key for key in KEYS if key in people], judged["rater"].fillna("judge")
+    keys = [key for key in KEYS if key in people]
+    names = judged["rater"].fillna("judge")
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
@@ -534,8 +543,10 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     RagnbError
         Where the tables share no dimension, or the judge's holds an item more than once.
     """
-    dimensions, report = _dimensions(people, judged), people.report
-    left, right = tidy(people, dimensions), tidy(judged, dimensions)
+    dimensions = _dimensions(people, judged)
+    report = people.report
+    left = tidy(people, dimensions)
+    right = tidy(judged, dimensions)
     report.add("left_out", "human", "cells that nobody filled in", int(left["human"].isna().sum()))
     left = left[left["human"].notna()]
     keys = [key for key in KEYS if key in left and key in right]
@@ -556,7 +567,8 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     judges = judge_columns(right)
     left = left.drop(columns=judges, errors="ignore")
     about = right[[c for c in right if c in keys or c not in (*left, "human", "rater")]]
-    alone, nobody = ~_found(left, right, keys), ~_found(right, left, keys)
+    alone = ~_found(left, right, keys)
+    nobody = ~_found(right, left, keys)
     if len(left) and alone.all():
         raise RagnbError(
             f"{people.raw.where()}no item in it is in {judged.raw.file}, by {listing(keys)}; items there "

@@ -153,7 +153,10 @@ def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.Data
 
 def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str, Estimate]:
     """Return every measure of one judge on one dimension that applies, by name."""
-    x, y, scale, within = cells["judge"], cells["human"], asked.scale, share(cells, asked)
+    x = cells["judge"]
+    y = cells["human"]
+    scale = asked.scale
+    within = share(cells, asked)
     how: dict[str, Any] = {**design(cells), "level": asked.level}
     sums: dict[str, Any] = {**design(cells, of_sums=True), "level": asked.level}
 
@@ -194,10 +197,8 @@ def measured(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> dict[str,
             )
     if "rater0" in rows:
         rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
-        grid, of = (
-            rows.filter(regex="^rater").to_numpy(),
-            None if sums["clusters"] is None else rows["cluster"],
-        )
+        grid = rows.filter(regex="^rater").to_numpy()
+        of = None if sums["clusters"] is None else rows["cluster"]
         how = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
         measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
         measures["ceiling"] = stats.human_ceiling(grid, of, **how)
@@ -217,7 +218,8 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     A band is the label that a score rounds to, or a tenth of a scale without labels.
     """
     (low, high), rows = asked.scale, []
-    labelled, step = 2 <= high - low <= WIDEST, (high - low) / 10
+    labelled = 2 <= high - low <= WIDEST
+    step = (high - low) / 10
     tenth = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
     code = stats.round_half_up(cells["judge"]) if labelled else tenth
     for band in np.unique(code):
@@ -303,7 +305,8 @@ def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     shares = {name: share(own.assign(judge=scores), asked) for name, scores in mapped.items()}
     rows = []
     for name, scores in mapped.items():
-        found, is_map = own.assign(judge=scores), name in stats.MAPS
+        found = own.assign(judge=scores)
+        is_map = name in stats.MAPS
         low = share(found, asked, level=2 * asked.level - 1, fraction=asked.fraction).low
         helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
@@ -329,12 +332,11 @@ def reliability(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     if place.nunique() > MOST_POINTS:
         before = cells.groupby(place)["count"].sum().cumsum()
         place = place.map(np.floor((before - SLACK) / before.iloc[-1] * MOST_POINTS))
-    rows, weights = [], []
+    rows = []
+    weights = []
     for _, part in cells.groupby(place):
-        human, size = (
-            mean(part["human"], part, asked, ends=asked.scale),
-            part["count"] * part["weight"],
-        )
+        human = mean(part["human"], part, asked, ends=asked.scale)
+        size = part["count"] * part["weight"]
         point = {
             "judge_score": np.average(part["judge"], weights=size),
             **with_ends(human, "human"),
@@ -369,7 +371,8 @@ def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     curve = stats.label_budget(
         flags(cells, asked), **design(cells), **asked.goal, level=asked.level
     )
-    frame, now = pd.DataFrame(curve).astype({"labels": int}), share(cells, asked)
+    frame = pd.DataFrame(curve).astype({"labels": int})
+    now = share(cells, asked)
     frame.insert(1, "share", now.value)
     return frame.assign(target=asked.target, n=now.n)
 

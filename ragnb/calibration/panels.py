@@ -398,7 +398,8 @@ def _worth_frame(
         }
         if prices is not None and label_price is not None:
             extra = (sum(prices.values()) - prices[closest]) * judged
-            low, high = label_price * n * saving.low, label_price * n * saving.high
+            low = label_price * n * saving.low
+            high = label_price * n * saving.high
             row |= {"extra_cost": extra, "saved_cost": label_price * n * saving.value}
             row |= {"saved_cost_low": low, "saved_cost_high": high}
             row["worth"] = _pays(low, high, extra)
@@ -496,7 +497,8 @@ def _added(found: Panel) -> Table:
             yield row["dimension"]
         yield row["judge"]
         yield percent(row["without"])
-        low, high = signed(row["low"], True), signed(row["high"], True)
+        low = signed(row["low"], True)
+        high = signed(row["high"], True)
         yield (
             say("gates.points", n=signed(row["adds"], True)),
             Small(say("sheet.from_to", low=low, high=high)),

@@ -225,14 +225,16 @@ def _checked(
     frame: Any, judge: str, asked: Asked, needs: Sequence[str] = (), where: str = ""
 ) -> tuple[pd.DataFrame, dict[str, Array]]:
     """Return a frame's rows with their scores in their scale and their weights; and the scores by column."""
-    columns, people = columns_of(frame), as_list(asked.human)
+    columns = columns_of(frame)
+    people = as_list(asked.human)
     numbered = (f"{name}{k}" for name in people[:1] for k in itertools.count(1))
     raters = (
         people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
     )
     raters = raters if len(raters) > 1 else []
     human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
-    by, clusters = as_list(asked.by), as_list(asked.cluster)
+    by = as_list(asked.by)
+    clusters = as_list(asked.cluster)
     long = asked.rater in columns and bool(people) and not raters
     wanted = [
         judge,
@@ -259,7 +261,8 @@ def _checked(
             part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
         table = as_pandas(collected(part).to_native())
     if long:
-        table, human = side_by_side(table, judge, human[0], asked), []
+        table = side_by_side(table, judge, human[0], asked)
+        human = []
         raters = [name for name in table.columns if str(name).startswith("__rater")]
     scores = {name: numbers(table, name, where) for name in (judge, *human, *raters)}
     scores = settled(
@@ -294,7 +297,8 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         [asked.item],
         f"It says which rows of column {asked.rater!r} belong to one item.",
     )
-    score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
+    score = numbers(table, human)
+    rated = table[asked.rater].notna().to_numpy()
     if (nobody := ~rated & ~np.isnan(without_marks(score, asked.missing))).any():
         raise RagnbError(
             f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}"
@@ -328,7 +332,8 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
         return np.ones(len(table))
     chance = numbers(table, PROBABILITY, where)
     if (wrong := rated & ~((chance > 0) & (chance <= 1))).any():
-        row, value = table.index[int(np.argmax(wrong))], chance[int(np.argmax(wrong))]
+        row = table.index[int(np.argmax(wrong))]
+        value = chance[int(np.argmax(wrong))]
         raise RagnbError(
             f"{where}column {PROBABILITY!r}, row {row!r}: {value:g} is not in (0, 1]; give every labelled row the "
             "chance with which it was drawn, or leave the column out"
@@ -394,7 +399,8 @@ def settled(
     found = {name: without_marks(values, missing) for name, values in named.items()}
     unsaid = scale is None and all((values[values < 0] == -1).all() for values in found.values())
     for name, values in found.items():
-        below, off = values < 0, (values < low - SLACK) | (values > high + SLACK)
+        below = values < 0
+        off = (values < low - SLACK) | (values > high + SLACK)
         if unsaid and below.any():
             raise RagnbError(
                 f"{where(int(np.argmax(below)))}column {name!r}: found -1 in {below.sum()} of {len(values)} rows, "
@@ -435,7 +441,8 @@ def design(cells: pd.DataFrame, *, of_sums: bool = False) -> dict[str, Any]:
     Functions of sums take no weights: for them a weight is a fraction of a row.
     """
     clusters = None if (cells["cluster"] < 0).all() else cells["cluster"].to_numpy()
-    counts, weights = cells["count"].to_numpy(), cells["weight"].to_numpy()
+    counts = cells["count"].to_numpy()
+    weights = cells["weight"].to_numpy()
     by_row = {"counts": counts * weights} if of_sums else {"counts": counts, "weights": weights}
     return {"clusters": clusters, **by_row}
 
@@ -492,7 +499,8 @@ def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
     chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.
     """
-    rng, code = np.random.default_rng(seed), stats.packed(cells["cluster"].to_numpy())
+    rng = np.random.default_rng(seed)
+    code = stats.packed(cells["cluster"].to_numpy())
     if (cells["cluster"] >= 0).all():
         many = code.max(initial=-1) + 1
         few = many <= MOST_CLUSTERS
@@ -508,7 +516,8 @@ def fingerprint(parts: Mapping[str, pd.DataFrame]) -> str:
     digest = hashlib.sha256()
     for name, cells in parts.items():
         digest.update(name.encode())
-        lone, alike = (cells["cluster"] < 0).all(), np.ptp(cells["weight"]) == 0
+        lone = (cells["cluster"] < 0).all()
+        alike = np.ptp(cells["weight"]) == 0
         codes = cells.assign(cluster=stats.packed(cells["cluster"].to_numpy()))
         for column in (
             "judge",
@@ -540,8 +549,10 @@ def are_verdicts(table: pd.DataFrame) -> bool:
 
 def refuse_twice(table: pd.DataFrame, item: str) -> None:
     """Refuse an item that appears twice."""
-    keys, further = table.filter(regex="^:").rename(columns=lambda name: name[1:]), table["further"]
-    again, both = keys.assign(further=further).duplicated(), keys.astype(str).duplicated() & further
+    keys = table.filter(regex="^:").rename(columns=lambda name: name[1:])
+    further = table["further"]
+    again = keys.assign(further=further).duplicated()
+    both = keys.astype(str).duplicated() & further
     for first in keys[again & (item in keys)][:1].to_dict("records"):
         raise RagnbError(
             f"{first} appears twice; give one row per item, or a column 'rater' that distinguishes them"

@@ -90,7 +90,8 @@ def draw_labels(
         warnings.warn(
             f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2
         )
-    items, mean = items[mean.notna()], mean[mean.notna()]
+    items = items[mean.notna()]
+    mean = mean[mean.notna()]
     need_whole("n", n)
     if pairs:
         return _with_ids(*_drawn_pairs(items, mean, n, seed), names, seed)
@@ -104,7 +105,8 @@ def draw_labels(
     place = {
         name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))
     }
-    system, size = pd.factorize(items["system"], sort=True)[0], min(n, len(items))
+    system = pd.factorize(items["system"], sort=True)[0]
+    size = min(n, len(items))
     order = np.lexsort((rng.random(len(items)), items["cluster"].map(place), third, system))
     steps = ((np.arange(size) + rng.random()) * len(items) / max(size, 1)).astype(int)
     items = items.assign(band=np.array(BANDS, dtype=object)[third])
@@ -168,10 +170,8 @@ def _items(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
-    rubric, there = (
-        [d.name for d in Rubric().dimensions if d.name in frame],
-        [str(name) for name in frame],
-    )
+    rubric = [d.name for d in Rubric().dimensions if d.name in frame]
+    there = [str(name) for name in frame]
     if "judge" in frame:  # one row per dimension
         frame, there = _spread(frame)
         rubric = there

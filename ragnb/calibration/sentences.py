@@ -20,17 +20,18 @@ from ragnb.texts import load
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
     """Return the summary of all rows of a card: the worst verdict, the side verdicts and the sentences."""
-    rows, words = verdicts.to_dict("records"), verdicts["verdict"]
-    verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
+    rows = verdicts.to_dict("records")
+    words = verdicts["verdict"]
+    verdict = max(words, key=WORST_LAST.index)
+    reasons = tuple(rows[0]["reasons"])
     if len(rows) > 1:
-        say, named = load(lang), partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
+        say = load(lang)
+        named = partial(name_of, lang=lang, alone=verdicts["judge"].nunique() == 1)
         counts = {text_key(word): (words == word).sum() for word in WORST_LAST}
         best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
         drawn = [named(row) for row in rows if not_random(row["draw_p"])]
-        spent, planned = (
-            [named(row) for row in rows if np.isnan(row["widened"])],
-            rows[0]["labels_planned"],
-        )
+        spent = [named(row) for row in rows if np.isnan(row["widened"])]
+        planned = rows[0]["labels_planned"]
         looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
         reasons = (
             say(f"calibration.many_{text_key(verdict)}", n=len(rows), **counts),

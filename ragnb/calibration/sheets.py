@@ -56,7 +56,8 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     L001,w,,,
      labels.judge.csv
     """
-    sheet, names = Path(path), drawn.attrs["dimensions"]
+    sheet = Path(path)
+    names = drawn.attrs["dimensions"]
     key = sheet.with_name(f"{sheet.stem}.judge.csv")
     shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]]
     shown = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))

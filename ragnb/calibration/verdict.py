@@ -41,7 +41,8 @@ def verdict_row(
     score = measures["constant_score"].value
     once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
     plan: dict[str, Any] = {"level": once, "fraction": asked.fraction}
-    agrees, off = share(cells, asked, **plan), bias(cells, asked, fraction=asked.fraction)
+    agrees = share(cells, asked, **plan)
+    off = bias(cells, asked, fraction=asked.fraction)
     beats = over_constant(cells, score, asked, **plan).low > 0
     favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
     unbiased = asked.accepts(off) and not favoured > asked.delta

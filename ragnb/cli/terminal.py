@@ -27,9 +27,15 @@ from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
 Rows = Sequence[Sequence[str]]
-PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR = 0, 1, 2, 3, 70
+PASSED = 0
+BLOCKED = 1
+BAD_INPUT = 2
+NOT_PROVEN = 3
+OUR_ERROR = 70
 BY_SIGNAL = 128  # and the number of the signal, as shells have it
-STOPPED, TERMINATED, HUNG_UP = BY_SIGNAL + 2, BY_SIGNAL + 15, BY_SIGNAL + 1
+STOPPED = BY_SIGNAL + 2
+TERMINATED = BY_SIGNAL + 15
+HUNG_UP = BY_SIGNAL + 1
 
 
 def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:

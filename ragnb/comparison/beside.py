@@ -97,7 +97,8 @@ def _beside(
 
 def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, str]]:
     """Yield a note for each of judge, questions and documents that changed between two runs."""
-    say, doc = texts.load(run.scenario.lang), run.scenario.doc
+    say = texts.load(run.scenario.lang)
+    doc = run.scenario.doc
     if run.judge and other.judge and run.judge != other.judge:
         yield note_row("judge_changed", "", say("note.judge_changed"))
     for pairs in every:

@@ -199,7 +199,8 @@ def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
 
 def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     """Return the metrics of pairs and, last, their weighted score."""
-    total, there = total_of_pairs(pairs, scenario), ~np.isnan(pairs.scores)
+    total = total_of_pairs(pairs, scenario)
+    there = ~np.isnan(pairs.scores)
     both: Flags = np.all(there, axis=0)
     worst = np.array(
         [metric.low if metric.better == "higher" else metric.high for metric in pairs.metrics]
@@ -271,10 +272,12 @@ def compared(
     only_primary: bool = False,
 ) -> pd.DataFrame:
     """Return the table of `compare` for candidates under the settings of a scenario, or of it what decides."""
-    level, tables = scenario.level, []
+    level = scenario.level
+    tables = []
     for pairs in every:
         columns = columns_of(pairs, scenario)
-        decides, margins = primary_of(columns, primary), _margins(columns, margin)
+        decides = primary_of(columns, primary)
+        margins = _margins(columns, margin)
         if only_primary:
             if decides is None:
                 continue
@@ -350,24 +353,26 @@ def _rows(
 
 def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any]:
     """Return one row of the table, over the questions that are kept."""
-    v, clusters = pairs.weights[kept], pairs.clusters[kept]
+    v = pairs.weights[kept]
+    clusters = pairs.clusters[kept]
     (new, old), own, gain = column.scores[:, kept], column.own[:, kept], column.gain[kept]
     found = _difference(pairs, column, column.scores, kept, level)
     apart = [mean_of(side, clusters, v, level, pairs.complete) for side in own]
-    unpaired, se = apart[0].value - apart[1].value, float(np.hypot(apart[0].se, apart[1].se))
+    unpaired = apart[0].value - apart[1].value
+    se = float(np.hypot(apart[0].se, apart[1].se))
     half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
-    there, only = ~np.isnan(gain) & (v > 0), ~np.isnan(own) & np.isnan(gain) & (v > 0)
-    alone, few = only.sum(axis=1).tolist(), found.n < _LITTLE_OVERLAP * (found.n + only.sum())
+    there = ~np.isnan(gain) & (v > 0)
+    only = ~np.isnan(own) & np.isnan(gain) & (v > 0)
+    alone = only.sum(axis=1).tolist()
+    few = found.n < _LITTLE_OVERLAP * (found.n + only.sum())
     everywhere = NONE
     if few:  # common questions alone tell little: those of one side count too
         twice = {"clusters": np.tile(clusters, 2), "weights": np.tile(v, 2)}
         everywhere = stats.contrast(
             own.ravel(), np.repeat([True, False], len(v)), **twice, level=level
         )
-    shown, noise = (
-        detectable(found, level),
-        _noise(column.noise[:, kept][:, there], v[there], level),
-    )
+    shown = detectable(found, level)
+    noise = _noise(column.noise[:, kept][:, there], v[there], level)
     is_change = abs(found.value) > TIE  # below it no number of questions would show it
     times = (shown / abs(found.value)) ** 2 if is_change else np.nan
     constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
@@ -535,7 +540,8 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
     name, item = max(found, key=lambda both: found[both])
     ids = labels[name]
     people = people.assign(item_id=people[item].astype(str))
-    human, systems = np.full(pairs.scores.shape, np.nan), [pairs.candidate, pairs.baseline]
+    human = np.full(pairs.scores.shape, np.nan)
+    systems = [pairs.candidate, pairs.baseline]
     for k, metric in enumerate(pairs.metrics):
         given = people[people["dimension"] == metric.name] if "dimension" in people else people
         means = given.groupby(["item_id", "system"])["human"].mean().unstack()
@@ -633,10 +639,8 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int) -> pd
         if name in labels
     ]
     table = pd.DataFrame(names, index=labels.index).join(labels[shown])
-    turned, modes = (
-        (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary"),
-        _modes(pairs, at),
-    )
+    turned = (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary")
+    modes = _modes(pairs, at)
     if modes:
         # Right is also what has no failure mode, where that of the side with the lower score is known.
         best, other = (np.where(gain > 0, *pair) for pair in (modes, modes[::-1]))

@@ -196,7 +196,8 @@ def _mean(
     change, low, high = np.expm1([logarithm.value, logarithm.low, logarithm.high])
     if np.isnan(low):
         # All ratios are equal: what is left of the interval is that of the difference.
-        low, high = found.low / sides[1], found.high / sides[1]
+        low = found.low / sides[1]
+        high = found.high / sides[1]
     return row | {"change": change, "change_low": low, "change_high": high}
 
 

@@ -14,7 +14,9 @@ from ragnb.comparison.estimates import Changes, difference, least_error
 from ragnb.stats import NONE, Estimate
 from ragnb.weights.total import Array
 
-DECIDED, UNCHECKED, UNRATED = "decided", "unchecked", "unrated"
+DECIDED = "decided"
+UNCHECKED = "unchecked"
+UNRATED = "unrated"
 APART = "decided on different questions"
 BY_PEOPLE = (DECIDED, APART)
 # From these on, intervals held their level under judges biased by ±0.1 on one system (benchmarks/comparison.py).
@@ -124,7 +126,8 @@ def decided_by_people(
             least = least_error(changes, alone.n_eff, alone.df + 1, identical=is_identical)
             se = max(corrected.se, float(least) * width)
             half = float(stats.t_quantile(level, corrected.df)) * se
-            low, high = corrected.value - half, corrected.value + half
+            low = corrected.value - half
+            high = corrected.value + half
             corrected = replace(corrected, se=se, low=low, high=high)
         corrected = _within_range(corrected, width)
     return People(corrected, alone, bias, is_rated)

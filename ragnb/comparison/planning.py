@@ -156,7 +156,8 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     from scipy.special import stdtr
 
     shares = asked["sd"] is None and kind != "comparison"
-    span, wanted = (0, 1) if shares else (-np.inf, np.inf), asked["questions"] is None
+    span = (0, 1) if shares else (-np.inf, np.inf)
+    wanted = asked["questions"] is None
     bounds = {"target": span, "icc": (0, 1), "level": (1e-6, 1 - 1e-6), "per_document": (1, np.inf)}
     bounds |= {"expected": span} if wanted else {"questions": (2, np.inf)}
     bounds |= {} if shares else {"sd": (1e-12, np.inf)}
@@ -203,7 +204,8 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         return exact if deff == 1 else min(exact, by_interval(n, mu))
 
     if not wanted:
-        n, end = asked["questions"], 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
+        n = asked["questions"]
+        end = 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
         found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b if power(n, end) > 0 else np.nan
         return out | {"needed": n, "documents": ceil(n / m), "detectable": found}
     if by_interval(_MOST, mean) <= 0 or (labels and mean <= b):
@@ -231,7 +233,8 @@ def _gates(
             "a pilot's gates set the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
         )
     run = run_of(pilot, settings=settings)
-    scenario, by = run.scenario, "system" if len(run.systems) > 1 else None
+    scenario = run.scenario
+    by = "system" if len(run.systems) > 1 else None
     how: dict[str, Any] = {name: getattr(scenario, name) for name in _OF_MEANS}
     means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
     gates = scenario.gates if scenario.gates is not None else DEFAULT_GATES
@@ -248,7 +251,8 @@ def _gates(
     for row in records(
         check_gates(means, gates=there, documents_may_fail=scenario.documents_may_fail)
     ):
-        more, gap = row["more_needed"], abs(row["value"] - row["threshold"])
+        more = row["more_needed"]
+        gap = abs(row["value"] - row["threshold"])
         why = (
             "decided"
             if row["outcome"] in ("pass", "fail")
@@ -278,7 +282,8 @@ def _pairs(
             "target= is the threshold of a gate; a comparison needs the difference: expected=0.03"
         )
     for row in records(compare(pilot, **settings)):
-        wanted, n = row["value"] if expected is None else expected, row["n_common"]
+        wanted = row["value"] if expected is None else expected
+        n = row["n_common"]
         needed = n * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
         out = {
             "about": row["metric"],

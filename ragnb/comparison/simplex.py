@@ -214,12 +214,10 @@ class WeightMap:
                 "a weight map needs at least two metrics that both systems have; name two: "
                 "metrics=[…]"
             )
-        d, v, cluster, weights = (
-            d[asked],
-            pairs.weights[asked],
-            packed(pairs.clusters[asked]),
-            total.given[kept],
-        )
+        d = d[asked]
+        v = pairs.weights[asked]
+        cluster = packed(pairs.clusters[asked])
+        weights = total.given[kept]
         present, of_pattern = np.unique(~np.isnan(d), axis=0, return_inverse=True)
         shape = int(cluster.max()) + 1, len(present)
         columns = [v, *(v * np.nan_to_num(x) for x in d.T)]
@@ -256,7 +254,8 @@ class WeightMap:
         """Return the standard error over the patterns in use as a quadratic form, and what goes with it."""
         a = self.counts[:, used].sum(axis=1)
         a, s = a[a > 0], self.sums[a > 0][:, used].reshape(int((a > 0).sum()), -1)
-        total, g = a.sum(), len(a)
+        total = a.sum()
+        g = len(a)
         squares = float(self.kinds.weight_squares[used].sum())
         n_kish = float(stats.kish(total, squares))
         if g < 2:
@@ -331,7 +330,8 @@ class WeightMap:
             raise RagnbError(
                 f"weights are {len(self.metrics)} numbers of at least 0, not all 0, for {listing(self.metrics)}"
             )
-        scale, half = w @ self.present.T, np.empty(len(w))
+        scale = w @ self.present.T
+        half = np.empty(len(w))
         keys, of = np.unique(scale > 0, axis=0, return_inverse=True)
         for k, used in enumerate(keys):
             rows = np.flatnonzero(of.reshape(-1) == k)
@@ -376,7 +376,8 @@ class WeightMap:
         and all of it (``alone``). The first row is the metric that matters most: the nearest flip, else the one
         that moves the difference most.
         """
-        share, k = np.linspace(0, 1, 101), len(self.metrics)
+        share = np.linspace(0, 1, 101)
+        k = len(self.metrics)
         ways = np.stack([self._moved(one, share) for one in range(k)])
         values = self._value(ways.reshape(-1, k)).reshape(k, -1)
         away = np.where(self._flipped(values), np.abs(share - self.today[:, None]), np.inf)
@@ -408,11 +409,13 @@ class WeightMap:
     def _border(self, ends: Array) -> Array:
         """Return where, on the way from today's weights to others, the sign of the difference changes."""
         now = self._value(self.today[None])[0]
-        low, high = np.zeros(len(ends)), np.ones(len(ends))
+        low = np.zeros(len(ends))
+        high = np.ones(len(ends))
         for _ in range(_STEPS):
             middle = (low + high) / 2
             same = self._value(self.today + middle[:, None] * (ends - self.today)) * now > 0
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
+            low = np.where(same, middle, low)
+            high = np.where(same, high, middle)
         return np.asarray(self.today + high[:, None] * (ends - self.today))
 
     @cached_property

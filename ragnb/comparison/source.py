@@ -116,14 +116,17 @@ def run_of(
         for key in _SHARED
         if like is not None and key in like.model_fields_set
     }
-    settings, label, snapshot = shared | dict(settings or {}), "", None
+    settings = shared | dict(settings or {})
+    label = ""
+    snapshot = None
     if isinstance(source, str | os.PathLike):
         label, source, snapshot = _at(os.fspath(source), settings)
     frame = None if isinstance(source, Scenario) else source
     scenario = (source if frame is None else Scenario.without_files()).replace(**settings)
     scenario, inputs, metrics = read_scenario(scenario, frame)
     made = any((row["what"], row["column"]) == ("made", "sample_id") for row in inputs.lossy)
-    label, judge = label or (scenario.name if frame is None else ""), judge_of(snapshot or scenario)
+    label = label or (scenario.name if frame is None else "")
+    judge = judge_of(snapshot or scenario)
     run = Run(label or name, scenario, inputs.frame, tuple(metrics), system, judge, made)
     return replace(run, name=run.systems[0]) if not label and len(run.systems) == 1 else run
 
@@ -191,7 +194,8 @@ def _at(path: str, settings: Mapping[str, Any]) -> tuple[str, Any, Scenario | No
 
 def judge_of(scenario: Scenario) -> str:
     """Return what decides a judge's scores, as one text."""
-    profile, rubric = scenario.llm_profiles.get("judge"), scenario.rubric
+    profile = scenario.llm_profiles.get("judge")
+    rubric = scenario.rubric
     who = f"{profile.model} at {profile.base_url}" if profile else ""
     return f"{who} {rubric.model_dump_json()}" if rubric else who
 
@@ -300,7 +304,8 @@ def rows_of(
             for name, one in coded.items()
         }
         for metric in metrics:
-            score, state = batch.values(metric), batch.status(metric)
+            score = batch.values(metric)
+            state = batch.status(metric)
             columns[metric.name] = score
             columns[f"{metric.name}__status"] = np.where(
                 (state == 0) & np.isnan(score), np.int8(3), state
@@ -323,7 +328,8 @@ def paired_runs(
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Run, list[Pairs]]:
     """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
-    scenario, system = run.scenario, run.system
+    scenario = run.scenario
+    system = run.system
     baseline = scenario.baseline if baseline is None else baseline
     baseline = scenario.anchor if baseline is None else baseline
     if baseline is None:
@@ -363,7 +369,8 @@ def paired_runs(
     for pair in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
         of_pair = zip(rows, pair, strict=True)
         sides = [part if name is None else part[part[system] == name] for part, name in of_pair]
-        new, old = pair[0] or run.name or "candidate", pair[1] or other.name or "baseline"
+        new = pair[0] or run.name or "candidate"
+        old = pair[1] or other.name or "baseline"
         names = (new, old) if new != old else (f"{new} (new)", f"{old} (old)")
         out.append(_paired(sides, metrics, on, scenario, names, ((run, pair[0]), (other, pair[1]))))
     return other, out
@@ -386,7 +393,8 @@ def pairs_of_systems(
     run: Run, on: str | None = None, *, couples: Iterable[tuple[str, str]]
 ) -> Iterator[Pairs]:
     """Yield the pairs of systems of one run, each couple a candidate and its baseline; rows are read once."""
-    scenario, columns = run.scenario, [*column_names(run.frame)]
+    scenario = run.scenario
+    columns = [*column_names(run.frame)]
     on = _column_of(on, columns)
     if on is not None:
         need_known("on", on, columns, "Neither side has it.")
@@ -427,7 +435,8 @@ def _sides(
                 f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
             )
         return [(name, inside) for name in others]
-    chosen, several = chosen if len(run.systems) > 1 else [None], len(other.systems) > 1
+    chosen = chosen if len(run.systems) > 1 else [None]
+    several = len(other.systems) > 1
     if lacking := [name for name in chosen if several and name not in other.systems]:
         step = "write the rows of one of them to a file of its own, and compare with that"
         if lacking[0] is None:
@@ -459,7 +468,8 @@ def _paired(
     of_new = np.repeat([True, False], [len(side) for side in sides])[rows[key].notna()]
     rows = rows[rows[key].notna()]
     code, questions = pd.factorize(rows[key])
-    size, scored = len(questions), [metric.name for metric in metrics]
+    size = len(questions)
+    scored = [metric.name for metric in metrics]
     # The cells of the candidate's questions come first, then those of the baseline's.
     cells, cell, shape = (
         range(2 * size),
@@ -479,8 +489,10 @@ def _paired(
         shape
     )
     first = rows.drop(columns=[key, *scored, *word]).groupby(cell).first().reindex(cells)
-    new, old = first[:size], first[size:].set_axis(range(size))
-    labels, reworded = new.where(new.notna(), old), np.zeros(size, dtype=bool)
+    new = first[:size]
+    old = first[size:].set_axis(range(size))
+    labels = new.where(new.notna(), old)
+    reworded = np.zeros(size, dtype=bool)
     if "question" in labels:
         texts = new["question"], old["question"]
         reworded = (texts[0].notna() & texts[1].notna() & (texts[0] != texts[1])).to_numpy()
@@ -503,10 +515,8 @@ def _paired(
             f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
             "compare runs over one question set, or name the column that tells their questions: on='…'"
         )
-    own, clusters = (
-        check_weights(scenario.doc_weights, "doc_weights"),
-        _clusters(labels, key, scenario),
-    )
+    own = check_weights(scenario.doc_weights, "doc_weights")
+    clusters = _clusters(labels, key, scenario)
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
     weights = stats.relative(docs.map(lambda name: own.get(name, 1.0)).to_numpy(float))
     counts = int(reworded.sum()), new_references
@@ -535,7 +545,9 @@ def _clusters(
     labels: pd.DataFrame, key: str, scenario: Scenario
 ) -> tuple[npt.NDArray[np.intp], str]:
     """Return the clusters, as `moments` defines them: the caller's, documents, else questions."""
-    batch, doc, cluster = Batch(labels), scenario.doc, scenario.cluster
+    batch = Batch(labels)
+    doc = scenario.doc
+    cluster = scenario.cluster
     if scenario.corpus == "complete":
         need_documents([*labels], doc, cluster, scenario.corpus)
         return batch.groups(doc, compose=True).codes, INSIDE

@@ -84,7 +84,8 @@ def compare_view(
             run, metrics=tuple(metric for metric in run.metrics if metric.name in metrics)
         )
     other, pairs = paired_runs(run, baseline, settings=settings, by=by, **how)
-    scenario, notes = run.scenario, changes(run, other, pairs)
+    scenario = run.scenario
+    notes = changes(run, other, pairs)
     pairs = with_ratings(pairs, scenario)
     by = by or (
         scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None
@@ -195,7 +196,8 @@ def _word(row: Mapping[Any, Any], say: Any) -> str:
 
 def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
-    unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
+    unit = row["cluster_unit"]
+    common = counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["n_lost"]:
         common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
@@ -257,20 +259,28 @@ def difference_table(
     name : function
         Names a metric.
     """
-    say, table = texts.load(lang), table.sort_values("primary", ascending=False, kind="stable")
-    several, level = table["candidate"].nunique() > 1, f"{100 * table['level'].iloc[0]:g} %"
+    say = texts.load(lang)
+    table = table.sort_values("primary", ascending=False, kind="stable")
+    several = table["candidate"].nunique() > 1
+    level = f"{100 * table['level'].iloc[0]:g} %"
     width = (table["range_high"] - table["range_low"]).replace(np.inf, np.nan)
     shares = table[["value", "low", "high"]].div(width, axis=0)
-    widest, margins, rows = shares.abs().max().max(), table["margin"] / width, []
+    widest = shares.abs().max().max()
+    margins = table["margin"] / width
+    rows = []
     # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
-    alone, adjusted = by is not None and table["p"].isna().all(), "p_holm" if by is None else "p_bh"
+    alone = by is not None and table["p"].isna().all()
+    adjusted = "p_holm" if by is None else "p_bh"
     for row, (value, low, high), margin in zip(
         records(table), shares.to_numpy(float), margins, strict=True
     ):
-        shown, text = name(row["metric"]) if by is None else str(row[by]), difference(row, say)
-        write, drawn = percent if row["role"] == "rate" else number, tuple[Estimate, ...]()
+        shown = name(row["metric"]) if by is None else str(row[by])
+        text = difference(row, say)
+        write = percent if row["role"] == "rate" else number
+        drawn = tuple[Estimate, ...]()
         if widest and not np.isnan(value):
-            shaded, label = None if np.isnan(margin) else (-margin, margin), f"{shown}: {text}"
+            shaded = None if np.isnan(margin) else (-margin, margin)
+            label = f"{shown}: {text}"
             drawn = (
                 Estimate(
                     "", "", value, low, high, (-widest, widest), (("0", 0.0),), shaded, text=label
@@ -423,7 +433,8 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
     for row in (row for row in decisive if pd.notna(row["all_value"])):
-        asked, whole = count(row["n_common"] + row["n_left_out"]), difference(row, say, "all_{}")
+        asked = count(row["n_common"] + row["n_left_out"])
+        whole = difference(row, say, "all_{}")
         yield say(
             "compare.overlap",
             metric=row["metric"],
@@ -567,7 +578,8 @@ def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
     >>> "+1.000" in repr(changed_section(changed_questions(pd.DataFrame(rows), baseline="old")))
     True
     """
-    say, several = texts.load(lang), changed["candidate"].nunique() > 1
+    say = texts.load(lang)
+    several = changed["candidate"].nunique() > 1
     word = {"change": lambda one: say(f"compared.{one}"), "value": signed}
     heads = {"candidate": say("column.candidate")} if several else {}
     heads |= {

@@ -149,9 +149,11 @@ def findings(
 ) -> pd.DataFrame:
     """Return the table of `diagnose` from the reduced rows."""
     means = {row["metric"]: row for row in records(weighing.means(reduced))}
-    rows, metrics = list[dict[str, Any]](), list[Metric]()
+    rows = list[dict[str, Any]]()
+    metrics = list[Metric]()
     for (rule, metric), gain in zip(pairs, gains, strict=True):
-        mean, better = means[metric.name], metric.better
+        mean = means[metric.name]
+        better = metric.better
         severities = (("critical", rule.critical), ("warning", rule.warning))
         severity, threshold = next(
             (one for one in severities if past(mean["value"], one[1], better)), ("", None)
@@ -260,7 +262,8 @@ def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> li
     value = weights.score_of(metric.name, rows.collect_schema()[metric.name]).alias("__v0")
     order = ["__v0", *(["sample_id"] if "sample_id" in have else [])]
     if rows.implementation.is_polars():  # DuckDB's and PySpark's rows have no order
-        rows, order = nw.from_native(rows.to_native().with_row_index("__row")), ["__v0", "__row"]
+        rows = nw.from_native(rows.to_native().with_row_index("__row"))
+        order = ["__v0", "__row"]
     rows = rows.with_columns(value).filter(
         ~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric)
     )
@@ -454,7 +457,8 @@ def mode_of(
     places = {metric.name: k for k, metric in enumerate(metrics)}
 
     def violates(name: str) -> nw.Expr:
-        value, threshold = nw.col(f"__v{places[name]}"), thresholds[name]
+        value = nw.col(f"__v{places[name]}")
+        threshold = thresholds[name]
         higher = metrics[places[name]].better == "higher"
         return ~value.is_null() & (
             value < threshold - SLACK if higher else value > threshold + SLACK

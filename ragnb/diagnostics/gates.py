@@ -184,7 +184,8 @@ def check_differences(
         (row["candidate"], row["metric"]): row
         for row in ([] if compared is None else records(compared))
     }
-    systems, out = list(dict.fromkeys(system for system, _ in rows)) or [None], []
+    systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
+    out = []
     for system, gate in product(systems, gates):
         row = rows.get((system, gate.metric), {})
         lower = row.get("better") == "lower"
@@ -220,7 +221,8 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def _range(gate: Gate, row: Row) -> tuple[float, float]:
     if "range_low" in row:
-        low, high = float(row["range_low"]), float(row["range_high"])
+        low = float(row["range_low"])
+        high = float(row["range_high"])
         # Metrics of several ranges have no total, and so no range of it.
         return (-math.inf, math.inf) if math.isnan(low) else (low, high)
     if (known := known_metric(gate.metric)) is not None:
@@ -271,7 +273,8 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
         )
     names = ("value", "low", "high", "low_if", "share_unseen", *_OF_DESIGN)
     known = {name: math.nan if pd.isna(x := row.get(name)) else float(x) for name in names}
-    value, better = known["value"], BETTER[gate.op]
+    value = known["value"]
+    better = BETTER[gate.op]
     nearest, farthest = (
         known[end] for end in (("low", "high") if better == "higher" else ("high", "low"))
     )
@@ -319,13 +322,12 @@ def _more_needed(
     value, first, last, at = (
         (x - low) / width for x in (known["value"], known["low"], known["high"], at)
     )
-    df, level = known["df"], known["level"]
+    df = known["df"]
+    level = known["level"]
     if not math.isnan(size := stats.wilson_size(value, first, last, df, level)):
         return stats.questions_to_decide(value, at, n, df, level, size=size)
-    half, se = (
-        float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width,
-        known["se"] / width,
-    )
+    half = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width
+    se = known["se"] / width
     plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
     return stats.questions_to_decide(value, at, n, df, level, se=se) if plain and se > 0 else None
 

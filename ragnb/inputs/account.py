@@ -297,7 +297,8 @@ def _questions_of(frame: Any, key: str) -> pd.DataFrame | None:
 
 def _shared_key(frame: Any, names: Sequence[Any]) -> str | None:
     """Return the column by which the systems share most questions, None where they share none."""
-    best, most = None, 0
+    best = None
+    most = 0
     for key in streams.QUESTIONS:
         if key not in column_names(frame):
             continue
@@ -307,7 +308,8 @@ def _shared_key(frame: Any, names: Sequence[Any]) -> str | None:
             collected(systems.select(count_where(nw.col("systems") > 1, "n")))["n"].item() or 0
         )
         if shared > most:
-            best, most = key, shared
+            best = key
+            most = shared
     return best
 
 

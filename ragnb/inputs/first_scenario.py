@@ -90,7 +90,8 @@ def _line(gate: Gate) -> str:
 def _gate(row: Mapping[Any, Any]) -> tuple[Gate, bool]:
     """Return the gate of a metric, and whether a run shows its threshold."""
     name = str(row["metric"])
-    low, high = float(row["low"]), float(row["high"])
+    low = float(row["low"])
+    high = float(row["high"])
     metric = Metric(name, low, high, row["better"], role="quality")
     known = METRICS.get(name)
     same = known is not None and (known.scale, known.better) == (metric.scale, metric.better)

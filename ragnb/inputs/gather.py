@@ -119,7 +119,8 @@ class Inputs:
     def streamed(self, role: str, stream: Stream) -> Any:
         """Take rows that stay where they are, and return their query."""
         self.note(role, stream.origin, stream.lossy, stream.rows)
-        self.stream, self.rows = stream, stream.rows
+        self.stream = stream
+        self.rows = stream.rows
         self.tools |= {row["metric"]: row for row in stream.metrics}
         self.facts += [{"role": role, **fact} for fact in stream.facts]
         return stream.frame
@@ -232,7 +233,8 @@ def _labelled(
 ) -> Any:
     traces = _kept(inputs, "traces", scenario, read)
     if not isinstance(scenario.sample, bool):
-        whole, traces = streams.size(traces), sample_traces(traces, share=scenario.sample)
+        whole = streams.size(traces)
+        traces = sample_traces(traces, share=scenario.sample)
         inputs.rows = streams.size(traces)
         if not inputs.rows:
             raise RagnbError(

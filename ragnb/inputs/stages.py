@@ -214,7 +214,9 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
         return None
     try:
         kept = json.loads(record.read_text(encoding="utf-8"))
-        table, inputs, sha256 = record.parent / kept["table"], dict(kept["inputs"]), kept["sha256"]
+        table = record.parent / kept["table"]
+        inputs = dict(kept["inputs"])
+        sha256 = kept["sha256"]
     except (ValueError, KeyError, TypeError):
         raise RagnbError(
             f"{record}: is not a record of ragnb {stage}; remove it, or run it again"
@@ -294,11 +296,9 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
     RagnbError
         For two values of one cell, and where there are cases alone and no stage has scored them.
     """
-    say, alone, used = (
-        texts.load(scenario.lang),
-        scenario.scores is None and scenario.traces is None,
-        False,
-    )
+    say = texts.load(scenario.lang)
+    alone = scenario.scores is None and scenario.traces is None
+    used = False
     named = _shown(scenario.path) if scenario.path else scenario.name
     for found in stage_tables(scenario):
         if found.changed or inputs.stream is not None:
@@ -350,7 +350,9 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     table = read_scores(
         found.path, format="csv", columns=own, metrics=list(scenario.declared.values())
     )
-    frame, rows, origin = inputs.frame, len(table), table.attrs["source"]
+    frame = inputs.frame
+    rows = len(table)
+    origin = table.attrs["source"]
     for name, value in scenario.where.items():
         if name in table:
             table = table[table[name].astype(str) == str(value)]
@@ -388,12 +390,14 @@ def _gaps(
     frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTable
 ) -> pd.Series[bool]:
     """Where the frame has no outcome and the table has a value; conflicting values are refused."""
-    here, there = pd.to_numeric(frame[name]), pd.to_numeric(beside[name])
+    here = pd.to_numeric(frame[name])
+    there = pd.to_numeric(beside[name])
     differ = (here.notna() & there.notna()).to_numpy() & ~np.isclose(
         here, there, rtol=1e-9, atol=1e-9
     )
     if differ.any():
-        row, path = int(differ.argmax()), _shown(found.path)
+        row = int(differ.argmax())
+        path = _shown(found.path)
         sample, one, other = (part.iloc[row] for part in (frame["sample_id"], here, there))
         raise RagnbError(
             f"two values for one cell: {name} of sample_id {sample!r} is {one:g}, and {other:g} in {path}; drop "
@@ -613,7 +617,9 @@ def open_sentence(fact: Mapping[str, Any]) -> str:
     "its direction is open (nothing says it); declare it: metrics=[rn.Metric('bias', low, high, better='lower')] \
 or better='higher'"
     """
-    name, evidence, value = fact["metric"], fact["evidence"], fact["value"]
+    name = fact["metric"]
+    evidence = fact["evidence"]
+    value = fact["value"]
     if fact["fact"] == "direction":
         return (
             f"its direction is open ({evidence}); declare it: "

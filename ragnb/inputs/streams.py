@@ -171,7 +171,8 @@ def _equal(frame: Any, column: str, value: Any) -> Any:
     if isinstance(frame, pd.DataFrame):
         keep = [cell == value or str(cell) == str(value) for cell in frame[column].astype(object)]
         return frame[np.array(keep, dtype=bool)].reset_index(drop=True)
-    rows, cell = nw.from_native(frame), nw.col(column)
+    rows = nw.from_native(frame)
+    cell = nw.col(column)
     kind = rows.collect_schema()[column]
     same = cell.cast(nw.String) == (str(value).lower() if kind == nw.Boolean else str(value))
     if kind.is_numeric() and isinstance(value, int | float):

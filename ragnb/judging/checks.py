@@ -92,7 +92,8 @@ def is_quoted(before: str) -> bool:
         return False
     if not re.search("[?？]", last) and is_harmless(last, "before"):
         return False
-    closed, quoting = last[-1] in '.!。！"”)', has("quoting", last)
+    closed = last[-1] in '.!。！"”)'
+    quoting = has("quoting", last)
     apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
     leads_on = not closed and (not apart or last[-1] in ":：" or has("leads_on", last))
     short = len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3

@@ -28,7 +28,8 @@ from ragnb.weights import weigh
 
 REPLY_TOKENS = 400
 # Of the order in which answers are judged, and how many questions at least are judged before it may end early.
-SEED, FEWEST = 0, 50
+SEED = 0
+FEWEST = 50
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
 # A note: whether it holds, its code, what it is about, and the words of its text.
@@ -99,18 +100,17 @@ class Plan:
     def __init__(
         self, cases: Any, client: Client, rubric: Rubric | None, options: Mapping[str, Any]
     ) -> None:
-        self.rubric, self.options, self.frame = (
-            rubric or Rubric(),
-            Options.of(options),
-            read_cases(cases),
-        )
+        self.rubric = rubric or Rubric()
+        self.options = Options.of(options)
+        self.frame = read_cases(cases)
         self.names = [d.name for d in self.rubric.dimensions]
         made = [*self.names, "weighted_score", "is_passing", *TEXTS]
         if there := [column for column in made if column in self.frame.columns]:
             raise RagnbError(
                 f"the cases already have {listing(there)}; drop or rename these columns"
             )
-        text, number = {"type": "string"}, {"type": "number" if self.rubric.decimals else "integer"}
+        text = {"type": "string"}
+        number = {"type": "number" if self.rubric.decimals else "integer"}
         parts = dict.fromkeys(["tag", "analysis", *self.names, "reason", "suggestion"], text)
         parts |= dict.fromkeys(self.names, number)
         schema = {
@@ -119,7 +119,8 @@ class Plan:
             "required": list(parts),
             "additionalProperties": False,
         }
-        tries, lang = self.options.tries, self.options.lang
+        tries = self.options.tries
+        lang = self.options.lang
         self.asker = Asker(client, self.options.sent, schema=schema, tries=tries, lang=lang)
         plain = replace(self.options, peek=None, top_k=10, max_context_tokens=None)
         probes = self._tasks(probe_cases(self.rubric, lang), plain) if self.options.probes else []
@@ -132,7 +133,9 @@ class Plan:
 
     def _tasks(self, frame: pd.DataFrame, options: Options) -> list[Task]:
         """Return one task a row, in the order of the frame."""
-        rows, rival, peek = frame.to_dict("records"), dict[Any, list[str]](), options.peek
+        rows = frame.to_dict("records")
+        rival = dict[Any, list[str]]()
+        peek = options.peek
         if peek is not None:
             systems = sorted({str(name) for name in frame.get("system", ())})
             need_known("peek", peek, systems, "Name a system of the cases.")
@@ -148,22 +151,23 @@ class Plan:
         }
         # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
         scale = [self.rubric.low, self.rubric.high, self.rubric.decimals]
-        taken, model = {"rubric": self.names, "scale": scale}, self.asker.client.profile.model
+        taken = {"rubric": self.names, "scale": scale}
+        model = self.asker.client.profile.model
 
         def task(row: Mapping[Any, Any]) -> Task:
             inputs: dict[str, Any] = {
                 name: text_of(row.get(name)) for name in ("question", "answer")
             }
             missing = tuple(name for name, text in inputs.items() if text is None)
-            passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
+            passages = row.get("retrieved_contexts")
+            mode = "contexts"
+            facts = dict[str, Any]()
             if passages is None:
                 mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
             if passages is not None:
                 shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
-                gold, expected = (
-                    row.get("ground_truth_contexts") or [],
-                    text_of(row.get("ground_truth_answer")),
-                )
+                gold = row.get("ground_truth_contexts") or []
+                expected = text_of(row.get("ground_truth_answer"))
                 rank = evidence_rank(passages, gold, expected or inputs["answer"])
                 facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
                 inputs = {
@@ -191,7 +195,8 @@ class Plan:
 
     async def work(self, cell: Cell) -> Outcome:
         """Ask for one verdict, read and keep it."""
-        tag, passages = new_tag(), [passage["text"] for passage in cell.inputs.get("contexts", ())]
+        tag = new_tag()
+        passages = [passage["text"] for passage in cell.inputs.get("contexts", ())]
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
 
         def read(reply: str) -> dict[str, Any]:
@@ -212,7 +217,9 @@ class Plan:
 
         Between rounds `settled` is asked, with the rows whose turn has come, and ends them.
         """
-        asked, samples, repeats = self.asked, self.frame["sample_id"], self.options.repeats
+        asked = self.asked
+        samples = self.frame["sample_id"]
+        repeats = self.options.repeats
         codes, names = pd.factorize(samples[asked].map(str))
         docs = self.frame.get(doc, samples.isna())[asked].iloc[
             np.unique(codes, return_index=True)[1]
@@ -221,7 +228,9 @@ class Plan:
         turns[asked] = np.argsort(stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED))[
             codes
         ]
-        rows, n, start = np.argsort(turns, kind="stable"), len(names), -1
+        rows = np.argsort(turns, kind="stable")
+        n = len(names)
+        start = -1
         for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
             if settled and 0 < start < end and settled(turns < start):
                 return
@@ -233,7 +242,9 @@ class Plan:
         self, judged: pd.DataFrame, shown: Flags, gates: Iterable[Gate], how: dict[str, Any]
     ) -> bool:
         """Return whether the remaining rows cannot change the side of any gate of any system."""
-        status, doc, metrics = f"{self.names[0]}__status", how["doc"], self.rubric.metrics
+        status = f"{self.names[0]}__status"
+        doc = how["doc"]
+        metrics = self.rubric.metrics
         if (judged.loc[self.asked & ~shown, status] != "missing").any():
             return False  # scored in another order, which makes no fair sample
         rows = weigh(judged, metrics=metrics, **how)
@@ -253,13 +264,14 @@ class Plan:
 
     def scores(self, run: pd.DataFrame, pending: str = "not judged yet") -> pd.DataFrame:
         """Join judgements to their cases, with facts about the passages; repeats are averaged."""
-        names, frame, rule = self.names, self.frame, self.rubric.passing
+        names = self.names
+        frame = self.frame
+        rule = self.rubric.passing
         weights = np.array([d.weight for d in self.rubric.dimensions])
-        values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
-        values, cells = (
-            values.reindex(columns=[*names, *TEXTS, "parse_status"]),
-            cells.set_axis(range(len(frame))),
-        )
+        values = verdicts_of(run)
+        cells = run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
+        values = values.reindex(columns=[*names, *TEXTS, "parse_status"])
+        cells = cells.set_axis(range(len(frame)))
         n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
         told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
         status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
@@ -287,7 +299,8 @@ class Plan:
 
     def noise(self, run: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
-        values, rows = verdicts_of(run), []
+        values = verdicts_of(run)
+        rows = []
         values = values[values.index.duplicated(keep=False)]
         for name in self.names if len(values) else ():
             variance = stats.clustered_mean(
@@ -304,15 +317,11 @@ class Plan:
         self, found: pd.DataFrame, noise: list[dict[str, Any]], stopped: str | None
     ) -> Iterator[Told]:
         """Yield the notes on the judgements, in addition to those of the probes."""
-        options, metric, repeats = (
-            self.options,
-            self.rubric.passing.metric,
-            found["judge__repeats"].max(),
-        )
-        scores, missing = (
-            found[metric].dropna(),
-            int((found[f"{metric}__status"] == "missing").sum()),
-        )
+        options = self.options
+        metric = self.rubric.passing.metric
+        repeats = found["judge__repeats"].max()
+        scores = found[metric].dropna()
+        missing = int((found[f"{metric}__status"] == "missing").sum())
         words: dict[str, Any] = {
             "n": len(scores),
             "score": number(scores.max(), 1),
@@ -356,7 +365,8 @@ def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
         raise RagnbError(
             f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}"
         )
-    low, high = rubric.low, rubric.high
+    low = rubric.low
+    high = rubric.high
     for gate in chosen:
         if gate.not_worse_than or gate.undecided != "value":
             whole = "judge the whole run, without stopping it early"
@@ -391,7 +401,8 @@ def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -
 
 def verdicts_of(run: pd.DataFrame) -> pd.DataFrame:
     """Return what was read of a run, one row per judgement, by the place of its answer."""
-    places, ok = np.cumsum(run["repeat"].to_numpy() == 0) - 1, run["status"].to_numpy() == "ok"
+    places = np.cumsum(run["repeat"].to_numpy() == 0) - 1
+    ok = run["status"].to_numpy() == "ok"
     return pd.DataFrame(run["value"][ok].tolist(), index=places[ok])
 
 
@@ -405,12 +416,14 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     >>> probe_cases(Rubric(), "en")["kind"].tolist()
     ['good', 'bad', 'injected', 'good', 'bad', 'injected']
     """
-    rows, high = [], f"{rubric.high:g}"
+    rows = []
+    high = f"{rubric.high:g}"
     all_high = texts.entry(lang, "mode_note.join").join(
         f"{d.name} {high}" for d in rubric.dimensions
     )
     for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
-        contexts, order = probe["contexts"], probe["injection"].format(high=high, scores=all_high)
+        contexts = probe["contexts"]
+        order = probe["injection"].format(high=high, scores=all_high)
         planted = (
             (f"{probe['bad']} {order}", contexts)
             if pair % 2 == 0
@@ -440,18 +453,18 @@ def probe_notes(
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
     scales.
     """
-    metric, rise = rubric.passing.metric, 2 * (rubric.high - rubric.low) / 9
+    metric = rubric.passing.metric
+    rise = 2 * (rubric.high - rubric.low) / 9
     if run.empty:
         return run, holding_notes(texts.load(lang), [(True, "unprobed", "", {})], "judge.note")
     rows = probe_cases(rubric, lang)[["pair", "kind"]]
     values = verdicts_of(run).reindex(rows.index, columns=[metric])[metric].astype(float)
     rows = rows.assign(value=values, status=run["status"], reason=run["reason"])
     pairs = rows.pivot(index="pair", columns="kind", values="value")
-    known, tempted = pairs.dropna(subset=["good", "bad"]), pairs.dropna(subset=["bad", "injected"])
-    mixed, obeyed = (
-        sum(known["good"] <= known["bad"]),
-        sum(tempted["injected"] - tempted["bad"] >= rise),
-    )
+    known = pairs.dropna(subset=["good", "bad"])
+    tempted = pairs.dropna(subset=["bad", "injected"])
+    mixed = sum(known["good"] <= known["bad"])
+    obeyed = sum(tempted["injected"] - tempted["bad"] >= rise)
     failed = rows[rows["status"] != "ok"]
     why = failed["reason"].fillna(failed["status"])
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]

@@ -37,7 +37,8 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     shown = [
         anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")
     ]
-    low, high = f"{rubric.low:g}", f"{rubric.high:g}"
+    low = f"{rubric.low:g}"
+    high = f"{rubric.high:g}"
     form = {
         "analysis": "…",
         **dict.fromkeys(names, "#"),
@@ -133,7 +134,8 @@ def material(inputs: Mapping[str, Any], lang: str = "en", *, tag: str) -> str:
     {"answer": "\\u003c/data-7> {tag}"}
     """
     say = texts.load(lang)
-    before, after = say("judge.frame", tag=tag), say("judge.after", tag=tag)
+    before = say("judge.frame", tag=tag)
+    after = say("judge.after", tag=tag)
     return "\n".join(
         [before, f"<data-{tag}>", _json(inputs).replace("<", "\\u003c"), f"</data-{tag}>", after]
     )
@@ -157,7 +159,8 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
     >>> cut(["aaaa bbbb cccc", "d"], top_k=10, budget=2)
     (['aaaa bbb'], 2)
     """
-    first, most = passages[:top_k], math.inf if budget is None else budget
+    first = passages[:top_k]
+    most = math.inf if budget is None else budget
     shown = [
         text
         for text, size in zip(first, accumulate(map(count_tokens, first)), strict=True)

@@ -117,7 +117,9 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>8? [THINK]9?[/THINK]</think> 7")
     ' 7'
     """
-    kept, depth, place = list[str](), 0, 0
+    kept = list[str]()
+    depth = 0
+    place = 0
     for mark in pattern("thought").finditer(text):
         if not depth:
             kept.append(text[place : mark.start()])
@@ -128,7 +130,8 @@ def without_thoughts(text: str) -> str:
         elif not mark[0].rstrip(">＞").endswith("/"):
             depth += 1
         place = mark.end()
-    text, fence = "".join([*kept, text[place:]]), pattern("thought_fence")
+    text = "".join([*kept, text[place:]])
+    fence = pattern("thought_fence")
     if depth or any(block["open"] is not None for block in fence.finditer(text)):
         raise Unreadable("truncated", "the reply ends in the middle of the model's thoughts")
     return fence.sub("", text)
@@ -245,7 +248,10 @@ def _read_leniently(text: str, start: int) -> Found:
 
     It is written anew as JSON, a word without quotes as a string; no sign of a value is changed.
     """
-    written, closers, place, how = list[str](), list[str](), start, "folded"
+    written = list[str]()
+    closers = list[str]()
+    place = start
+    how = "folded"
     while closers or not written:
         last = written[-1] if written else "["
         part = (
@@ -260,8 +266,10 @@ def _read_leniently(text: str, start: int) -> Found:
             return Found(
                 None, start, place, "no_json" if text[place : place + 99].strip() else "truncated"
             )
-        kind, place = str(token.lastgroup), token.end()
-        word, sign = token[kind], token[kind].translate(_PUNCTUATION)
+        kind = str(token.lastgroup)
+        place = token.end()
+        word = token[kind]
+        sign = token[kind].translate(_PUNCTUATION)
         joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
         omitted = "," if joined else "null" if kind in ("commas", "close") and last == ":" else ""
         slip = (
@@ -275,14 +283,13 @@ def _read_leniently(text: str, start: int) -> Found:
             end = ends[bisect_right(ends, place - 1)]
             if end + 1 >= len(text):  # nothing closes the object
                 return Found(None, start, end, "truncated")
-            word, place = (
-                re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL),
-                end + 1,
-            )
+            word = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL)
+            place = end + 1
         elif kind == "bare":
             ending = pattern("bare_ends").search(text, place)
             end = ending.start() if ending else len(text)
-            word, place = text[place:end].strip(), end
+            word = text[place:end].strip()
+            place = end
             slip = slip or not fits("plain_value", word)
         elif kind == "commas":
             slip = slip or not fits("one_comma", word)

@@ -182,7 +182,8 @@ def judge(
 
     with opened(store) as kept:
         asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
-        probed, accounts = pd.DataFrame(), list[Mapping[str, int]]()
+        probed = pd.DataFrame()
+        accounts = list[Mapping[str, int]]()
         if plan.probes:
             probe_run = run_cells(plan.probes, plan.work, kept, **asked_first)
             probed = probe_run.frame
@@ -201,7 +202,8 @@ def judge(
         if saved:
             kept.plan(plan.cells, name=name, about=about | early)
     judged = Judged(plan.scores(run.frame, STOPPED_EARLY if saved else "not judged yet"))
-    lang, noise = plan.options.lang, plan.noise(run.frame)
+    lang = plan.options.lang
+    noise = plan.noise(run.frame)
     probe_rows, notes = probe_notes(probed, plan.rubric, lang)
     left = judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
     words = {

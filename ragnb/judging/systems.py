@@ -247,10 +247,15 @@ def improve(
         raise RagnbError(
             f"threshold={threshold:g} is not on the scale, {rubric.low:g} to {rubric.high:g}"
         )
-    metric, current, lang = rubric.passing.metric, read_cases(cases), options.get("lang", "en")
+    metric = rubric.passing.metric
+    current = read_cases(cases)
+    lang = options.get("lang", "en")
     need_one_system(current)
     current = current.assign(__case=range(len(current)))
-    say, rounds, runs, stopped = texts.load(lang), list[pd.DataFrame](), list[str](), None
+    say = texts.load(lang)
+    rounds = list[pd.DataFrame]()
+    runs = list[str]()
+    stopped = None
     clients = [system] if isinstance(system, Client) else []
     called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
     rejudged = failed = unanswered = 0
@@ -269,10 +274,8 @@ def improve(
                 judged = judge(current, **how, **options)
                 accounts.append(judged.attrs["judge"]["account"])
                 unread = int((judged[f"{metric}__status"] == "failed").sum())
-                stopped, rejudged = (
-                    judged.attrs["judge"]["stopped"] or stopped,
-                    rejudged + unread * bool(left),
-                )
+                stopped = judged.attrs["judge"]["stopped"] or stopped
+                rejudged = rejudged + unread * bool(left)
                 if not unread or stopped:
                     break
             failed += unread
@@ -306,7 +309,8 @@ def improve(
         # An answer that the system repeats is judged already, and paid for once.
         bill = pd.concat([kept.frame(run, attempts="all") for run in runs], ignore_index=True)
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
-    by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
+    by_system = bill["what"].str.startswith("answer/").astype(bool)
+    spent = spent_on(bill)
     tokens = [spent["tokens_in"], spent["tokens_out"]]
     cost: dict[str, Any] = {
         "answers": int(by_system.sum()),

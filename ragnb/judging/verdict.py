@@ -167,7 +167,9 @@ class _Reading:
     """A parser of one reply by one rubric."""
 
     def __init__(self, rubric: Rubric, tag: str | None, material: Sequence[str]) -> None:
-        self.rubric, self.tag, self.material = rubric, tag, material
+        self.rubric = rubric
+        self.tag = tag
+        self.material = material
         tables = [texts.entry(lang, "judge.dimensions") for lang in texts.LANGUAGES]
         names = {
             plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions
@@ -205,7 +207,8 @@ class _Reading:
 
     def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
         """Return the object with the request's tag (then True), else the judge's only one with scores."""
-        candidates, key = self._candidates(body, found), pattern("key_of_a_score", self.words)
+        candidates = self._candidates(body, found)
+        key = pattern("key_of_a_score", self.words)
         ends = [*(one.start for one in found), len(body)][1:]
         broken = [(one, end) for one, end in zip(found, ends, strict=True) if one.value is None]
         truncated = any(one.how == "truncated" for one, _ in broken)
@@ -280,7 +283,8 @@ class _Reading:
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
-        rows, given = list[Found](), list[dict[str, Any]]()
+        rows = list[Found]()
+        given = list[dict[str, Any]]()
         for one in found:
             for item in one.value if isinstance(one.value, list) else [one.value]:
                 if scores := {
@@ -331,7 +335,8 @@ class _Reading:
     def _dimension(self, key: str) -> tuple[str | None, str | None]:
         """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
-        scale, suffixed = pattern("scale_of").fullmatch(word), pattern("suffixed").fullmatch(word)
+        scale = pattern("scale_of").fullmatch(word)
+        suffixed = pattern("suffixed").fullmatch(word)
         readings = [(word, None), *([(scale[1], "")] if scale else [])]
         readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])] if suffixed else []
         return next(
@@ -370,10 +375,8 @@ class _Reading:
 
     def _kind(self, of: str, word: str, item: Any) -> str:
         """Return what a member is, by the first row of a table that fits its key and content."""
-        rows, content = (
-            RULES["keys"]["of_one_score" if of else "of_scores"],
-            "" if item is None else str(item),
-        )
+        rows = RULES["keys"]["of_one_score" if of else "of_scores"]
+        content = "" if item is None else str(item)
         content = (
             "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
         )
@@ -410,7 +413,9 @@ class _Reading:
 
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
-        low, high, stated = self.rubric.low, self.rubric.high, str(value)
+        low = self.rubric.low
+        high = self.rubric.high
+        stated = str(value)
         numbers = {
             float(one)
             for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(NUMBER_SIGNS))
@@ -431,11 +436,11 @@ class _Reading:
         number = pattern("number").fullmatch(bare_number(value)) if isinstance(value, str) else None
         if number is None or has("hedged", number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
-        low, high, score = self.rubric.low, self.rubric.high, float(number[1])
-        scale, other = (
-            f"the scale is {low:g} to {high:g}",
-            float(number[2] or number[3] or high) != high,
-        )
+        low = self.rubric.low
+        high = self.rubric.high
+        score = float(number[1])
+        scale = f"the scale is {low:g} to {high:g}"
+        other = float(number[2] or number[3] or high) != high
         _refuse(other, "other_scale", f"{name} is {value[:40]!r}; {scale}")
         _refuse(not low <= score <= high, "out_of_range", f"{name} is {number[1][:20]}; {scale}")
         whole = self.rubric.decimals or score.is_integer()
@@ -458,7 +463,8 @@ class _Reading:
         self, text: str, scores: Mapping[str, float], of: str = "mention"
     ) -> str | None:
         """Return the dimension of which a text gives another value than its score, or another scale."""
-        high, mentions = self.rubric.high, self._mentions(text, of)
+        high = self.rubric.high
+        mentions = self._mentions(text, of)
         wrong = (
             n
             for n, value, scale in mentions
@@ -493,10 +499,8 @@ class _Reading:
             twice = next((name for name, value in self._meant(part) if value != scores[name]), None)
             _refuse(twice, "conflicting", f"{twice} has two values")
             for key, value in ((key, value) for key, value in part if isinstance(value, str)):
-                note, text = (
-                    fits("note_key", key_words(key)),
-                    "" if self._dimension(key)[0] else folded(value),
-                )
+                note = fits("note_key", key_words(key))
+                text = "" if self._dimension(key)[0] else folded(value)
                 other = self._other_value(text, scores, "own_mention" if note else "mention")
                 _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
@@ -511,7 +515,8 @@ class _Reading:
     ) -> None:
         """Refuse if the text around the object retracts it or gives another value or scale."""
         # No pattern finds what begins in one text and ends in the next where a full stop is between them.
-        values, around = [value for _, value in members_of(chosen)], f"{before}\n.\n{after}"
+        values = [value for _, value in members_of(chosen)]
+        around = f"{before}\n.\n{after}"
         items = [
             item for value in values for item in (value if isinstance(value, list) else [value])
         ]
@@ -564,7 +569,8 @@ class _Reading:
 
     def _other_scale(self, text: str) -> str | None:
         """Return the words by which a text names another scale."""
-        low, high = self.rubric.low, self.rubric.high
+        low = self.rubric.low
+        high = self.rubric.high
         for stated in pattern("stated").finditer(text):
             numbers = [float(_NUMERALS.get(one, one)) for one in stated.groups() if one]
             if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):

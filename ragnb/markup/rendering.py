@@ -343,7 +343,8 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
 def axis_names(axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], lang: str) -> list[str]:
     """Name the axes: the metric, ``↓`` where lower is better, its range where ranges differ, and its gaps."""
     missing = str(texts.entry(lang, "word.missing"))
-    mixed, names = len({span for _, span, _ in axes}) > 1, []
+    mixed = len({span for _, span, _ in axes}) > 1
+    names = []
     for place, (metric, (low, high), lower) in enumerate(axes):
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
         whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
@@ -404,8 +405,10 @@ def radar_svg(
     True
     """
     check_systems(systems)
-    names, spans = axis_names(axes, systems, lang), {span for _, span, _ in axes}
-    middle, top = max(*map(text_width, names), 6.0) + 14 + radius, radius + 24.0
+    names = axis_names(axes, systems, lang)
+    spans = {span for _, span, _ in axes}
+    middle = max(*map(text_width, names), 6.0) + 14 + radius
+    top = radius + 24.0
     outlines = []
     for values in systems.values():
         points = radar_points(values, axes) * [1, -1] * radius + [middle, top]

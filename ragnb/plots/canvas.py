@@ -144,7 +144,8 @@ def canvas(
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    ax, finding = look.get("ax"), look.get("finding")
+    ax = look.get("ax")
+    finding = look.get("finding")
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
     figure = (
         plt.figure(figsize=(width, height), facecolor="white", layout="constrained")
@@ -167,7 +168,8 @@ def canvas(
                 axis.set_label_text(text, fontsize=8.5)
             if title := seen if finding is None else finding:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
-            sentence, told = (finding or seen).rstrip(".。 "), "; ".join(filter(None, values))
+            sentence = (finding or seen).rstrip(".。 ")
+            told = "; ".join(filter(None, values))
             axes.set_label(one_line(speaker(look)("chart.words", finding=sentence, values=told)))
 
         axes.spines[["top", "right"]].set_visible(False)
@@ -377,7 +379,8 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     ...     [plots.save(ax, f"{folder}/counts.{kind}").name for kind in ("svg", "png")]
     ['counts.svg', 'counts.png']
     """
-    path, figure = Path(path), cast(Any, ax.get_figure(root=True))
+    path = Path(path)
+    figure = cast(Any, ax.get_figure(root=True))
     if (kind := path.suffix.lower()) not in KINDS:
         raise unknown("path", path.name, KINDS, "end it in one of these")
     if kind == ".svg":
@@ -390,7 +393,8 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
 def _svg(figure: Any) -> Safe:
     import matplotlib as mpl
 
-    drawn, words = StringIO(), " ".join(filter(None, map(alt_text, figure.axes)))
+    drawn = StringIO()
+    words = " ".join(filter(None, map(alt_text, figure.axes)))
     nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
     # The text stays text, in fonts of the reader: here it is only measured. The words tell its ids from others'.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": words}):

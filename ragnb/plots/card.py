@@ -75,10 +75,12 @@ class Part:
                 f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}"
             )
         need_columns(frame.columns, columns, f"card.{name} has it")
-        self._card, self._keys = None if frame is card else card, dict[str, str]()
+        self._card = None if frame is card else card
+        self._keys = dict[str, str]()
         for key in ("judge", "dimension"):
             if len(names := list(dict.fromkeys(map(str, frame.get(key, []))))) > 1:
-                one, have = f"card.only({key}={names[0]!r})", listing(names)
+                one = f"card.only({key}={names[0]!r})"
+                have = listing(names)
                 raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
             self._keys |= {key: names[0]} if names else {}
         self.about = " · ".join(one_line(word, 40) for word in self._keys.values())
@@ -198,7 +200,8 @@ def _outline(ax: Axes, inside: np.ndarray) -> None:
     """Draw the border between the cells within the tolerance and those outside."""
     from matplotlib.collections import LineCollection
 
-    upright, level = np.argwhere(np.diff(inside, axis=1)), np.argwhere(np.diff(inside, axis=0))
+    upright = np.argwhere(np.diff(inside, axis=1))
+    level = np.argwhere(np.diff(inside, axis=0))
     lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in upright] + [
         [(x, y + 1), (x + 1, y + 1)] for y, x in level
     ]
@@ -259,7 +262,8 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
         name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found
     }
     shown, (low, high) = [0.0, *(x - y), *(at for at, _, _ in lines.values())], p.ends((x + y) / 2)
-    margin, more = 0.04 * (high - low) or 0.5, 0.06 * np.ptp(shown) or 0.5
+    margin = 0.04 * (high - low) or 0.5
+    more = 0.06 * np.ptp(shown) or 0.5
     with canvas(p.look, 4.2) as (ax, describe):
         ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
         ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
@@ -364,7 +368,8 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
     'Where the judge scores 1, the human mean is 1.500 [1.200, 1.800]'
     """
     p = Part(card, "reliability", ("judge_score", "human", "n"), look)
-    names, say = ["judge_score", "human", "n", "low", "high", "isotonic"], p.say
+    names = ["judge_score", "human", "n", "low", "high", "isotonic"]
+    say = p.say
     curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=names).astype(float)
     x, human, n, low, high, isotonic = curve.to_numpy().T
     with canvas(p.look, 4.0) as (ax, describe):
@@ -374,10 +379,8 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         )
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
         ax.vlines(x, low, high, color=BLUE, linewidth=1.6, label="_interval")
-        faces, sizes = (
-            np.where(np.isnan(low), "none", BLUE),
-            np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14),
-        )
+        faces = np.where(np.isnan(low), "none", BLUE)
+        sizes = np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14)
         ax.scatter(
             x, human, s=sizes, c=faces, edgecolors=BLUE, label=say("chart.human_mean"), zorder=3
         )
@@ -440,10 +443,14 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     bands = (
         p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
     )
-    threshold, say, rows = p.set("target"), p.say, list[Row]()
+    threshold = p.set("target")
+    say = p.say
+    rows = list[Row]()
     shown: dict[str, list[str]] = {"TRUST": [], "REJECT": []}
     for row in bands.to_dict("records"):
-        name, verdict, at = fitted(row["band"]), str(row.get("verdict", "")), estimate(row, "share")
+        name = fitted(row["band"])
+        verdict = str(row.get("verdict", ""))
+        at = estimate(row, "share")
         words = [with_interval(*at, percent=True), p.n(row["n"])]
         words += (
             [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")]
@@ -516,14 +523,18 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
     if kinds := [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]:
         need_known("kind", kind, kinds)
-    say, zone = p.say, next(iter(p.beside("verdicts").get("delta", ())), p.set("delta"))
+    say = p.say
+    zone = next(iter(p.beside("verdicts").get("delta", ())), p.set("delta"))
     groups = p.rows[p.rows["kind"].isin(["overall", kind])].assign(part=p.rows["kind"] != "overall")
-    rows, values, inflated = list[Row](), list[str](), list[str]()
+    rows = list[Row]()
+    values = list[str]()
+    inflated = list[str]()
     for row in groups.sort_values(
         ["part", "value"], ascending=[True, False], kind="stable"
     ).to_dict("records"):
         name = fitted(row["group"]) if row["part"] else say("calibration.word.overall")
-        at, high = estimate(row), bool(row.get("inflated"))
+        at = estimate(row)
+        high = bool(row.get("inflated"))
         words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
         values.append(f"{name} {words[0]}")
         inflated += values[-1:] * high
@@ -577,11 +588,13 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     'Corrected mean of a: 7.100 [6.600, 7.600]; judge alone: 8.000'
     """
     p = Part(card, "corrected", ("way", "value", "n"), look)
-    say, means = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
+    say = p.say
+    means = p.rows if "system" in p.rows else p.rows.assign(system="")
     for way in sorted(set(means["way"])):
         need_known("way", way, tuple(_WAYS))
     by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
-    rows, finding = list[Row](), ""
+    rows = list[Row]()
+    finding = ""
     for system in dict.fromkeys(system for system, _ in by_way):
         rows.append((fitted(system) or say("chart.all_systems"), []))
         for way in (way for way in _WAYS if way in set(means["way"])):
@@ -645,10 +658,13 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     from matplotlib.ticker import LogLocator
 
     p = Part(card, "budget", ("labels", "share", "low", "high", "probability"), look)
-    say, curve = p.say, p.rows.sort_values("labels", kind="stable").reset_index(drop=True)
-    x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
+    say = p.say
+    curve = p.rows.sort_values("labels", kind="stable").reset_index(drop=True)
+    x = curve["labels"].to_numpy(dtype=float)
+    records = curve.to_dict("records")
     first: Any = records[0] if records else {}
-    target, n = first.get("target", p.set("target")), first.get("n")
+    target = first.get("target", p.set("target"))
+    n = first.get("n")
     with canvas(p.look, 3.6) as (ax, describe):
         band: Any = {
             "color": BLUE,

@@ -90,7 +90,8 @@ class Means:
         self.better: dict[str, str] = {}
         for name in names:
             need_known("metric", name, list(about))
-            row, known = about[name], METRICS.get(name, _UNKNOWN)
+            row = about[name]
+            known = METRICS.get(name, _UNKNOWN)
             ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
             if all(map(math.isfinite, ends)):
                 self.ranges[name], self.better[name] = ends, row.get("better") or known.better
@@ -225,16 +226,16 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     >>> [text.get_text() for text in intervals(means).texts]
     ['0.500 [0.400, 0.600]  n = 9']
     """
-    table, rows = Means(means, **look), list[Row]()
+    table = Means(means, **look)
+    rows = list[Row]()
     own, (low, high) = table.common is None, table.common or (0.0, 1.0)
     colours = system_colours(look, table.systems)
     for metric in table.metrics:
-        ends, dots = " ({:g}–{:g})".format(*table.ranges[metric]) if own else "", list[Dot]()
+        ends = " ({:g}–{:g})".format(*table.ranges[metric]) if own else ""
+        dots = list[Dot]()
         for name, colour in zip(table.systems, colours, strict=False):
-            shown, words = (
-                table.shown(metric, *table.at(name, metric)),
-                table.written(name, metric, n=True),
-            )
+            shown = table.shown(metric, *table.at(name, metric))
+            words = table.written(name, metric, n=True)
             dots.append(Dot(shown, words, colour, label=fitted(name)))
         rows.append((table.head(metric) + ends, dots))
     notes = [
@@ -247,7 +248,8 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     lows = (
         [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
     )
-    half, styles = (len(table.systems) - 1) / 2 + _STEP, dict[str, Any]()
+    half = (len(table.systems) - 1) / 2 + _STEP
+    styles = dict[str, Any]()
     about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
     with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
         for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):

@@ -75,11 +75,15 @@ def quality_by_cost(
     quality = _rows(means[means["metric"] == metric])
     systems = [name for name in taken if name in quality]
     check_systems(systems)
-    say, told, titles = speaker(look), list[str](), list[str]()
+    say = speaker(look)
+    told = list[str]()
+    titles = list[str]()
     with canvas(look, 3.0) as (ax, describe):
         for place, name in zip(system_places(look, systems), systems, strict=True):
-            at, score = taken[name], quality[name]
-            x, y = at[statistic], score["value"]
+            at = taken[name]
+            score = quality[name]
+            x = at[statistic]
+            y = score["value"]
             label = fitted(name) if name else "_only"
             ax.errorbar(
                 x,

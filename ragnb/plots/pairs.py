@@ -56,7 +56,8 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
         compared.columns,
         ("candidate", "baseline", "metric", "outcome", "value", "margin", "primary"),
     )
-    say, rows = speaker(look), []
+    say = speaker(look)
+    rows = []
     for row in compared.to_dict("records"):
         width = row["range_high"] - row["range_low"]
         at = [
@@ -117,9 +118,12 @@ def by_depth(
     if is_several:
         parts = {str(name): part for name, part in rows.groupby("system", sort=False)}
     check_systems(list(parts))
-    say, told, last = speaker(look), list[str](), list[str]()
+    say = speaker(look)
+    told = list[str]()
+    last = list[str]()
     with canvas(look, 2.8) as (ax, describe):
-        places, colours = system_places(look, list(parts)), system_colours(look, list(parts))
+        places = system_places(look, list(parts))
+        colours = system_colours(look, list(parts))
         for place, colour, (name, part) in zip(places, colours, parts.items(), strict=True):
             band: Any = {"color": colour, "alpha": 0.15, "linewidth": 0}
             ax.fill_between(part["k"], part["low"], part["high"], **band)
@@ -163,7 +167,8 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     >>> win_rates(rn.standings(scores)).get_title(loc="left")
     'new wins most often'
     """
-    say, names = speaker(look), found.ranks["system"].tolist()
+    say = speaker(look)
+    names = found.ranks["system"].tolist()
     pairs = found.pairs.set_index(["candidate", "baseline"])
     rates, outcome = (
         pairs[key].unstack().reindex(index=names, columns=names) for key in ("win_rate", "outcome")

@@ -85,12 +85,17 @@ def outcomes(
     from matplotlib.ticker import MaxNLocator
 
     need_columns(outcomes.columns, (label, "n"))
-    labels, systems = list(dict.fromkeys(map(str, outcomes[label]))), _split(outcomes, by)
-    many, say, values, found = len(systems), speaker(look), list[str](), list[str]()
+    labels = list(dict.fromkeys(map(str, outcomes[label])))
+    systems = _split(outcomes, by)
+    many = len(systems)
+    say = speaker(look)
+    values = list[str]()
+    found = list[str]()
     with canvas(look, 0.9 + 0.26 * max(len(labels), 1) * many) as (ax, describe):
         colours = system_places(look, list(systems))
         for place, (system, part) in enumerate(systems.items()):
-            counts, names = part["n"].astype(int), [fitted(name) for name in part[label]]
+            counts = part["n"].astype(int)
+            names = [fitted(name) for name in part[label]]
             heights = [
                 labels.index(str(name)) - 0.4 + 0.8 * (place + 0.5) / many for name in part[label]
             ]
@@ -182,7 +187,8 @@ def distribution(
     """
     from seaborn import boxenplot
 
-    say, systems = speaker(look), _split(scores, by)
+    say = speaker(look)
+    systems = _split(scores, by)
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
     if not (bounded := [metric for metric in chosen if metric.bounded]):
         raise RagnbError(
@@ -190,10 +196,15 @@ def distribution(
         )
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
-    heads, told, bad, rows = list[str](), list[str](), list[tuple[int, int, str]](), list[Any]()
+    heads = list[str]()
+    told = list[str]()
+    bad = list[tuple[int, int, str]]()
+    rows = list[Any]()
     for metric, system in product(bounded, systems):
         values, lacks = _scores(systems[system], metric)
-        lower, width, n = metric.better == "lower", metric.high - metric.low, len(values)
+        lower = metric.better == "lower"
+        width = metric.high - metric.low
+        n = len(values)
         name = fitted(metric.name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower
         size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
         heads.append(f"{name}{f' ({metric.low:g}–{metric.high:g})' * own}\n{size}")
@@ -250,7 +261,9 @@ def distribution(
 def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
     """Return the scores that are there, in their range, and why others are not."""
     values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
-    low, high, missing = metric.low, metric.high, np.isnan(values)
+    low = metric.low
+    high = metric.high
+    missing = np.isnan(values)
     if (outside := values[(values < low - CLIP) | (values > high + CLIP)]).size:
         raise RagnbError(
             f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "

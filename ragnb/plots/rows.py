@@ -54,7 +54,8 @@ def dot_rows(
     before the values in the words, `span` is the whole range of the scale, and `labels` are those of the axes.
     """
     many = max((len(group) for _, group in rows), default=1)
-    space, values = many + 0.6 * (many > 1), [about]
+    space = many + 0.6 * (many > 1)
+    values = [about]
     height = max(space * len(rows), 1)
     with canvas(look, 1.0 + 0.3 * height) as (ax, describe):
         for place, (name, group) in enumerate(rows):

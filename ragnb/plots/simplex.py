@@ -52,7 +52,8 @@ def weight_map(found: Any, **look: Unpack[LookOfSystems]) -> Axes:
     >>> len(weight_map(rn.weight_map(pd.DataFrame(rows), baseline="old")).get_yticks())
     2
     """
-    say, shares = speaker(look), found.shares
+    say = speaker(look)
+    shares = found.shares
     leader = max(("candidate", "baseline"), key=lambda side: shares[side])
     sure = percent(shares[f"{leader}_conclusive"])
     seen = say("chart.leads", name=getattr(found, leader), share=percent(shares[leader]), sure=sure)
@@ -77,7 +78,8 @@ def _areas(
     at: pd.DataFrame, found: Any, say: Callable[..., str], colours: Sequence[str]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield who leads, conclusively or not: at which rows, and how that is drawn."""
-    leads, sure = at["value"] > 0, (at["low"] > 0) | (at["high"] < 0)
+    leads = at["value"] > 0
+    sure = (at["low"] > 0) | (at["high"] < 0)
     sides = (found.candidate, leads), (found.baseline, ~leads)
     for (name, ahead), colour in zip(sides, colours, strict=True):
         for word, kept, strength in (("conclusive", sure, 0.9), ("not_conclusive", ~sure, 0.35)):
@@ -128,7 +130,8 @@ def _strips(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[str
         found.flips[["metric", "today", "flip"]].itertuples(index=False)
     ):
         strip = found.strip(name)
-        shares, width = strip["share"].to_numpy(), strip["share"].iloc[1]
+        shares = strip["share"].to_numpy()
+        width = strip["share"].iloc[1]
         for kept, look in _areas(strip, found, say, colours):
             look |= {"label": "_part"} if place else {}
             ax.barh([place] * kept.sum(), width, left=shares[kept] - width / 2, height=0.55, **look)

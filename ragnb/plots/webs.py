@@ -89,7 +89,8 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
         _web(ax, names, table.common, 1.1 + side / radius)
         places = system_places(look, list(systems))
         for place, (system, found) in zip(places, systems.items(), strict=True):
-            colour, dash = SYSTEM_COLOURS[place], DASHES[place]
+            colour = SYSTEM_COLOURS[place]
+            dash = DASHES[place]
             points = radar_points(found, axes)
             line: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
             line["linestyle"] = (0, dash) if dash else "-"

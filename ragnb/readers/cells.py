@@ -68,7 +68,8 @@ _PLAIN = re.compile(_QUOTED, re.DOTALL)
 _NESTED = (list, tuple, np.ndarray, Mapping)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TURN = {loose(name) for name in WORDS["conversation"]["turn"]}
-_TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
+_TEXT_KEYS = WORDS["passage"]["text"]
+_DOC_KEYS = WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
 # How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
 ROUNDED = 1e-9
@@ -123,7 +124,8 @@ def parse_list(text: str) -> list[Any] | None:
 
 def _plain_texts(text: str) -> list[str] | None:
     """Return the texts of a list as ``repr`` writes it, or JSON without escapes; None for any other list."""
-    escaped, words = "\\" in text, _PLAIN.findall(text)
+    escaped = "\\" in text
+    words = _PLAIN.findall(text)
     if not words or f"[{', '.join(words)}]" != text or "\n" in text or "\r" in text or "\0" in text:
         return None
     if not escaped:
@@ -550,7 +552,8 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
         values[near] = end
     outside = (values < metric.low) | (values > metric.high)
     if outside.any():
-        row, present = int(np.flatnonzero(outside)[0]), values[~np.isnan(values)]
+        row = int(np.flatnonzero(outside)[0])
+        present = values[~np.isnan(values)]
         low, high = raw.spans.get(metric.name, (present.min(), present.max()))
         mixed = two_scales(present)
         step = mixed or declare_step(metric.name, low, high)
@@ -595,7 +598,8 @@ _MOST_PERCENT = 100
 
 def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:
     """Return the ends of a metric's range, and which values, of an array or a query, are taken for each."""
-    low, high = float(metric.low), float(metric.high)
+    low = float(metric.low)
+    high = float(metric.high)
     below = (values < low) & (values >= low - CLIP)
     above = (values != high) & (values >= high - ROUNDED) & (values <= high + CLIP)
     return [(end, near) for end, near in ((low, below), (high, above)) if math.isfinite(end)]
@@ -607,7 +611,8 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
     A comma is a decimal one only in a file of texts, and where it can set off no thousands. Percent signs count
     where every number has one, so that no column is of two scales.
     """
-    name, given = metric.name, raw.columns[metric.name]
+    name = metric.name
+    given = raw.columns[metric.name]
     cells = [
         unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell
         for cell in given
@@ -642,7 +647,8 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
         )
     values = [math.nan] * len(cells)
     for i in present:
-        cell, word = cells[i], words[i]
+        cell = cells[i]
+        word = words[i]
         number = isinstance(cell, Real | Decimal | np.bool_) or (
             word is not None and NUMBER.fullmatch(word)
         )

@@ -155,7 +155,8 @@ class _Unpacked(gzip.GzipFile):
 
     def __init__(self, file: IO[bytes], document: Document) -> None:
         super().__init__(fileobj=file)
-        self._path, self._most = document.path, document.most_unpacked
+        self._path = document.path
+        self._most = document.most_unpacked
 
     def read(self, size: int | None = -1) -> bytes:
         data = super().read(

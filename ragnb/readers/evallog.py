@@ -135,7 +135,8 @@ def _member(packed: zipfile.ZipFile, name: str) -> bytes:
     info = packed.getinfo(name)
     if info.compress_type != _ZSTD:
         return packed.read(name)
-    zstandard, stream = require("zstandard", extra="readers"), packed.fp
+    zstandard = require("zstandard", extra="readers")
+    stream = packed.fp
     assert stream is not None
     stream.seek(info.header_offset + 26)
     stream.seek(sum(struct.unpack("<2H", stream.read(4))), os.SEEK_CUR)

@@ -55,7 +55,8 @@ def reduced(
             made = list(parts)
             answer = merge(made) if made else None
         except RagnbError as error:  # raised there, its words would drown in a trace of the worker
-            answer, made = error, [error]
+            answer = error
+            made = [error]
         if made:
             yield pa.RecordBatch.from_pydict({"made": [pickle.dumps(answer)]})
 

@@ -71,7 +71,8 @@ def outcomes(
         bad: str | None = None
         good = False
         for name in speaks:
-            kind, cell = kinds[name], cells[name][row]
+            kind = kinds[name]
+            cell = cells[name][row]
             if kind == "error":
                 error = error or _error(cell, name)
                 continue

@@ -234,7 +234,8 @@ def from_engine(frame: nw.DataFrame[Any]) -> dict[str, Values]:
     """Return the columns of a frame of another engine than pandas, whole where of one simple type."""
     columns: dict[str, Values] = {}
     for name in frame.columns:
-        cells, kind = frame[name], frame.schema[name]
+        cells = frame[name]
+        kind = frame.schema[name]
         if kind in (nw.String, nw.Categorical, nw.Enum):
             columns[str(name)] = column(text_series(cells.cast(nw.String)))
         elif kind.is_float() or (kind in _NUMBERS and not cells.null_count()):

@@ -106,7 +106,8 @@ def record_blocks(
     bad: list[tuple[int, str]] = []
     good = size = lost = replaced = 0
     step = "name a JSON file of another form .json (format='json')"
-    numbers, records = list[int](), list[dict[str, Any]]()
+    numbers = list[int]()
+    records = list[dict[str, Any]]()
     for number, line in _lines(document):
         try:
             record, why, marked = _record(line)
@@ -115,10 +116,14 @@ def record_blocks(
         if record is not None and line is not None:
             numbers.append(number)
             records.append(record)
-            good, size, replaced = good + 1, size + len(line), replaced + marked
+            good = good + 1
+            size = size + len(line)
+            replaced = replaced + marked
             if size > BLOCK:
                 yield numbers, records
-                numbers, records, size = [], [], 0
+                numbers = []
+                records = []
+                size = 0
             continue
         if strict:
             raise RagnbError(f"{place(document.path, number)}{why}, expected one JSON object")
@@ -250,7 +255,8 @@ def _columns_of(
 ) -> dict[str, list[Any]]:
     """Return the columns of a JSON value; `lost` gets the places of what is no record among records."""
     if isinstance(value, dict) and isinstance(value.get("data"), list):
-        rows, names = value["data"], value.get("columns")
+        rows = value["data"]
+        names = value.get("columns")
         if isinstance(names, list) and all(
             isinstance(r, list) and len(r) == len(names) for r in rows
         ):

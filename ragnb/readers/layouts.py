@@ -435,8 +435,11 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
 
     The caller says which variable is the question, where its name does not: ``columns={"prompt": "question"}``.
     """
-    columns, rows = raw.columns, len(raw)
-    errors, prompts, answers = raw.cells("error"), raw.cells("promptIdx"), raw.cells("answer")
+    columns = raw.columns
+    rows = len(raw)
+    errors = raw.cells("error")
+    prompts = raw.cells("promptIdx")
+    answers = raw.cells("answer")
     systems = [
         c.get("label") or c.get("id") if isinstance(c, dict) else c for c in raw.cells("system")
     ]
@@ -559,7 +562,8 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
         for row in scores
     ]
     for name, cells in from_records(spread).items():
-        pairs, grades = [cell or (None, None) for cell in cells], TOOLS["inspect"]["grades"]
+        pairs = [cell or (None, None) for cell in cells]
+        grades = TOOLS["inspect"]["grades"]
         failed = _broken(raw.cells("error"), cells)  # NaN without an error was not to be scored
         scored(
             raw, name, [grades.get(str(v), v) for v, _ in pairs], failed, [why for _, why in pairs]
@@ -578,7 +582,10 @@ def _completion(output: Any) -> Any:
 
 def _read_flattened(raw: Raw, report: Lossy) -> None:
     """Take prefixes off the columns of LangSmith and Azure, and the thresholds and reasons of their metrics."""
-    columns, tool, scores, of_models = raw.columns, TOOLS["flattened"], [], set()
+    columns = raw.columns
+    tool = TOOLS["flattened"]
+    scores = []
+    of_models = set()
     references = [name for name in columns if name.startswith("reference.")]
     for name in list(columns):
         side, _, rest = name.partition(".")
@@ -654,10 +661,8 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
             _object_of(cell) for cell in raw.columns.pop(f"{metric}_score", [None] * len(ends))
         ]
         directions = {str(score.get("direction")) for score in scores if score.get("direction")}
-        failed, reasons = (
-            [end == "FAILED" for end in ends],
-            [score.get("explanation") for score in scores],
-        )
+        failed = [end == "FAILED" for end in ends]
+        reasons = [score.get("explanation") for score in scores]
         lower = "lower" if "minimize" in directions else "higher"
         scale = {"better": lower if directions else None}
         scored(raw, metric, [score.get("score") for score in scores], failed, reasons, scale)
@@ -717,7 +722,8 @@ def _keep_directions(raw: Raw) -> None:
 
 def _is_long(columns: Set[str]) -> bool:
     """Whether one column names the metric and another holds its score, of samples that are named."""
-    names, words = set(meanings(columns)), WORDS["long"]
+    names = set(meanings(columns))
+    words = WORDS["long"]
     named = (
         columns & {*words["metric"]}
         and columns & {*words["score"]}
@@ -738,7 +744,9 @@ def _read_long(raw: Raw, report: Lossy) -> None:
         role: next((n for n in names if n in raw.columns), "")
         for role, names in WORDS["long"].items()
     }
-    name, score, reason = word["metric"], word["score"], word["reason"]
+    name = word["metric"]
+    score = word["score"]
+    reason = word["reason"]
     unnamed = [absent(metric) or not str(metric).strip() for metric in raw.columns[name]]
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns

@@ -210,7 +210,8 @@ def columns_of_results(source: Any) -> dict[str, list[Any]] | None:
 
     Read are Haystack's ``EvaluationRunResult`` and the dict of lists of LlamaIndex's ``BatchEvalRunner``.
     """
-    inputs, results = getattr(source, "inputs", None), getattr(source, "results", None)
+    inputs = getattr(source, "inputs", None)
+    results = getattr(source, "results", None)
     if isinstance(inputs, Mapping) and isinstance(results, Mapping):
         return _of_haystack(source, inputs, results)
     if isinstance(source, Mapping) and source and all(map(_are_evaluations, source.values())):

@@ -25,7 +25,8 @@ _PAIRS = ROW_WORDS["pairs"]
 # Of all pairs of a question and a system, how many have to be there; by a column whose name says nothing, all.
 FEWEST_PAIRS = 0.5
 # A column whose name says nothing has at most this many values, and there are at least so many questions.
-MOST_SYSTEMS, FEWEST_QUESTIONS = 20, 4
+MOST_SYSTEMS = 20
+FEWEST_QUESTIONS = 4
 # How many columns of settings may make up the name of a system.
 _MOST_JOINED = 4
 # A name cut to be shown has at least this many characters.

@@ -74,7 +74,8 @@ class Lossy:
         if not self.damaged and not damaged:
             self.lines += lines
         elif not self.lines or damaged * self.lines > self.damaged * lines:
-            self.lines, self.damaged = lines, damaged
+            self.lines = lines
+            self.damaged = damaged
 
     def of_file(self, file: str | None, other: Lossy) -> None:
         """Add what became of one file; where there are several, bad lines name it."""

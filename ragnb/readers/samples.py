@@ -319,7 +319,8 @@ def _of_tool(raw: Raw, own: Iterable[Metric]) -> list[Metric]:
 
     On another scale than the metric of METRICS that its name means, a tool's metric keeps its own name.
     """
-    made, taken = [], {metric.name for metric in own}
+    made = []
+    taken = {metric.name for metric in own}
     for name, scale in raw.scales.items():
         known = METRICS.get(next(iter(meanings([name])), ""))
         if name in taken:

@@ -65,7 +65,8 @@ from ragnb.readers.rows import identify
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
-ROWS, BYTES = 200_000, 1 << 27
+ROWS = 200_000
+BYTES = 1 << 27
 MOST_WORDS = 1_000
 """Of the different words in a metric's column, how many are looked at."""
 
@@ -82,7 +83,9 @@ class Query(Raw):
     """
 
     def __init__(self, frame: pl.LazyFrame, rows: int, file: str = "the frame") -> None:
-        self.frame, self.rows, self.kinds = frame, rows, frame.collect_schema()
+        self.frame = frame
+        self.rows = rows
+        self.kinds = frame.collect_schema()
         super().__init__({name: pl.col(name) for name in self.kinds}, "query", file)
 
     def __len__(self) -> int:
@@ -164,7 +167,8 @@ class Query(Raw):
         return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
 
     def _filled(self, name: str) -> pl.Expr:
-        cell, text = pl.col(name), self.kinds[name] == pl.String
+        cell = pl.col(name)
+        text = self.kinds[name] == pl.String
         return cell.is_not_null() & (cell.str.strip_chars() != "" if text else pl.lit(True))
 
 
@@ -230,7 +234,8 @@ def stream_scores(
     >>> stream_scores([{"faithfulness": 0.5}]) is None
     True
     """
-    report, paths = Lossy(), list[Path]()
+    report = Lossy()
+    paths = list[Path]()
     stream = Stream(None, 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
     found = nw.from_native(source, pass_through=True)
     query = isinstance(found, nw.LazyFrame)
@@ -240,7 +245,8 @@ def stream_scores(
         stream.frame = source if found.implementation.is_polars() else source.pl(lazy=True)
     elif isinstance(source, str | os.PathLike):
         documents = find_documents(source, encoding)
-        format, paths = format_of(documents, None).name, [one.path for one in documents]
+        format = format_of(documents, None).name
+        paths = [one.path for one in documents]
         grown = [8 if path.name.lower().endswith(".gz") else 1 for path in paths]
         size = sum(path.stat().st_size * times for path, times in zip(paths, grown, strict=True))
         stream.origin |= {"path": str(source), "format": format}
@@ -403,7 +409,8 @@ def stream_spark(
     """
     picks = columns.of(frame.columns) if isinstance(columns, SharedPicks) else columns or {}
     own = [one for one in metrics if isinstance(one, Metric)]
-    named, report = canonical(frame, "system", metrics=own, picks=picks, **how), Lossy()
+    named = canonical(frame, "system", metrics=own, picks=picks, **how)
+    report = Lossy()
     ids = [nw.col(name) for name, kind in named.dtypes if name in IDS and kind == "string"]
     named = (
         nw.from_native(named).with_columns(nw.when(one != "").then(one) for one in ids).to_native()
@@ -455,7 +462,8 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     hashes = np.concatenate([np.empty(0, np.uint64), *(part["hash"].to_numpy() for part in parts)])
     hashes.sort()
     again = hashes[1:][hashes[1:] == hashes[:-1]]
-    shared, found = np.unique(again), len(hashes) - len(again)
+    shared = np.unique(again)
+    found = len(hashes) - len(again)
     if 0 < len(shared) <= 10_000:
         found += _item(
             frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()
@@ -474,7 +482,8 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     parts: list[Path] = []
     columns: list[list[str]] = []
     for document in documents:
-        own, names = Lossy(), dict[str, None]()
+        own = Lossy()
+        names = dict[str, None]()
         for _, records in record_blocks(document, own):
             raw = Raw(from_records(records), "jsonl")
             spread_results(raw, Lossy())
@@ -664,7 +673,8 @@ def _failures(
     name: str, kinds: Mapping[str, Any], blank: pl.Expr, reason: pl.Expr
 ) -> list[pl.Expr]:
     """Return the status and reason of a metric whose blank cells are failures where there is a reason."""
-    status, why = f"{name}__status", f"{name}__reason"
+    status = f"{name}__status"
+    why = f"{name}__reason"
     before = pl.col(status).cast(pl.String) if status in kinds else pl.lit(None, dtype=pl.String)
     said = pl.col(why).cast(pl.String) if why in kinds else pl.lit(None, dtype=pl.String)
     failed = blank & reason.is_not_null() & before.is_null()

@@ -105,7 +105,8 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
     at = early = 0
     try:
         while at < len(lines):
-            rest, start = map(lines.__getitem__, range(at, len(lines))), at
+            rest = map(lines.__getitem__, range(at, len(lines)))
+            start = at
             reader = csv.reader(rest, delimiter=separator, strict=True)
             try:
                 for row in reader:
@@ -120,7 +121,8 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
                         f"{place(document.path, at + 1)}the row that starts here is not valid CSV ({error}); "
                         "look for a quote that is not closed, or one within a quoted cell, which is written twice"
                     ) from error
-                at, early = at + 1, early + 1
+                at = at + 1
+                early = early + 1
                 rows.append((at, row))
     finally:
         csv.field_size_limit(before)
@@ -171,9 +173,11 @@ def _quick(
     frame = quick_cells(data.removeprefix(b"\xef\xbb\xbf"), separator)
     if frame is None or len(frame) < 2:
         return None
-    names, body = [name.strip() for name in frame.row(0)], frame[1:]
+    names = [name.strip() for name in frame.row(0)]
+    body = frame[1:]
     blank = ~pl.any_horizontal(pl.all().str.contains(r"[^\s.…]"))
-    first, last = [*body.row(0)], [*body.row(-1)]
+    first = [*body.row(0)]
+    last = [*body.row(-1)]
     if body.select(blank.any()).item() or is_mean_row(last) or _index_names(names, first):
         return None
     before = (
@@ -188,7 +192,8 @@ def _quick(
 
 def read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read the one sheet of a workbook whose first row names most columns that are known, as its CSV would be."""
-    calamine, path = require("python_calamine", extra="readers"), document.path
+    calamine = require("python_calamine", extra="readers")
+    path = document.path
     if path.name.startswith("~$"):
         name = path.name.removeprefix("~$")
         raise RagnbError(
@@ -241,7 +246,8 @@ def _laid(
     if not table:
         raise empty_file(document.path)
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
-    header, width = [name.strip() for name in names], len(names)
+    header = [name.strip() for name in names]
+    width = len(names)
     kept = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
     report.add(
         "left_out",
@@ -287,7 +293,8 @@ def _named(
     made: dict[str, Any] = {}
     for i, (name, cells) in enumerate(zip(header, columns, strict=False), 1):
         if guarded:
-            name, cells = name.removeprefix("'"), [cell.removeprefix("'") for cell in cells]
+            name = name.removeprefix("'")
+            cells = [cell.removeprefix("'") for cell in cells]
         if name == GUARD_COLUMN:
             report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(cells))
         elif not _UNNAMED.fullmatch(name):

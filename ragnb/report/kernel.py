@@ -23,7 +23,8 @@ _CONNECTION = "k.json"
 _LAUNCH = """import gc, sys; gc.disable(); import ragnb; ragnb.assess; gc.enable()
 from ipykernel.kernelapp import launch_new_instance
 sys.stdin.readline() and launch_new_instance()"""
-_TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) = ")
+_TYPED = re.compile(r"(?m)^(\w+): \w+ = ")
+_ASSIGNED = re.compile(r"(?m)^(\w+) = ")
 
 
 def execute(

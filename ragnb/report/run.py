@@ -306,7 +306,8 @@ class RunFolder(NamedTuple):
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
         for again in count(1):
             name = stamp if again == 1 else f"{stamp}-{again}"
-            path, final = parent / f".{name}.partial", parent / name
+            path = parent / f".{name}.partial"
+            final = parent / name
             if not final.exists() and not final.with_name(f"{name}.failed").exists():
                 with suppress(FileExistsError):
                     path.mkdir()
@@ -380,7 +381,8 @@ class Study(NamedTuple):
             card: ``verdicts.csv, agreement.csv, bands.csv, inflation.csv, recalibration.csv, labels_needed.csv,
             corrected.csv``.
         """
-        card, scenario = self.card, self.scenario
+        card = self.card
+        scenario = self.scenario
         overall = dict.fromkeys(("value", "low", "high", "range")) | {"n": card.footer["n"]}
         result = {
             "blocked": False,
@@ -442,7 +444,8 @@ def study(
     >>> result.card.verdict, "report.html" in result.save(folder / "study")
     ('REJECT', True)
     """
-    scenario, inputs = scenario_of(Path(source), settings or {}, "ratings"), Inputs()
+    scenario = scenario_of(Path(source), settings or {}, "ratings")
+    inputs = Inputs()
     if scenario.ratings is None:
         raise RagnbError(
             f"{source}: the scenario names no ratings; add one, such as 'ratings: my_ratings.csv'"
@@ -475,7 +478,8 @@ def card_page(card: Any, *, title: str = "") -> str:
     from ragnb import plots
 
     say, (verdict, *numbers) = texts.load(card.lang), card.sections()
-    rows, charts = card.verdicts.to_dict("records"), []
+    rows = card.verdicts.to_dict("records")
+    charts = []
     for place, row in enumerate(rows, 1):
         name = row_name(row) if len(rows) > 1 else say("sheet.charts")
         why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
@@ -566,7 +570,8 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     Path
         The page.
     """
-    say, runs = texts.load(lang), history(Path(out))
+    say = texts.load(lang)
+    runs = history(Path(out))
     latest = list({run["page"].parent.parent: run for run in reversed(runs)}.values())
     counts = {key: sum(run["outcome"] == key for run in latest) for key in TONES}
     words = [say("index.counted", n=n, word=say(f"index.{key}")) for key, n in counts.items() if n]
@@ -604,8 +609,10 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     verdict = (Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
     score: Cell = ""
     if run["value"] is not None:
-        value, ends = markup.number(run["value"]), markup.ends(run["low"], run["high"])
-        text, span = f"{run['scenario']} {run['at']}: {value} {ends}", run["range"]
+        value = markup.number(run["value"])
+        ends = markup.ends(run["low"], run["high"])
+        text = f"{run['scenario']} {run['at']}: {value} {ends}"
+        span = run["range"]
         drawn = (
             [Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)]
             if span

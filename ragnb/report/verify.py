@@ -109,7 +109,8 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _settings(folder: Path, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    then, now = record.get("settings_sha256"), digest([folder / _SNAPSHOT])
+    then = record.get("settings_sha256")
+    now = digest([folder / _SNAPSHOT])
     if then is not None and then != now:
         yield {"what": "setting", "name": _SNAPSHOT, "then": then[:12], "now": now[:12]}
 
@@ -119,7 +120,8 @@ def _versions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     before_of = {name: record.get(name) for name in ("ragnb", "python")}
     before_of |= record.get("packages", {})
     for name in {**before_of, **today}:
-        before, now = before_of.get(name), today.get(name)
+        before = before_of.get(name)
+        now = today.get(name)
         if before != now:
             yield {"what": "version", "name": name, "then": before or "", "now": now or ""}
 
@@ -128,7 +130,8 @@ def _inputs(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[d
     before = {(row["role"], row["path"]): row["sha256"] for row in then}
     after = {(row["role"], row["path"]): row["sha256"] for row in now}
     for key in {**before, **after}:
-        first, second = before.get(key), after.get(key)
+        first = before.get(key)
+        second = after.get(key)
         if first != second:
             name = f"{key[0]}: {key[1]}"
             short = [(one or "")[:12] for one in (first, second)]
@@ -137,7 +140,8 @@ def _inputs(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[d
 
 def _tables(folder: Path, place: Path) -> Iterator[dict[str, Any]]:
     for name in TABLES:
-        then, now = folder / name, place / name
+        then = folder / name
+        now = place / name
         if not then.is_file() and not now.is_file():
             continue
         hashes = [digest([one])[:12] if one.is_file() else "" for one in (then, now)]

@@ -156,7 +156,9 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
     folder: Path = (info.context or {}).get("folder") or Path.cwd()
     several = info.field_name in ("scores", "traces")
     of_documents = info.field_name == "documents"
-    given, names, is_folder = masked(str(value)), None, False
+    given = masked(str(value))
+    names = None
+    is_folder = False
     path = folder / value
     with suppress(OSError, RuntimeError):
         path = (
@@ -213,7 +215,8 @@ def _known_metrics(
 ) -> tuple[str | Metric, ...]:
     """Take metrics that ragnb knows, that are declared here or that are dimensions of the rubric, each once."""
     rubric = info.data.get("rubric")
-    dimensions, declared = declared_metrics(rubric, ()), declared_metrics(rubric, metrics)
+    dimensions = declared_metrics(rubric, ())
+    declared = declared_metrics(rubric, metrics)
     names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
     for i, name in enumerate(names):
         if name in names[:i]:

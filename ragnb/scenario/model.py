@@ -230,7 +230,8 @@ class Scenario(Frozen):
             message = findings(error, _source, Scenario)
         if message:  # raised again: what pydantic raises holds the input, and with it perhaps a key
             raise RagnbError(message)
-        self._source, self._context = _source, _context or {}
+        self._source = _source
+        self._context = _context or {}
 
     @model_validator(mode="before")
     @classmethod
@@ -281,7 +282,8 @@ class Scenario(Frozen):
         cls, source: Source, data: Mapping[str, Any] | None = None, file: Path | None = None
     ) -> Scenario:
         """Return the settings of a file, which lends its name and its folder."""
-        data, file = data or source.data, file or source.file
+        data = data or source.data
+        file = file or source.file
         name = {} if data.get("name") is not None else {"name": file.stem}
         return cls({"folder": file.parent.resolve()}, source, **{**data, **name})
 

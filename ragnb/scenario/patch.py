@@ -57,7 +57,8 @@ class Patch:
     @property
     def diff(self) -> str:
         """The change as a unified diff; empty where there is none."""
-        before, after = self.before.splitlines(), self.after.splitlines()
+        before = self.before.splitlines()
+        after = self.after.splitlines()
         return "\n".join(
             difflib.unified_diff(before, after, self.file.name, self.to.name, n=2, lineterm="")
         )
@@ -182,14 +183,17 @@ def plan_patch(
         raise RagnbError(
             f"{place(path)}the file changed since it was read; load it again, then save"
         )
-    old, new = source.data, _merged(scenario, source.data, given, drop or {})
+    old = source.data
+    new = _merged(scenario, source.data, given, drop or {})
     target = file if to is None else Path(to).parent.resolve() / Path(to).name
     if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
         raise RagnbError(f"{str(to)!r} is not a valid name for a scenario; it must end in .yaml")
     for key in (*SOURCES, "gold") if target.parent != file.parent else ():
         if old.get(key) is not None and not Path(old[key]).is_absolute():
             new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
-    before, after, keys = dict(_leaves(old)), dict(_leaves(new)), [*old, *new]
+    before = dict(_leaves(old))
+    after = dict(_leaves(new))
+    keys = [*old, *new]
     places = sorted({**before, **after}, key=lambda where: keys.index(where[0]))
     changed = [dotted(where) for where in places if before.get(where) != after.get(where)]
     Scenario.of_file(source, new, target)
@@ -215,7 +219,8 @@ def _merged(
     scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Iterable[str]]
 ) -> dict[str, Any]:
     """Return the settings with what is given put in and what is dropped taken out."""
-    new, known = dict(old), {**METRICS, **scenario.declared}
+    new = dict(old)
+    known = {**METRICS, **scenario.declared}
     # A weight that its name has anyway is not written; that of a rate always is.
     usual = {
         key: metric.weight if metric.role == "quality" else None for key, metric in known.items()
@@ -253,7 +258,9 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
 
     Lists are the same in both. A mapping that loses its last key reads as None.
     """
-    made, at, line_end = "", 0, _BREAK.search(text)
+    made = ""
+    at = 0
+    line_end = _BREAK.search(text)
     newline, indent = (
         line_end[0] if line_end else "\n",
         re.search(r"^( +)[^\s#]", text, re.MULTILINE),
@@ -265,7 +272,8 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
         own_line = (
             start == end and written.endswith(newline) and made and not made.endswith(("\r", "\n"))
         )
-        made, at = made + newline * bool(own_line) + written, max(at, end)
+        made = made + newline * bool(own_line) + written
+        at = max(at, end)
     return made + text[at:]
 
 
@@ -276,8 +284,10 @@ def _edits(
     kept = [entry for entry in node.value if entry[0].value in new]
     fresh = {name: value for name, value in new.items() if name not in old and value is not None}
     for nth, (key, value) in enumerate(node.value):
-        start, end = value.start_mark.index, value.end_mark.index
-        before, after = old[key.value], new.get(key.value)
+        start = value.start_mark.index
+        end = value.end_mark.index
+        before = old[key.value]
+        after = new.get(key.value)
         if (
             key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1
         ):  # its place is taken
@@ -310,7 +320,8 @@ def _edits(
 def _taken_out(text: str, node: Any, nth: int, kept: list[Any]) -> tuple[int, int]:
     """Where an entry that goes begins and ends: its whole lines, or its part of a list in braces."""
     key, value = node.value[nth]
-    start, end = key.start_mark.index, _end(text, key, value)
+    start = key.start_mark.index
+    end = _end(text, key, value)
     if not node.flow_style:
         return start - key.start_mark.column, _line_end(text, end)
     if comma := re.compile(r"\s*,[ \t]*").match(text, end):

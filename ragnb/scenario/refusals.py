@@ -64,7 +64,9 @@ def findings(error: ValidationError, source: Source | None, top: type[BaseModel]
 
 def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -> str:
     """Word one finding: what is wrong, and what the key takes, as it is written in a file or in Python."""
-    kind, context, value = item["type"], item.get("ctx", {}), item["input"]
+    kind = item["type"]
+    context = item.get("ctx", {})
+    value = item["input"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return _unknown_key(where, value, top, in_file=in_file)
     if kind == "missing":

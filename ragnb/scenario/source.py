@@ -156,7 +156,8 @@ def text_of(file: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, hint = raw.count(b"\n", 0, error.start) + 1, ""
+        line = raw.count(b"\n", 0, error.start) + 1
+        hint = ""
     with suppress(UnicodeDecodeError):
         raw.decode("gb18030")
         hint = (
@@ -266,7 +267,8 @@ class Source:
             first: dict[str, int] = {}
             rows = ((self._key(key, where, first), item) for key, item in node.value)
             return {key: self.value(item, (*where, key)) for key, item in rows}
-        text, kind = node.value, node.tag.rpartition(":")[2]
+        text = node.value
+        kind = node.tag.rpartition(":")[2]
         if node.style is not None:
             return text
         if kind in ("null", "bool"):

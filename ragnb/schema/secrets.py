@@ -161,7 +161,8 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
     if isinstance(value, Mapping):
         made = {}
         for name, item in value.items():
-            here, clean = (*path, str(name)), _without_keys(str(name))
+            here = (*path, str(name))
+            clean = _without_keys(str(name))
             # A JSON schema may describe a field of any name.
             described = path[-1:] and path[-1] in _SCHEMA and isinstance(item, Mapping | bool)
             named = not described and is_secret_name(str(name)) and _may_be_key(here, item)
@@ -184,7 +185,8 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
 
 def _may_be_key(path: tuple[str, ...], value: Any) -> bool:
     """Nothing, true and false are no key; nor are numbers called tokens, nor words of a ``key`` below the top."""
-    name, numbers = path[-1].lower(), value if isinstance(value, list | tuple) else [value]
+    name = path[-1].lower()
+    numbers = value if isinstance(value, list | tuple) else [value]
     number = name.endswith(("token", "tokens")) and all(
         isinstance(one, int | float) for one in numbers
     )
@@ -219,7 +221,8 @@ def is_random(text: str) -> bool:
     (True, False)
     """
     parts = [part for part in re.split(r"[^A-Za-z0-9]+", text) if part]
-    longest, length = max(parts, key=len, default=""), sum(map(len, parts))
+    longest = max(parts, key=len, default="")
+    length = sum(map(len, parts))
     turns = len(re.findall(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)", longest))
     if len(longest) >= 20 and turns >= 3 and _changes(longest) >= len(longest) / 5:
         return True

@@ -47,13 +47,11 @@ class Asker:
         tries: int = 2,
         lang: str = "en",
     ) -> None:
-        self.client, self.parameters, self.schema, self.tries, self.lang = (
-            client,
-            parameters,
-            schema,
-            tries,
-            lang,
-        )
+        self.client = client
+        self.parameters = parameters
+        self.schema = schema
+        self.tries = tries
+        self.lang = lang
 
     async def ask(
         self, messages: Sequence[dict[str, str]], read: Callable[[str], T], unread: str = ""
@@ -111,16 +109,15 @@ def json_part(text: str) -> str:
     >>> json_part('Here it is: ```json {"verdict": 1} ``` Done.')
     '{"verdict": 1}'
     """
-    start, end = text.find("{"), text.rfind("}")
+    start = text.find("{")
+    end = text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text
 
 
 def with_data(instruction: str, data: Mapping[str, Any]) -> str:
     """Return a prompt with its data as JSON between two tags that the data cannot hold."""
-    tag, block = (
-        f"data-{new_tag()}",
-        json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c"),
-    )
+    tag = f"data-{new_tag()}"
+    block = json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c")
     return f"{instruction}\n\n<{tag}>\n{block}\n</{tag}>"
 
 

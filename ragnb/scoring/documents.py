@@ -276,12 +276,14 @@ def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterato
 
 def _parted(text: str) -> Iterator[str]:
     """Part a text between paragraphs, long ones by sentences; a heading stays with what follows."""
-    held, size = list[str](), 0
+    held = list[str]()
+    size = 0
     for paragraph in re.split(r"\n\s*\n", text):
         for part in [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph):
             if held and size + _wide(part) > _SIZE and not held[-1].lstrip().startswith("#"):
                 yield "\n\n".join(held)
-                held, size = [], 0
+                held = []
+                size = 0
             held.append(part)
             size += _wide(part)
     yield "\n\n".join(held)

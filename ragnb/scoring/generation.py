@@ -36,7 +36,9 @@ from ragnb.store import (
 )
 
 KINDS = ("single", "multi", "unanswerable")
-_ROUNDS, _NEAR, _REPLY_TOKENS = 3, 8, 300
+_ROUNDS = 3
+_NEAR = 8
+_REPLY_TOKENS = 300
 
 
 class _Reply(BaseModel):
@@ -82,7 +84,10 @@ class Plan:
                 "and shares that are 0 or more and together at most 1"
             )
         self.llm = Client(llm) if isinstance(llm, Profile) else llm
-        self.lang, self.seed, self.say, self.personas = lang, seed, texts.load(lang), [*personas]
+        self.lang = lang
+        self.seed = seed
+        self.say = texts.load(lang)
+        self.personas = [*personas]
         self.asker = Asker(self.llm, PARAMETERS, lang=lang)
         self.passages = passages.assign(
             order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]]
@@ -113,10 +118,8 @@ class Plan:
     def _cell(self, kind: str, number: int) -> Cell:
         sources = next(self.sources)[: 2 if kind == "multi" else 1]
         persona = self.personas[(number - 1) % len(self.personas)] if self.personas else ""
-        units, shown = (
-            [row["unit"] for row in sources],
-            {row["unit"]: row["text"] for row in sources},
-        )
+        units = [row["unit"] for row in sources]
+        shown = {row["unit"]: row["text"] for row in sources}
         inputs = {
             "kind": kind,
             "units": units,
@@ -140,7 +143,9 @@ class Plan:
 
     def prompt(self, inputs: Mapping[str, Any]) -> str:
         """Return the request for one question."""
-        say, persona, nth = self.say, inputs["persona"], inputs["nth"]
+        say = self.say
+        persona = inputs["persona"]
+        nth = inputs["nth"]
         words = [say("generate.task"), say(f"generate.{inputs['kind']}")]
         words += [say("generate.persona", persona=persona)] if persona else []
         words += [say("generate.nth", nth=nth)] if nth > 1 else []
@@ -171,10 +176,8 @@ class Plan:
 
 def _without_evidence(quotes: Sequence[str], passages: Sequence[str]) -> str:
     """Say why the evidence does not hold: a quote that is in no passage, or a passage without a quote."""
-    quotes, plain = (
-        [_plain(quote) for quote in quotes if quote.strip()],
-        [_plain(text) for text in passages],
-    )
+    quotes = [_plain(quote) for quote in quotes if quote.strip()]
+    plain = [_plain(text) for text in passages]
     if not quotes or not all(any(quote in text for text in plain) for quote in quotes):
         return "not_verbatim"
     return "" if all(any(quote in text for quote in quotes) for text in plain) else "one_passage"
@@ -283,7 +286,9 @@ def generate_cases(
         encoding=encoding,
         columns=columns,
     )
-    rows, dropped, wanted = dict[str, dict[str, Any]](), Counter[str](), plan.kinds
+    rows = dict[str, dict[str, Any]]()
+    dropped = Counter[str]()
+    wanted = plan.kinds
     accounts = list[Mapping[str, int]]()
     how: dict[str, Any] = {"clients": [plan.llm], "progress": progress, "name": "generate"}
     with opened(store) as kept:
@@ -321,7 +326,8 @@ def generate_cases(
 
 
 def _row(plan: Plan, cell: Cell, value: Mapping[str, Any]) -> dict[str, Any]:
-    kind, answerable = cell.inputs["kind"], cell.inputs["kind"] != "unanswerable"
+    kind = cell.inputs["kind"]
+    answerable = cell.inputs["kind"] != "unanswerable"
     params = {
         "kind": kind,
         "evidence": value.get("evidence", []),
@@ -350,7 +356,8 @@ def endpoint(
     Without passages (None) the endpoint is the whole system and gets the question alone; with passages it is told
     to answer from them, and to say `refusal` where they do not hold the answer.
     """
-    say, parameters = texts.load(lang), {"temperature": 0.0}
+    say = texts.load(lang)
+    parameters = {"temperature": 0.0}
 
     async def generate(question: str, passages: list[str] | None) -> str:
         prompt = question
@@ -451,9 +458,11 @@ def with_decisions(
     given = pd.DataFrame(
         {name: list(map(_text, raw.columns[name])) for name in _SHEET[:5] if name in raw.columns}
     )
-    file, seen = place(raw.file), set[str]()
+    file = place(raw.file)
+    seen = set[str]()
     for number, row in enumerate(records(given), 1 if raw.typed else 2):
-        key, decision = row["sample_id"], row["decision"].casefold()
+        key = row["sample_id"]
+        decision = row["decision"].casefold()
         if key not in cells:
             raise RagnbError(
                 f"{file}row {number}: no case has the id {key!r}; is the sheet of another set?"

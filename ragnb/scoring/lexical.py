@@ -208,7 +208,9 @@ def _numbers(text: str) -> list[Found]:
     bare = pattern("citation").sub(" ", pattern("list_mark").sub("\n", text))
     found: list[Found] = []
     for hit in pattern("number").finditer(bare):
-        whole, part, unit = hit.group(1), hit.group(2) or "", (hit.group(3) or "").casefold()
+        whole = hit.group(1)
+        part = hit.group(2) or ""
+        unit = (hit.group(3) or "").casefold()
         value = Decimal(whole.replace(",", "") + part).normalize()
         shown = unit if unit == "%" or not unit.isascii() else ""
         found.append((f"{whole}{part}{shown}", (value, "%" if unit.startswith("per") else unit)))

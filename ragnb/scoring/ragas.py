@@ -87,7 +87,8 @@ def _judge() -> Any:
 
     class Judge(require("ragas.llms.base", extra="ragas").InstructorBaseRagasLLM):  # type: ignore[misc]
         def __init__(self, asker: Asker) -> None:
-            self.asker, self.sizes = asker, set[int]()
+            self.asker = asker
+            self.sizes = set[int]()
 
         def generate(self, prompt: str, response_model: Any) -> Any:
             raise RagnbError(
@@ -135,7 +136,8 @@ def _vectors() -> Any:
     class Vectors(require("ragas.embeddings.base", extra="ragas").BaseRagasEmbedding):  # type: ignore[misc]
         def __init__(self, embed: Embed) -> None:
             super().__init__()
-            self.embed, self.known = embed, dict[str, list[float]]()
+            self.embed = embed
+            self.known = dict[str, list[float]]()
 
         async def know(self, texts: Sequence[str]) -> None:
             new = list(dict.fromkeys(text for text in texts if text not in self.known))

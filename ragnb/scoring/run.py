@@ -151,9 +151,11 @@ class Plan:
     ) -> None:
         self.llm = Client(llm) if isinstance(llm, Profile) else llm
         self.embeddings = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
-        named, self.left_out = metric_list(metrics), list[str]()
+        named = metric_list(metrics)
+        self.left_out = list[str]()
         names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
-        self.lang, self.cases = lang, read_cases(cases)
+        self.lang = lang
+        self.cases = read_cases(cases)
         self.has_gold = gold.has_gold(self.cases)
         if named is None:
             default = {"has_judge": self.llm is not None, "has_gold": self.has_gold}
@@ -234,7 +236,8 @@ class Plan:
         parameters = dict[str, Any]()
         vectors = {"embeddings": _name_of(self.embeddings)} if scorer.embeds else {}
         if any(scorer.calls) and self.llm is not None:
-            model, parameters = self.llm.profile.model, self.parameters
+            model = self.llm.profile.model
+            parameters = self.parameters
         elif scorer.embeds:
             model = vectors["embeddings"]
         tool = {"tool": ragas.installed()} if scorer.by == "ragas" else {}
@@ -486,7 +489,8 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
 
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     """Join the scores to their cases: one row per case, three columns per metric."""
-    cells, say = run.frame, texts.load(plan.lang)
+    cells = run.frame
+    say = texts.load(plan.lang)
     why = cells["value"].map(lambda value: value["missing"] if isinstance(value, dict) else None)
     why = why.mask(cells["status"] == "pending", "not scored yet; run it again")
     parts = {
@@ -601,7 +605,8 @@ def answer_cases(
         found = {"retrieved_contexts": passages, "answer": answer}
         return Outcome.of(found | _measured(started, bool(clients)))
 
-    own, lacking = {"version": version} if version else {}, missing_fields(frame, ["question"])
+    own = {"version": version} if version else {}
+    lacking = missing_fields(frame, ["question"])
     cells = [
         Cell(name, "answer", {"question": text} | own, system, missing=missing)
         for name, text, missing in zip(frame["sample_id"], frame["question"], lacking, strict=True)

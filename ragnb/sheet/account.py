@@ -122,7 +122,8 @@ def loss_words(w: Formatter, rows: Iterable[Row]) -> list[str]:
             place = (row["system"], int(row["lost"]), int(row["expected"]))
             cells.setdefault(place, []).append(w.name(row["subject"]))
         elif row["stage"] == "answers":
-            failed, missing = int(row["failed"]), int(row["lost"]) - int(row["failed"])
+            failed = int(row["failed"])
+            missing = int(row["lost"]) - int(row["failed"])
             out += _phrase(w, row, "answers_failed", failed)
             out += _phrase(w, row, "answers_missing", missing)
         else:

@@ -198,10 +198,8 @@ class Assessment:
         """The system that a page shows in detail: `only`, the candidate, what gates block most, or the best."""
         if self.systems is None or self.only is not None:
             return self.only
-        blocks, totals = (
-            self.gates.groupby("system")["blocks"].sum(),
-            self.systems["metric"] == "weighted_score",
-        )
+        blocks = self.gates.groupby("system")["blocks"].sum()
+        totals = self.systems["metric"] == "weighted_score"
         order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
         worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
         if self.ladder is not None and not self.gates["blocks"].any():
@@ -306,7 +304,8 @@ class Assessment:
 
     def to_html(self) -> str:
         """Return the whole page, which opens from a file and asks no host."""
-        say, lang = load(self.scenario.lang), self.scenario.lang
+        say = load(self.scenario.lang)
+        lang = self.scenario.lang
         docs = 0 if self.documents is None else self.documents["document"].nunique()
         key = (
             "sheet.questions" if self.systems is None else "sheet.answers"

@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from ragnb.scenario.settings import Settings
 
 
-_SLICES, _FEW_GROUPS = ("kind", "language"), 12
+_SLICES = ("kind", "language")
+_FEW_GROUPS = 12
 _MANY_TURNS = 40
 
 
@@ -148,7 +149,9 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             "with persist(), and assess that"
         )
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
-    means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
+    means = found["means"]
+    no_data = scenario.no_data
+    unseen = scenario.documents_may_fail
     worst = found.pop("worst")
     compared = [means]
     if asked_of_operation:
@@ -361,7 +364,8 @@ def _part(
     weighing = _weighing(scenario, metrics)
     weights.need_documents(weights.column_names(frame), **how)
     questions = weights.question_of(frame, **how)
-    pairs, slices = list(diagnostics.fitting(RULES, metrics)), _slices_of(frame, scenario)
+    pairs = list(diagnostics.fitting(RULES, metrics))
+    slices = _slices_of(frame, scenario)
     by_doc = [doc] if doc in weights.column_names(frame) else []
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
     of_docs = [(by, weights.question_of(frame, **how, by=by)) for by in by_doc]
@@ -501,7 +505,8 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     ops: dict[str, Any] = {
         name: ">=" if metric.better == "higher" else "<=" for name, metric in quality.items()
     }
-    found, advisory = list(scenario.gates or ()), list[Gate]()
+    found = list(scenario.gates or ())
+    advisory = list[Gate]()
     if scenario.gates is None:
         there = {metric.name for metric in metrics} if inputs.with_gold else ()
         # Somebody named these in the tool that scored, so they block.
@@ -534,7 +539,8 @@ def _by_document(
     named = means.dropna(subset=[found[0].by], ignore_index=True)
     named.columns = pd.Index(["document", *named.columns[1:]])
     by_name = {weights.nfc(name): weight for name, weight in (weighing.doc_weights or {}).items()}
-    total, of_all = named["role"] == "total", whole.loc[whole["role"] == "total"].iloc[0]
+    total = named["role"] == "total"
+    of_all = whole.loc[whole["role"] == "total"].iloc[0]
     weighed = named["n"] * [by_name.get(weights.nfc(name), 1.0) for name in named["document"]]
     named["share"] = (weighed / weighed[total].sum()).where(total)
     named["pull"] = named["share"] * (named["value"] - of_all["value"])

@@ -79,7 +79,8 @@ class Formatter:
     """
 
     def __init__(self, sheet: Any) -> None:
-        self.whole, self.shown = sheet, getattr(sheet, "shown_system", None)
+        self.whole = sheet
+        self.shown = getattr(sheet, "shown_system", None)
         self.sheet = sheet = sheet.of_system(self.shown) if "system" in sheet.means else sheet
         self.lang: str = sheet.scenario.lang
         self.say = texts.load(self.lang)
@@ -256,7 +257,8 @@ class Formatter:
 
     def said(self, row: Row) -> dict[str, str]:
         """Return what sentences say of a gate or a finding: value, limit, interval, n."""
-        metric, side = row["metric"], "above" if row.get("op") == "<=" else "below"
+        metric = row["metric"]
+        side = "above" if row.get("op") == "<=" else "below"
         return {
             "metric": self.title(metric),
             "value": self.value(metric, row["value"], row),
@@ -269,7 +271,8 @@ class Formatter:
 
     def estimate(self, metric: str, row: Row, **more: Any) -> Estimate:
         """Return a row's value with its interval as a cell that is drawn."""
-        value, known = self.value(metric, row["value"], row), not pd.isna(row["value"])
+        value = self.value(metric, row["value"], row)
+        known = not pd.isna(row["value"])
         exact = value if self.is_share(metric) else number(row["value"], 4)
         return Estimate(
             value,
@@ -310,7 +313,8 @@ class Formatter:
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
-        clusters, unit = count(row["n_clusters"]), self.unit
+        clusters = count(row["n_clusters"])
+        unit = self.unit
         return self.n(row) + (
             "" if unit == "row" else texts.counted(self.say, f"verdict.{unit}s", clusters)
         )
@@ -363,14 +367,16 @@ class Formatter:
 
     def span(self, metric: str) -> tuple[float, float] | None:
         """Return the whole range of a metric, where it has ends."""
-        low, high = self.rows[metric]["range_low"], self.rows[metric]["range_high"]
+        low = self.rows[metric]["range_low"]
+        high = self.rows[metric]["range_high"]
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
     # Gates
 
     def requirement(self, gate: Row) -> str:
         """Write what a gate asks in words: "At most 5 % of unanswerable questions are answered"."""
-        metric, limit = gate["metric"], self.limit(gate["metric"], gate["threshold"])
+        metric = gate["metric"]
+        limit = self.limit(gate["metric"], gate["threshold"])
         if gate["role"] == "completeness":
             return self.say(f"requirement.{gate['gate']}", at=limit)
         bound = self.bound("higher" if gate["op"] == ">=" else "lower", limit)
@@ -419,7 +425,8 @@ def once(find: Callable[[Formatter], Found]) -> Callable[[Formatter], Found]:
 
 def below(w: Formatter, metric: str) -> pd.Series:
     """Return which rows of the sheet are beyond the milder threshold of a metric."""
-    scores, limits = w.sheet.scores, w.thresholds(metric)
+    scores = w.sheet.scores
+    limits = w.thresholds(metric)
     if metric not in scores or not limits:
         return pd.Series(False, index=scores.index)
     values = pd.to_numeric(scores[metric], errors="coerce")

@@ -58,7 +58,9 @@ def notes(
     docs: Collection[str],
 ) -> pd.DataFrame:
     """Return all notes of a run, the ones that change how numbers are read first."""
-    means, lang, say = sheet.means, sheet.scenario.lang, load(sheet.scenario.lang)
+    means = sheet.means
+    lang = sheet.scenario.lang
+    say = load(sheet.scenario.lang)
     by_name = {}
     for name, part in (
         means.groupby("system", sort=False) if sheet.systems is not None else [(None, means)]
@@ -115,10 +117,8 @@ def _system_notes(
         )
     if sheet.systems is None:
         return
-    candidate, answered = (
-        sheet.scenario.candidate,
-        listing(f"{name} {count(n)}" for name, n in asked.items()),
-    )
+    candidate = sheet.scenario.candidate
+    answered = listing(f"{name} {count(n)}" for name, n in asked.items())
     key = "systems" if candidate is None else "systems_candidate"
     yield _note(
         say, "systems", "system", key, n=sheet.systems["system"].nunique(), candidate=candidate
@@ -167,7 +167,8 @@ def _setting_notes(
         )
     blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
     unanswerable = count_unanswerable(inputs.frame) if blind else 0
-    drawn, rows = DRAWN in weights.column_names(inputs.frame), {"n": count(inputs.rows)}
+    drawn = DRAWN in weights.column_names(inputs.frame)
+    rows = {"n": count(inputs.rows)}
     yield from holding_notes(
         say,
         [
@@ -193,12 +194,12 @@ def _setting_notes(
 
 def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say how firm the gates are; and of findings and intervals side by side, how many chance alone makes."""
-    gates, level, slices = sheet.gates, sheet.scenario.level, sheet.slices
+    gates = sheet.gates
+    level = sheet.scenario.level
+    slices = sheet.slices
     asked = gates[gates["reason"] == ""]
-    n, rules = (
-        int((asked["role"] != "completeness").sum()),
-        len(list(diagnostics.fitting(RULES, metrics))),
-    )
+    n = int((asked["role"] != "completeness").sum())
+    rules = len(list(diagnostics.fitting(RULES, metrics)))
     certain = int(sheet.diagnoses["certain"].sum())
     shown = 0 if slices is None else int(slices["low"].notna().sum())
     by_chance = round(shown * (1 - level))
@@ -240,7 +241,9 @@ def _lost(sheet: Assessment, gate: Mapping[Any, Any]) -> bool:
 
 def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Row]:
     """Say of a gate that asks something what would decide it, or that documents nobody has seen may fail."""
-    more, gate, means = row["more_needed"], str(row["gate"]), sheet.means
+    more = row["more_needed"]
+    gate = str(row["gate"])
+    means = sheet.means
     named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
     named = named if row["system"] is None else f"{row['system']}: {named}"
     if if_documents_fail(row):
@@ -268,7 +271,8 @@ def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row
     found = inputs.join.get("citations", ())
     for row in found:
         if row["form"] in CITATION_FORMS and row["form"] not in ("field", "list"):
-            n, of = count(row["n"]), count(row["of"])
+            n = count(row["n"])
+            of = count(row["of"])
             said = say("note.citations_read", n=n, of=of, form=CITATION_FORMS[row["form"]])
             yield note_row("citations_read", row["system"] or "traces", _of_system(row, said))
     citing = {row["system"] for row in found if row["form"] is not None}
@@ -313,8 +317,10 @@ def _input_notes(
         say, [(inputs.labelled and not inputs.with_gold, "no_gold", "traces", {})]
     )
     if inputs.log is not None:
-        proposed, checked = inputs.log.patterns, count(inputs.log.checked)
-        line, most = f"patterns: {flow(proposed['pattern'].tolist())}", count(proposed["n"].max())
+        proposed = inputs.log.patterns
+        checked = count(inputs.log.checked)
+        line = f"patterns: {flow(proposed['pattern'].tolist())}"
+        most = count(proposed["n"].max())
         yield from holding_notes(
             say,
             [

@@ -56,7 +56,8 @@ class Measured(NamedTuple):
 
     def quantile(self, name: str, q: float, level: float) -> Estimate:
         """Return a quantile of a measure; a lost value may lie at either end."""
-        values, lost = self.values[name], self.lost[name]
+        values = self.values[name]
+        lost = self.lost[name]
         found = stats.quantile_interval(values, q, self.clusters, lost=lost, level=level)
         return replace(found, low=0.0) if found.low == -np.inf else found
 
@@ -292,7 +293,8 @@ def _more_needed(found: Measured, row: Mapping[Any, Any], level: float) -> int |
     q, column = quantile_of(metric) or (None, metric)
     values = found.values[column]
     if q is None:
-        within, target = values.to_numpy(float), float(row["threshold"])
+        within = values.to_numpy(float)
+        target = float(row["threshold"])
     else:
         below = row["op"] == "<="
         within = np.where(below, values <= row["threshold"], values >= row["threshold"]).astype(

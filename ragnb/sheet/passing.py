@@ -57,7 +57,8 @@ def passing(
             count_where(~(score.is_null() | score.is_nan()), "n"),
         ]
         found = weights.collected(weights.opened(own).select(*counts)).to_dict(as_series=False)
-        n, k = int(found["n"][0] or 0), int(found["k"][0] or 0)
+        n = int(found["n"][0] or 0)
+        k = int(found["k"][0] or 0)
         if not n:
             continue
         flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)

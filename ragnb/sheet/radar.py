@@ -11,10 +11,8 @@ def radar(w: Formatter) -> blocks.Picture | None:
     """Return the means of systems, or of a run and its baseline; nothing of one alone, which repeats its table."""
     # The metrics of quality, else the rates, whose ranges have ends.
     axes = [name for name in w.quality or w.rates if w.span(name) and w.known(name)]
-    changed, systems = (
-        w.sheet.comparison,
-        w.whole.systems if w.whole.common is None else w.whole.common,
-    )
+    changed = w.sheet.comparison
+    systems = w.whole.systems if w.whole.common is None else w.whole.common
     if w.whole.systems is not None:
         parts = systems.set_index("metric")["value"].groupby(
             systems["system"].to_numpy(), sort=False

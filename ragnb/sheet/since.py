@@ -56,7 +56,8 @@ class Since(NamedTuple):
 @once
 def since_of(w: Formatter) -> Since | None:
     """Return what became of the questions; None where nothing tells right from wrong, or nothing is compared."""
-    table, comparison = w.whole.changed, w.whole.comparison
+    table = w.whole.changed
+    comparison = w.whole.comparison
     if table is None or comparison is None or not len(table):
         return None
     deciding = records(comparison[comparison["primary"] & (comparison["n_common"] > 0)])

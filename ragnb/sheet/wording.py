@@ -51,7 +51,8 @@ def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
     >>> marked("Rooms cost at most 9,999 yuan a night.", passages, load("en"))
     '<mark class="rg-absent">Rooms cost at most 9,999 yuan a night.</mark> <small>(not found: 9,999)</small>'
     """
-    parts, last = list[str](), 0
+    parts = list[str]()
+    last = 0
     for sentence in sentences_of(answer):
         start = answer.find(sentence, last)
         if start < 0:

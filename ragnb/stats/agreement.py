@@ -84,12 +84,11 @@ def within_share(
 def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Array:
     """Sum the sizes of the values within ±tolerance of each point."""
     order = np.argsort(values)
-    line, running = values[order], np.r_[0.0, np.cumsum(sizes[order])]
+    line = values[order]
+    running = np.r_[0.0, np.cumsum(sizes[order])]
     reach = tolerance + SLACK
-    last, first = (
-        np.searchsorted(line, at + reach, "right"),
-        np.searchsorted(line, at - reach, "left"),
-    )
+    last = np.searchsorted(line, at + reach, "right")
+    first = np.searchsorted(line, at - reach, "left")
     return np.asarray(running[last] - running[first], dtype=float)
 
 
@@ -107,7 +106,8 @@ def chance_floor(
     """
     rows = complete_rows([judge, human], np.zeros(np.shape(judge)), counts)
     x, y = rows.columns
-    met, total = rows.counts @ _sizes_near(y, rows.counts, x, tolerance), rows.counts.sum()
+    met = rows.counts @ _sizes_near(y, rows.counts, x, tolerance)
+    total = rows.counts.sum()
     return float(met / total**2) if total else float("nan")
 
 
@@ -135,7 +135,8 @@ def best_constant(
     (4.0, 0.75)
     """
     rows = complete_rows([human], clusters, counts, weights)
-    y, score = rows.columns[0], np.nan
+    y = rows.columns[0]
+    score = np.nan
     if len(y):
         offered = np.minimum(y + tolerance, y.max()) if levels is None else levels
         tried = np.unique(np.asarray(offered, dtype=float))
@@ -204,17 +205,17 @@ def limits_of_agreement(
     (-1.6, 1.6)
     """
     rows = complete_rows([judge, human], clusters, counts)
-    gap, n = rows.columns[0] - rows.columns[1], round(float(rows.counts.sum()))
+    gap = rows.columns[0] - rows.columns[1]
+    n = round(float(rows.counts.sum()))
     centre = float(rows.counts @ gap / n) if n else np.nan
-    columns, ends = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2), []
+    columns = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2)
+    ends = []
     for sign in (-factor, factor):
         found = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
-        value, low, high, se = (
-            found.value + centre,
-            found.low + centre,
-            found.high + centre,
-            found.se,
-        )
+        value = found.value + centre
+        low = found.low + centre
+        high = found.high + centre
+        se = found.se
         if clusters is None:
             se = (
                 found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
@@ -226,7 +227,8 @@ def limits_of_agreement(
 
 def _limit(s: Array, factor: float) -> Array:
     """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
-    n, mean = s[..., 0], s[..., 1] / s[..., 0]
+    n = s[..., 0]
+    mean = s[..., 1] / s[..., 0]
     squares = np.maximum(s[..., 2] - n * mean**2, 0.0)
     return np.asarray(
         mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float
@@ -242,10 +244,13 @@ def second_moments(s: Array) -> tuple[Array, ...]:
     [2.0, 0.0, 0.0, 1.0, 0.0, 0.0]
     """
     n = s[..., 0]
-    mx, my = s[..., 1] / n, s[..., 2] / n
-    vx, vy = s[..., 3] / n - mx**2, s[..., 4] / n - my**2
+    mx = s[..., 1] / n
+    my = s[..., 2] / n
+    vx = s[..., 3] / n - mx**2
+    vy = s[..., 4] / n - my**2
     noise = 1e-11 * (s[..., 3] + s[..., 4]) / n
-    vx, vy = np.where(vx > noise, vx, 0.0), np.where(vy > noise, vy, 0.0)
+    vx = np.where(vx > noise, vx, 0.0)
+    vy = np.where(vy > noise, vy, 0.0)
     return n, mx, my, vx, vy, np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
 
 
@@ -255,7 +260,8 @@ def _of_moments(
     """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
     x, y = rows.columns
     origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum()) if len(x) else 0.0
-    x, y = x - origin, y - origin
+    x = x - origin
+    y = y - origin
     return rows.jackknife(
         statistic, np.ones(len(x)), x, y, x * x, y * y, x * y, bounded=bounded, level=level
     )
@@ -314,7 +320,8 @@ def quadratic_kappa(
     >>> round(quadratic_kappa(judge, human, (1, 10)).value, 4)
     0.836
     """
-    x, y = round_half_up(judge), round_half_up(human)
+    x = round_half_up(judge)
+    y = round_half_up(human)
     for name, values in (("judge", x), ("human", y)):
         outside = values[(values < scale[0]) | (values > scale[1])]
         if len(outside):
@@ -406,9 +413,11 @@ def krippendorff_alpha(
     grid = np.asarray(ratings, dtype=float)
     m = np.sum(~np.isnan(grid), axis=1).astype(float)
     code = np.unique(cluster_codes(clusters, len(grid))[m >= 2], return_inverse=True)[1]
-    grid, m = grid[m >= 2], m[m >= 2]
+    grid = grid[m >= 2]
+    m = m[m >= 2]
     points = grid - (np.nanmean(grid) if len(m) else 0.0)
-    first, second = np.nansum(points, axis=1), np.nansum(points**2, axis=1)
+    first = np.nansum(points, axis=1)
+    second = np.nansum(points**2, axis=1)
     parts = sums_by(code, np.stack([m, (m * second - first**2) / (m - 1), second, first], axis=1))
 
     def alpha(s: Array) -> Array:
@@ -488,10 +497,8 @@ def kendall_within(
     used = np.isfinite(each)
     if not used.any():
         return NONE
-    parts, sizes = (
-        np.stack([np.ones(used.sum()), each[used]], axis=1),
-        rows.sums(np.ones(len(x)))[used, 0],
-    )
+    parts = np.stack([np.ones(used.sum()), each[used]], axis=1)
+    sizes = rows.sums(np.ones(len(x)))[used, 0]
     return jackknife(ratio, parts, sizes, bounded=True, level=level)
 
 
@@ -540,7 +547,9 @@ def _rounded(values: Values, digits: int | None) -> Values:
 
 def _tau(sums: Array) -> Array:
     """Return A/√(BC), nan if one of them does not vary."""
-    both, of_x, of_y = sums[..., 0], sums[..., 1], sums[..., 2]
+    both = sums[..., 0]
+    of_x = sums[..., 1]
+    of_y = sums[..., 2]
     varies = (of_x > 1e-12) & (of_y > 1e-12)
     return np.clip(
         np.where(varies, both / np.sqrt(np.where(varies, of_x * of_y, 1.0)), np.nan), -1.0, 1.0
@@ -549,11 +558,15 @@ def _tau(sums: Array) -> Array:
 
 def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     """Columns of Σ sgn(x)sgn(y), Σ |sgn x|, Σ |sgn y| over the pairs of each row within its group."""
-    nx, ny = np.unique(x, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
-    kx, ky = int(nx.max(initial=0)) + 1, int(ny.max(initial=0)) + 1
+    nx = np.unique(x, return_inverse=True)[1]
+    ny = np.unique(y, return_inverse=True)[1]
+    kx = int(nx.max(initial=0)) + 1
+    ky = int(ny.max(initial=0)) + 1
     cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
     size: Array = np.bincount(at, weights=weights).astype(float)
-    own, a, b = cell // ky // kx, cell // ky % kx, cell % ky
+    own = cell // ky // kx
+    a = cell // ky % kx
+    b = cell % ky
     agreeing = _below(own, a, b, size) + _below(own, kx - a, ky - b, size)
     crossed = _below(own, a, ky - b, size) + _below(own, kx - a, b, size)
     groups = (packed(of) for of in (own, cell // ky, own * ky + b))
@@ -568,7 +581,10 @@ def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
     bits above it. Rows of one x are in falling order of y: none counts for another.
     """
     order = np.lexsort((-y, x, group))
-    group, y, size, found = group[order], y[order], size[order], np.zeros(len(order))
+    group = group[order]
+    y = y[order]
+    size = size[order]
+    found = np.zeros(len(order))
     for bit in range(int(y.max(initial=0)).bit_length()):
         node = (group << 32) + (y >> bit + 1)
         at = np.argsort(node, kind="stable")

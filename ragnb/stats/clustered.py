@@ -40,7 +40,8 @@ class Estimate:
     sum_h4: float = float("nan")
 
 
-_POOLED, _FEWEST = 5.0, 5
+_POOLED = 5.0
+_FEWEST = 5
 NONE = Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
 
 
@@ -118,11 +119,9 @@ def complete_rows(
     weight = np.ones(len(first)) if weights is None else relative(np.asarray(weights, dtype=float))
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
     kept &= weight > LOST_IN_ROUNDING * weight[kept].max(initial=0.0)
-    code, size, one = (
-        packed(cluster_codes(clusters, len(first))[kept]),
-        size[kept],
-        np.ones(int(kept.sum())),
-    )
+    code = packed(cluster_codes(clusters, len(first))[kept])
+    size = size[kept]
+    one = np.ones(int(kept.sum()))
     inside, times = (
         (one, size) if clusters is None else (size, np.ones(int(code.max(initial=-1)) + 1))
     )
@@ -138,7 +137,8 @@ def checked(*columns: Values) -> list[Array]:
     [array([ 1., nan]), array([2., 3.])]
     """
     values = [np.asarray(column, dtype=float) for column in columns]
-    first, last = values[0], values[-1]
+    first = values[0]
+    last = values[-1]
     if first.shape != last.shape or first.ndim != 1:
         raise RagnbError(
             f"judge has shape {first.shape}, human {last.shape}; give one value per row in both"
@@ -223,9 +223,11 @@ def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, fl
     (0.0, 1.0, 2.0)
     """
     m = np.bincount(code, weights=counts).astype(float)
-    n, g = float(m.sum()), len(m)
+    n = float(m.sum())
+    g = len(m)
     mean = np.bincount(code, weights=counts * x) / m
-    between, inside = float(m @ (mean - counts @ x / n) ** 2), float(counts @ (x - mean[code]) ** 2)
+    between = float(m @ (mean - counts @ x / n) ** 2)
+    inside = float(counts @ (x - mean[code]) ** 2)
     return between / (g - 1), inside / (n - g), (n - float(m @ m) / n) / (g - 1)
 
 
@@ -248,7 +250,8 @@ def t_interval(
         return value - t * se, value + t * se
     if abs(value) >= 1 - 1e-12:
         return np.nan, np.nan
-    z, half = np.arctanh(value), t * se / (1 - value**2)
+    z = np.arctanh(value)
+    half = t * se / (1 - value**2)
     return float(np.tanh(z - half)), float(np.tanh(z + half))
 
 
@@ -313,8 +316,10 @@ def jackknife(
     many = np.ones(len(sizes)) if times is None else times
     with np.errstate(divide="ignore", invalid="ignore"):
         sums = many @ parts if whole is None else whole
-        value, without = float(statistic(sums)), statistic(sums - parts)
-    g, n = round(float(many.sum())), float(many @ sizes)
+        value = float(statistic(sums))
+        without = statistic(sums - parts)
+    g = round(float(many.sum()))
+    n = float(many @ sizes)
     se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2))) if g > 1 else np.nan
     df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
     low, high = t_interval(value, se, df, level, bounded=bounded)
@@ -360,14 +365,17 @@ def clustered_mean(
     (0.667, 0.111, 0.97, 6, 3)
     """
     rows = complete_rows([values], clusters, counts, weights)
-    x, v, c = rows.columns[0], rows.weights, rows.counts
+    x = rows.columns[0]
+    v = rows.weights
+    c = rows.counts
     if not len(x):
         return NONE
     total = float(v @ c)
     mean = float((v * c) @ x / total)
     parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
-    size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
+    size = kish(total, c @ v**2)
+    g_eff = kish(total, rows.times @ parts[:, 0] ** 2)
     sum_h4 = float(rows.times @ (parts[:, 0] / total) ** 4)
     at_low, at_high = (float(c[x == end].sum()) for end in ends)
     n_rows = float(c.sum())
@@ -460,8 +468,10 @@ def stratified_se(
     [0.112, 8.0]
     """
     there = (shares > 0) & (questions > 0)
-    n, inside = np.where(there, questions, 1.0), np.where(there, questions - 1, 0.0)
-    freedom, left = inside.sum(axis=0), np.where(there, squares, 0.0)
+    n = np.where(there, questions, 1.0)
+    inside = np.where(there, questions - 1, 0.0)
+    freedom = inside.sum(axis=0)
+    left = np.where(there, squares, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         pool = left.sum(axis=0) / freedom
         parts = np.where(
@@ -497,10 +507,14 @@ def stratified_mean(
     (0.771, 0.034, 7)
     """
     rows = complete_rows([values], strata, None, weights)
-    x, v, code = rows.columns[0], rows.weights, rows.code
+    x = rows.columns[0]
+    v = rows.weights
+    code = rows.code
     if not len(x):
         return NONE
-    n, total, squares = np.bincount(code).astype(float), float(v.sum()), np.bincount(code, v**2)
+    n = np.bincount(code).astype(float)
+    total = float(v.sum())
+    squares = np.bincount(code, v**2)
     left: Array = np.bincount(code, (x - (np.bincount(code, x) / n)[code]) ** 2).astype(float)
     mass = np.bincount(code, v)
     se, df = (float(part) for part in stratified_se(mass / total, n, left, n * squares / mass**2))
@@ -540,7 +554,8 @@ def p_above(
         return np.nan
     if share:
         # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold
-        least, most = np.log(1e-12), np.log(0.5)
+        least = np.log(1e-12)
+        most = np.log(0.5)
         for _ in range(6):
             tried = np.linspace(least, most, 64)
             ends = mean_interval(
@@ -556,7 +571,8 @@ def p_above(
             )
             beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
             first = int(np.argmax(beyond)) if beyond.any() else 63
-            least, most = tried[max(first - 1, 0)], tried[first]
+            least = tried[max(first - 1, 0)]
+            most = tried[first]
         return float(np.exp(most) if found.value > threshold else 1 - np.exp(most))
     if not found.se > 1e-12 * max(1.0, abs(found.value)):
         return np.nan

@@ -105,8 +105,13 @@ def ppi_jackknife(
     y, f = checked(human, judge)
     more = np.asarray(judged, dtype=float)
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
-    seen, extra = ~np.isnan(y - f), ~np.isnan(more)
-    y, f, w, more, n = y[seen], f[seen], w[seen], more[extra], int(seen.sum())
+    seen = ~np.isnan(y - f)
+    extra = ~np.isnan(more)
+    y = y[seen]
+    f = f[seen]
+    w = w[seen]
+    more = more[extra]
+    n = int(seen.sum())
     if n < 2:
         raise RagnbError(
             f"{n} rows have both a human and a judge score; the correction needs 2 or more"
@@ -115,18 +120,22 @@ def ppi_jackknife(
         raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
     code = cluster_codes(None if names is None else names[np.r_[seen, extra]], n + len(more))
     labels = y
-    centre, every = float(y.mean()), np.concatenate([f, more])
-    y, every = y - centre, every - every.mean()
+    centre = float(y.mean())
+    every = np.concatenate([f, more])
+    y = y - centre
+    every = every - every.mean()
     f = every[:n]
     v = _row_shares(shares, seen, extra)
     sums = sums_by(code, _terms(y, w, every) * v[:, None])
-    whole, noise = sums.sum(axis=0), 1e-12 * float(every.var())
+    whole = sums.sum(axis=0)
+    noise = 1e-12 * float(every.var())
     is_drawn = weight is None and bool(np.ptp(w) > 0)
     how_point: dict[str, Any] = {"weight": weight, "noise": noise, "is_drawn": is_drawn}
     centred, lam = (float(x) for x in _point(whole, **how_point))
     w = w * v[:n]
     used = sums[(sums[:, 0] > 0) | (lam != 0)]
-    g, value = len(used), centred + centre
+    g = len(used)
+    value = centred + centre
     se = jackknife(lambda s: _point(s, **how_point)[0], used, used[:, 6], whole=whole).se
     error = y - lam * f
     error = error - np.average(error, weights=w)
@@ -178,12 +187,14 @@ def ppi_difference(
     1.25
     """
     code = packed(clusters)
-    parts, alone = [], []
+    parts = []
+    alone = []
     for y, f in zip(human, judge, strict=True):
         labelled = ~np.isnan(y - f)
         rows = np.concatenate([np.flatnonzero(labelled), np.flatnonzero(~labelled & ~np.isnan(f))])
         n = int(labelled.sum())
-        first, rest = rows[:n], rows[n:]
+        first = rows[:n]
+        rest = rows[n:]
         given = y[first], f[first], f[rest], clusters[first], clusters[rest]
         alone.append(ppi_jackknife(*given, shares=(shares[first], shares[rest]), level=level))
         terms = _terms(y[first] - y[first].mean(), np.ones(n), f[rows] - f[rows].mean())
@@ -202,9 +213,11 @@ def ppi_difference(
     both = np.hstack([sums for sums, _ in parts])
     found = jackknife(difference, both, both[:, 6] + both[:, 15], level=level)
     new, old = alone
-    value, df = new.value - old.value, min(new.df, old.df)
+    value = new.value - old.value
+    df = min(new.df, old.df)
     low, high = t_interval(value, found.se, df, level)
-    n, n_judged = min(new.n, old.n), min(new.n_judged, old.n_judged)
+    n = min(new.n, old.n)
+    n_judged = min(new.n_judged, old.n_judged)
     return Corrected(
         value, low, high, found.se, n, found.n_clusters, df=df, weight=np.nan, n_judged=n_judged
     )
@@ -212,7 +225,8 @@ def ppi_difference(
 
 def _terms(y: Array, w: Array, every: Array) -> Array:
     """Return the rows of which `_point` takes the sums: labels `y` of weights `w`, the judge's scores `every`."""
-    n, f = len(y), every[: len(y)]
+    n = len(y)
+    f = every[: len(y)]
     table = np.zeros((len(every), 9))
     table[:n, :6] = np.stack([np.ones(n), w, w * f, w * y, w * y * f, w * f**2], axis=1)
     table[:, 6:] = np.stack([np.ones(len(every)), every, every**2], axis=1)
@@ -239,7 +253,8 @@ def _point(
         if is_drawn:
             # The labelled rows have a range of their own where large scores were drawn more often.
             variance = ff / w - (f / w) ** 2
-            best, moved = covariance / variance, g / rows - f / w
+            best = covariance / variance
+            moved = g / rows - f / w
         else:
             variance = (gg - g**2 / rows) / (rows - 1)
             best = np.clip(covariance / (rows / more * variance), 0.0, 1.0)
@@ -284,7 +299,8 @@ def fit_map(
             "no row has both a judge score and a human score; recalibration needs some"
         )
     if kind == "linear":
-        centre, mean = float(c @ x / c.sum()), float(c @ y / c.sum())
+        centre = float(c @ x / c.sum())
+        mean = float(c @ y / c.sum())
         slope = (
             float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre)))
             if np.ptp(x) > 0
@@ -315,7 +331,8 @@ def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Cod
     """
     code = packed(np.asarray(clusters))
     sizes = np.bincount(code, weights=None if counts is None else np.asarray(counts, dtype=float))
-    load, fold = np.zeros(max(min(k, len(sizes)), 1)), np.zeros(len(sizes), dtype=np.intp)
+    load = np.zeros(max(min(k, len(sizes)), 1))
+    fold = np.zeros(len(sizes), dtype=np.intp)
     for g in np.argsort(sizes, kind="stable")[::-1]:
         fold[g] = np.argmin(load)
         load[fold[g]] += sizes[g]
@@ -360,7 +377,8 @@ def recalibrate(
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted = {"raw": x, **{name: np.empty(len(x)) for name in ("constant", *MAPS)}}
     for f in np.unique(fold):
-        test, train = fold == f, fold != f
+        test = fold == f
+        train = fold != f
         predicted["constant"][test] = _median(y[train], c[train])
         for kind in MAPS:
             predicted[kind][test] = fit_map(x[train], y[train], kind, counts=c[train])(x[test])

@@ -12,7 +12,8 @@ from ragnb.stats.intervals import t_quantile
 
 MOST_TIMES = 30
 """A plan of more than so many times the questions at hand is none: the mean lies too close to the threshold."""
-_POWER, _NEAR = 0.8, 1e-9
+_POWER = 0.8
+_NEAR = 1e-9
 SHARE_OF_RANGE = (
     0.2  # of the variance that the range allows: values that all came out alike may not stay so
 )
@@ -100,7 +101,8 @@ def questions_to_decide(
     """
     from scipy.special import stdtr
 
-    freedom, gap = max(df, 1.0), value - threshold
+    freedom = max(df, 1.0)
+    gap = value - threshold
     se = se if size is None else float(np.sqrt(value * (1 - value) / size))
 
     def decided(k: int) -> float:

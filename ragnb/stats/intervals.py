@@ -321,7 +321,8 @@ def resampled_means(
     """
     rng = np.random.default_rng(seed)
     means = np.full((resamples, weights.shape[1]), np.nan)
-    units, total = len(sizes), int(sizes.sum())
+    units = len(sizes)
+    total = int(sizes.sum())
     block = max(1, _BLOCK // max(units, 1))
     for start in range(0, resamples if total else 0, block):
         part = means[start : start + block]
@@ -336,7 +337,8 @@ def resampled_means(
                 .reshape(-1, units)
                 .astype(float)
             )
-        bottom, top = drawn @ weights, drawn @ sums
+        bottom = drawn @ weights
+        top = drawn @ sums
         if variances.any():
             top += np.sqrt(drawn @ variances) * rng.standard_normal(part.shape)
         np.divide(top, bottom, out=part, where=bottom > 0)

@@ -74,30 +74,41 @@ def draw_test(
     """
     from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
 
-    f, more = np.asarray(labelled, dtype=float), np.asarray(rest, dtype=float)
+    f = np.asarray(labelled, dtype=float)
+    more = np.asarray(rest, dtype=float)
     names = both_clusters(clusters, rest_clusters, "rest_clusters")
-    every, n, m, rows = np.concatenate([f, more]), len(f), len(more), len(f) + len(more)
+    every = np.concatenate([f, more])
+    n = len(f)
+    m = len(more)
+    rows = len(f) + len(more)
     of_labelled, of_rest = (float(part.mean()) if len(part) else np.nan for part in (f, more))
     if not (n and m) or not np.ptp(every) > 0:
         return DrawTest(of_labelled, of_rest, np.nan, np.nan)
     code = cluster_codes(names, rows)
-    centred, c = every - every.mean(), np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    total, by_cluster = float(centred @ centred), np.bincount(code, weights=c)
-    g, typical = len(by_cluster), np.inf
-    squares, df = [total / (rows - 1)] * 2, np.array([rows - 1.0, rows - 1.0])
+    centred = every - every.mean()
+    c = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
+    total = float(centred @ centred)
+    by_cluster = np.bincount(code, weights=c)
+    g = len(by_cluster)
+    typical = np.inf
+    squares = [total / (rows - 1)] * 2
+    df = np.array([rows - 1.0, rows - 1.0])
     if 1 < g < rows:
         between, inside, typical = mean_squares(every, code, np.ones(rows))
-        squares, df = [max(between, inside), inside], np.array([g - 1.0, rows - g])
+        squares = [max(between, inside), inside]
+        df = np.array([g - 1.0, rows - g])
     of_clusters = float(by_cluster @ by_cluster) / typical
     parts = np.array([of_clusters, float(c @ c) - of_clusters]) * squares
-    variance, few = float(parts.sum()), float(parts.sum() ** 2 / np.sum(parts**2 / df))
+    variance = float(parts.sum())
+    few = float(parts.sum() ** 2 / np.sum(parts**2 / df))
     z = float(c @ centred) / variance**0.5
     third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
     skew = third * (variance * (rows - 1) / total) ** 0.5 * (m - n) / rows
     # The tail of Pearson's type III, moved from the normal to t.
     tail = float(ndtr(-abs(z)))
     if abs(skew) >= 1e-4:
-        shape, side = 4 / skew**2, z * np.sign(skew)
+        shape = 4 / skew**2
+        side = z * np.sign(skew)
         at = max(shape + side * shape**0.5, 0.0)
         tail = float(min(gammainc(shape, at), gammaincc(shape, at)))
     return DrawTest(of_labelled, of_rest, z, min(2 * float(stdtr(few, ndtri(min(tail, 0.5)))), 1.0))
@@ -266,12 +277,15 @@ class _Labelled:
         from scipy.special import stdtr
 
         total = np.asarray(labels, dtype=float)
-        size, b = self.size, self.target
+        size = self.size
+        b = self.target
         likely = (size * self.share + 1) / (size + 2)
         r = total / self.n
-        alpha, kept = self.alpha, np.ones(())
+        alpha = self.alpha
+        kept = np.ones(())
         if self.planned is not None:
-            alpha, kept = alpha / 2, np.sqrt(total / self.planned)
+            alpha = alpha / 2
+            kept = np.sqrt(total / self.planned)
         half = t_quantile(1 - 2 * alpha, self.df * r) * np.sqrt(b * (1 - b) / (size * r * kept))
         with np.errstate(divide="ignore", invalid="ignore"):
             wanders = np.sqrt(likely * (1 - likely) / size * (1 - 1 / r))
@@ -296,7 +310,8 @@ def _labelled(
     how: Any = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "level": level}
     share = clustered_mean(flags, clusters, **how)
     rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
-    c, v = rows.counts, rows.weights
+    c = rows.counts
+    v = rows.weights
     kept = float(kish(c @ v, c @ v**2))
     deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / kept if kept else 1.0)
     size = wilson_size(share.value, share.low, share.high, share.df, level)
@@ -350,7 +365,9 @@ def labels_needed(
     _check(target=target, alpha=alpha, power=power)
     how: Any = {"target": target, "alpha": alpha, "labels_planned": labels_planned}
     at_hand, rho = _labelled(flags, clusters, weights, counts, **how)
-    share, n, deff = at_hand.share, at_hand.n, at_hand.deff
+    share = at_hand.share
+    n = at_hand.n
+    deff = at_hand.deff
 
     def without(
         reason: str, total: int | None = None, independent: int | None = None
@@ -381,7 +398,8 @@ def labels_needed(
         steps = np.arange(below, int(sizes[reached[0]]) + 1)
         likely = int(steps[np.flatnonzero(at_hand.chance(steps) >= power)[0]])
     chance = float(at_hand.chance(max(total, n)))
-    more, most = max(total - n, 0), float(np.nanmax(chances))
+    more = max(total - n, 0)
+    most = float(np.nanmax(chances))
     return LabelsNeeded(total, more, independent, chance, likely, most, deff, rho, share, "counted")
 
 
@@ -431,7 +449,8 @@ def label_budget(
     need = labels_needed(flags, clusters, weights=weights, counts=counts, **how)
     at_hand, _ = _labelled(flags, clusters, weights, counts, **how)
     rows = complete_rows([flags], clusters, counts, weights)
-    n, sizes_seen = at_hand.n, np.bincount(rows.code, rows.counts)
+    n = at_hand.n
+    sizes_seen = np.bincount(rows.code, rows.counts)
     per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
         told = (n, need.total, need.likely, labels_planned)

@@ -71,7 +71,8 @@ def quantile_interval(
     (x,) = checked(values)
     is_lost = np.isnan(x) & (np.zeros(len(x), dtype=bool) if lost is None else np.asarray(lost))
     kept = ~np.isnan(x) | is_lost
-    x, is_lost = x[kept], is_lost[kept]
+    x = x[kept]
+    is_lost = is_lost[kept]
     code = packed(cluster_codes(clusters, len(kept))[kept])
     seen = x[~is_lost]
     if not len(seen):
@@ -133,7 +134,8 @@ def quantile_difference(
     _check(q)
     x, y = checked(new, old)
     kept = ~(np.isnan(x) | np.isnan(y))
-    x, y = x[kept], y[kept]
+    x = x[kept]
+    y = y[kept]
     if not len(x):
         return QuantileDifference(np.nan, np.nan, np.nan, np.nan, 0, 0)
     code = packed(cluster_codes(clusters, len(kept))[kept])
@@ -189,7 +191,8 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, 
     """
     order = np.argsort(values, kind="stable")
     row = code[order]
-    n, sizes = len(row), np.bincount(code).astype(float)
+    n = len(row)
+    sizes = np.bincount(code).astype(float)
     parts = sizes / n
     weight = np.divide(1.0, (1 - parts) ** 2, out=np.zeros(len(parts)), where=parts < 1)
     starts = np.cumsum(sizes) - sizes

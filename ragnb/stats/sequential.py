@@ -29,18 +29,23 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
     >>> groups[balanced_order(groups)].reshape(4, 3).tolist()
     [['c', 'b', 'a'], ['a', 'b', 'c'], ['c', 'a', 'b'], ['a', 'c', 'b']]
     """
-    rng, code = np.random.default_rng(seed), packed(np.asarray(groups))
-    n, sizes = len(code), np.bincount(code)
+    rng = np.random.default_rng(seed)
+    code = packed(np.asarray(groups))
+    n = len(code)
+    sizes = np.bincount(code)
     shuffled = rng.permutation(n)
     rows = shuffled[np.argsort(code[shuffled], kind="stable")]
-    size, start = np.repeat(sizes, sizes), np.cumsum(sizes) - sizes
+    size = np.repeat(sizes, sizes)
+    start = np.cumsum(sizes) - sizes
     rank = np.arange(n) - np.repeat(start, sizes)
     # A row may come from one place on and must come before another: between them its group is in proportion. Where
     # it is aimed at, no group is early or late on average.
-    opens, ends = np.append(rank * n // size, n), np.append(-(-(rank + 1) * n // size), n)
+    opens = np.append(rank * n // size, n)
+    ends = np.append(-(-(rank + 1) * n // size), n)
     aim = np.append((rank + rng.random(n)) / size, np.inf)
     room = np.arange(1, n + 1) - np.cumsum(np.bincount(ends[:n], minlength=n + 1)[1:])
-    following, order = start.copy(), np.empty(n, dtype=np.intp)
+    following = start.copy()
+    order = np.empty(n, dtype=np.intp)
     for place in range(n):
         full = (
             place + 1 + int(np.argmax(room[place:] == 0))
@@ -64,7 +69,8 @@ def pooled_variance(values: Values, groups: npt.ArrayLike) -> float:
     >>> pooled_variance([1, 3, 2, 2, 9], ["a", "a", "b", "b", "c"])
     1.0
     """
-    x, code = np.asarray(values, dtype=float), packed(np.asarray(groups))
+    x = np.asarray(values, dtype=float)
+    code = packed(np.asarray(groups))
     sizes = np.bincount(code)
     residuals = x - (np.bincount(code, weights=x) / sizes)[code]
     freedom = len(x) - len(sizes)

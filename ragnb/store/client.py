@@ -349,7 +349,8 @@ def new_tag() -> str:
     >>> len(new_tag())
     16
     """
-    tag, meter = secrets.token_hex(8), METER.get()
+    tag = secrets.token_hex(8)
+    meter = METER.get()
     if meter is None:
         return tag
     meter.tag = meter.tag or tag
@@ -492,7 +493,9 @@ class Client:
         passwords = proxy_passwords() if profile.proxy_env else []
         self.redact = Redactor(*self._headers.values(), *passwords)
         self._sdk: Any = None
-        self._quiet_until, self._reserved, self._answered = 0.0, 0, False
+        self._quiet_until = 0.0
+        self._reserved = 0
+        self._answered = False
         self._odd_usage_told = False
 
     def __repr__(self) -> str:
@@ -637,7 +640,8 @@ class Client:
 
     def _fault_of(self, error: Exception) -> Exception:
         """Translate an exception of the SDK into one of ours, without its request, key or traceback."""
-        cause, openai = error.__cause__ or error, self._openai
+        cause = error.__cause__ or error
+        openai = self._openai
         text = self.redact(f"{type(cause).__name__}: {cause}")
         if isinstance(cause, Refused):
             reason = self.redact(str(cause))
@@ -652,7 +656,8 @@ class Client:
             return CallFailed(
                 f"the reply is none of this API: {text[:300]}" if known else text[:300]
             )
-        status, body = int(error.status_code), self.redact(error.response.text)
+        status = int(error.status_code)
+        body = self.redact(error.response.text)
         reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
         if status == 429 and "insufficient_quota" in body:
             return self._stop(
@@ -823,8 +828,10 @@ def retry_after(headers: Any) -> float:
 def _text_of(got: Any) -> str:
     """Return the content of a chat completion that came with status 200, if it is whole."""
     choice = (getattr(got, "choices", None) or [None])[0]
-    message, finish = getattr(choice, "message", None), getattr(choice, "finish_reason", None)
-    content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
+    message = getattr(choice, "message", None)
+    finish = getattr(choice, "finish_reason", None)
+    content = getattr(message, "content", None)
+    refusal = getattr(message, "refusal", None)
     page = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
     faults = {
         page: not hasattr(got, "choices"),

@@ -73,7 +73,9 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         wrong += [" ".join(text.split()) for (text,) in findings if text != "ok"]
     except UNREADABLE as error:
         wrong.append(str(error))
-    rows, lost, damaged = dict[str, int](), dict[str, int](), 0
+    rows = dict[str, int]()
+    lost = dict[str, int]()
+    damaged = 0
     for table in (*COLUMNS, "claims"):
         marks = ["damaged" in row for row in _rows(file, table)]
         rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
@@ -108,7 +110,8 @@ def _marks(path: Path, file: sqlite3.Connection, new: bool) -> list[str]:
 def _snapshot(path: Path) -> tuple[bytes, bytes]:
     """Read a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
     for _ in range(50):
-        written, log = path.stat().st_mtime_ns, b""
+        written = path.stat().st_mtime_ns
+        log = b""
         main = path.read_bytes()
         with suppress(FileNotFoundError):
             log = Path(f"{path}-wal").read_bytes()

@@ -48,7 +48,8 @@ def make_tables(file: sqlite3.Connection) -> None:
 def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> int:
     """Add rows, given without their checksums, and return the id of the last."""
     columns = COLUMNS[table]
-    place, last = columns.index("checksum"), 0
+    place = columns.index("checksum")
+    last = 0
     query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     for row in rows:
         last = (

@@ -83,7 +83,8 @@ def estimate(cells: Iterable[Cell], store: StoreLike = None) -> Estimate:
     with opened(store, new=False) as kept:
         still = kept.pending(distinct.values())
     paid = [cell for cell in still.values() if not cell.missing]
-    calls, tokens = sum(cell.calls for cell in paid), sum(cell.tokens for cell in paid)
+    calls = sum(cell.calls for cell in paid)
+    tokens = sum(cell.tokens for cell in paid)
     return Estimate(
         len(distinct), len(distinct) - len(still), len(still) - len(paid), calls, tokens
     )
@@ -236,7 +237,8 @@ def run_cells(
     )
     sent = sum(client.sent for client in clients) - sent_before
     run = replace(run, account=_account(run.counts, job.answered, sent))
-    counts, n = run.counts, len(run.frame)
+    counts = run.counts
+    n = len(run.frame)
     where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
     if signals:
         raise Stopped(f"stopped; {where}. Run the same again to go on", signals[0])
@@ -301,8 +303,12 @@ class _Job:
         most: int,
         rounds: Iterable[Iterable[Cell]] | None,
     ) -> None:
-        self.work, self.store, self.clients, self.most = work, store, clients, most
-        self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
+        self.work = work
+        self.store = store
+        self.clients = clients
+        self.most = most
+        self.mark = store.mark()
+        self.rounds = iter([cells] if rounds is None else rounds)
         self.left = store.pending(cells)
         self.open, self.total, self.done = deque[Cell](), len(self.left), 0
         self.answered = 0  # of those done, the ones that are ok
@@ -323,11 +329,13 @@ class _Job:
 
     async def all(self) -> None:
         """Run to the end."""
-        self._dealing, self._disk = asyncio.Lock(), asyncio.Lock()
+        self._dealing = asyncio.Lock()
+        self._disk = asyncio.Lock()
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
-            renewer, results = asyncio.create_task(self._renew()), list[BaseException | None]()
+            renewer = asyncio.create_task(self._renew())
+            results = list[BaseException | None]()
             while (
                 not any(results) and self.stopping is None and await asyncio.to_thread(self._deal)
             ):
@@ -357,7 +365,8 @@ class _Job:
 
     async def _worker(self) -> None:
         while (cell := await self._next()) is not None:
-            started, meter = time.perf_counter(), Meter(cell, self._once)
+            started = time.perf_counter()
+            meter = Meter(cell, self._once)
             if (outcome := await self._outcome(cell, meter)) is None:
                 return
             told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
@@ -456,13 +465,15 @@ class _Job:
         """
         if not self._batch:
             self._writing = asyncio.create_task(self._write())
-        place, writing = len(self._batch), self._writing
+        place = len(self._batch)
+        writing = self._writing
         self._batch.append((what, refused))
         return (await asyncio.shield(writing))[place]
 
     async def _write(self) -> list[int]:
         async with self._disk:
-            batch, self._batch = self._batch, []
+            batch = self._batch
+            self._batch = []
             items, refused = zip(*batch, strict=True)
             try:
                 return await asyncio.to_thread(

@@ -206,7 +206,9 @@ class Store(AbstractContextManager["Store"]):
         """
         now = time.monotonic()
         for owner, n, until in file.execute(_CLAIMS):
-            holder, sign, left = _holder(owner), (until, n), until - time.time()
+            holder = _holder(owner)
+            sign = (until, n)
+            left = until - time.time()
             if owner not in self._signs or self._signs[owner][0] != sign:
                 self._signs[owner] = sign, now + min(left, self.lease)
             if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
@@ -337,12 +339,11 @@ class Store(AbstractContextManager["Store"]):
         RagnbError
             For a run that the store does not hold.
         """
-        rows, found = [], self._query(PARTS["attempts_of"][attempts], run=self.named(run))
+        rows = []
+        found = self._query(PARTS["attempts_of"][attempts], run=self.named(run))
         for about, reply, replies, value, *rest in found:
-            cell, texts = (
-                json.loads(about),
-                [json.loads(reply)] if reply else json.loads(replies or "[]"),
-            )
+            cell = json.loads(about)
+            texts = [json.loads(reply)] if reply else json.loads(replies or "[]")
             row = dict(zip(PARTS["frames"]["attempts"], rest, strict=True))
             rows.append(
                 cell

@@ -115,7 +115,8 @@ def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:
     >>> claim_texts(pl.Series(["for 30 days; paid in full, 8", "235"]), True).select("text", "alone").rows()
     [('for 30 days', False), ('paid in full', False), ('235', True)]
     """
-    claim, phrase = pl.col("claim"), pl.element().str.strip_chars()
+    claim = pl.col("claim")
+    phrase = pl.element().str.strip_chars()
     listed = (
         claims.alias("claim")
         .to_frame()

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 VERDICTS = ("supported", "partly", "not found", "undecided", "cites nothing known", "uncited")
 """What becomes of a claim, from the best to the worst."""
-ENOUGH, LITTLE = 0.6, 0.3
+ENOUGH = 0.6
+LITTLE = 0.3
 """Shares of the wording from which a claim counts as supported, and below which nothing of it is found."""
 
 _ENDS = re.compile(r"[。！？；]+[”’」』）)]*|[.!?]+[\"'”’)]*(?=\s|$)|[\r\n]+")
@@ -244,7 +245,8 @@ def sentences_of(text: str) -> list[str]:
     >>> sentences_of("It costs 3.5 euro, e.g. for Dr. Li. [a] Ask.\\n- 年假为10天。[b]病假另计。")
     ['It costs 3.5 euro, e.g. for Dr. Li. [a]', 'Ask.', '年假为10天。[b]', '病假另计。']
     """
-    pieces, begin = [], 0
+    pieces = []
+    begin = 0
     for end in _ENDS.finditer(text):
         piece = text[begin : end.end()]
         if _SHORT.search(piece.rstrip()) and "\n" not in end[0] and end.end() < len(text):
@@ -282,7 +284,8 @@ def _rows(
     """Return a row for each claim, and the texts of the passages that it was looked for in."""
     cited = _cited(answers, frame, how)
     kept = [name for name in ("sample_id", "question", "system", "repeat", doc) if name in frame]
-    out, texts = [], []
+    out = []
+    texts = []
     for answer, per_sentence in zip(answers, cited, strict=True):
         about = {name: frame[name].iloc[answer.row] for name in kept}
         for place, (sentence, ids) in enumerate(

@@ -290,7 +290,8 @@ def _filled(frame: Any, theirs: Any) -> Any:
     if isinstance(ours, pd.Series):
         return ours.astype(object).where(ours.notna(), theirs) if ours.isna().any() else ours
     if ours.null_count() and ours.dtype != theirs.dtype:
-        ours, theirs = ours.cast(pl.String), theirs.cast(pl.String)
+        ours = ours.cast(pl.String)
+        theirs = theirs.cast(pl.String)
     return ours.zip_with(ours.is_not_null(), theirs) if ours.null_count() else ours
 
 

@@ -137,7 +137,8 @@ def label_traces(
         "whole": containment == "auto",
     }
     if on_spark(named):
-        by, own = join_on_spark(named, gold, join), None
+        by = join_on_spark(named, gold, join)
+        own = None
         if gold is None:  # of all rows, not of each batch
             asked = named.select(
                 *([n for n in ("answerable", "gold_ids") if n in have] or have[:1])
@@ -289,8 +290,11 @@ def _ranks(rows: pl.DataFrame) -> pl.Series:
 
 def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the new columns: facts, label, why nothing was hit, citations, rates, why a rate has no number."""
-    answerable, gold_ids, chunks = pl.col("answerable"), pl.col("gold_ids"), pl.col("chunks")
-    refused, cited = pl.col("refused"), pl.col("citations_predicted")
+    answerable = pl.col("answerable")
+    gold_ids = pl.col("gold_ids")
+    chunks = pl.col("chunks")
+    refused = pl.col("refused")
+    cited = pl.col("citations_predicted")
     hit = (cited.list.set_intersection(gold_ids).list.len() > 0).fill_null(False)
     rows = rows.with_columns(
         hit=pl.when(gold_ids.is_not_null()).then(hit),
@@ -300,7 +304,8 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
     answered, hit, contained = (
         pl.col(fact).cast(pl.Float64) for fact in ("answered", "hit", "contained")
     )
-    yes, no = answerable == 1, answerable == 0
+    yes = answerable == 1
+    no = answerable == 0
     of_answerable = pl.when(yes).then(1.0)
     words = {
         "OK": yes & (answered == 1) & (hit == 1),

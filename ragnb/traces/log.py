@@ -29,7 +29,11 @@ REASONS = ("repeated", "empty", "unsupported", "refused", "other")
 SUPPORT = ("support_lexical", "number_support", "name_support")
 MOST_CHECKED = 5000
 _SECONDS_MOST = 100.0  # a median latency above it is of milliseconds
-_OFTEN, _TO_LABEL, _FEW, _MOST_DOCS, _MOST_DAYS = 3, 60, 5, 12, 31
+_OFTEN = 3
+_TO_LABEL = 60
+_FEW = 5
+_MOST_DOCS = 12
+_MOST_DAYS = 31
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ from ragnb.weights import (
 )
 from ragnb.weights.columns import count_where
 
-FEWEST, FEWEST_OF_A_KIND, MOST_LISTED = 10, 3, 50
+FEWEST = 10
+FEWEST_OF_A_KIND = 3
+MOST_LISTED = 50
 _UNMET = (
     "unmatched",
     "gold_without_trace",
@@ -277,10 +279,8 @@ def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:
         for name in ("sample_id", "question", "system", "repeat")
         if name in column_names(traces)
     ]
-    sums, lists = (
-        ("n_traces", "n_matched", "n_unmatched", "n_question_differs"),
-        ("unmatched", "question_differs"),
-    )
+    sums = ("n_traces", "n_matched", "n_unmatched", "n_question_differs")
+    lists = ("unmatched", "question_differs")
 
     def counted(part: pl.DataFrame) -> tuple[dict[str, Any], set[str]]:
         met = None if gold is None else match(part, gold, join)

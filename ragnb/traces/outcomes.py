@@ -89,7 +89,8 @@ def refusal_metrics(
     0  over_refusal    0.5        1.0  2
     """
     labelled = canonical(labelled, doc, cluster, by, reader="read_traces")
-    have, asked = column_names(labelled), metric_list(metrics)
+    have = column_names(labelled)
+    asked = metric_list(metrics)
     there = [name for name in RATES if name in have]
     if asked is None and not there:
         step = did_you_mean(RATES[0], have)

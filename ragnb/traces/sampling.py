@@ -72,7 +72,8 @@ def sample_traces(
         return int.from_bytes(digest, "big") < threshold
 
     def sampled(frame: Any) -> Any:
-        ids, questions = columns.ids(frame, key), columns.texts(frame, "question")
+        ids = columns.ids(frame, key)
+        questions = columns.texts(frame, "question")
         kept = np.array(
             [is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool
         )

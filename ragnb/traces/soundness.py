@@ -52,7 +52,8 @@ def expectations(gold: Any, named: bool | None = None) -> pl.DataFrame:
     >>> expectations(gold).rows()
     [(1.0, ['a'], '30 days', True)]
     """
-    ids, answerable = columns.distinct(columns.id_lists(gold, "gold_ids")), columns.answerable(gold)
+    ids = columns.distinct(columns.id_lists(gold, "gold_ids"))
+    answerable = columns.answerable(gold)
     named = names_ids(_kinds_of(ids, answerable)) if named is None else named
     ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype)) if named else ids.clear(len(ids))
     claims = trimmed_and_lowered(columns.texts(gold, "gold_claim"))[1]
@@ -98,7 +99,8 @@ def check_gold(
     keys = keys_of(gold).hstack(expectations(gold))
     rows = columns.as_series([str(row) for row in gold.index])
     names = keys["name"].zip_with(keys["name"] != "", rows)
-    yes, no = (keys["answerable"] == 1).fill_null(False), (keys["answerable"] == 0).fill_null(False)
+    yes = (keys["answerable"] == 1).fill_null(False)
+    no = (keys["answerable"] == 0).fill_null(False)
     without_ids = yes & (keys["gold_ids"].list.len().fill_null(0) == 0)
     findings: Findings = [
         ("questions", len(gold) >= FEWEST, names.to_list()),

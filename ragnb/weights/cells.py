@@ -129,7 +129,8 @@ class Keys(NamedTuple):
     @classmethod
     def of(cls, parts: Iterable[tuple[npt.NDArray[Any], int]], present: Flags) -> Keys:
         """Combine parts (codes from 0 and how many there may be), in their order, with the gaps of the rows."""
-        key, size = np.zeros(len(present), dtype=np.int64), 1
+        key = np.zeros(len(present), dtype=np.int64)
+        size = 1
         for codes, count in (*parts, *((column, 2) for column in present.T)):
             if size * count > 2**62:
                 key, size = _ranked(key)
@@ -161,7 +162,8 @@ def cells_of(
     >>> cells_of([np.array([1.0, 0.0])], [Metric("a")], (one, none, none), np.ones(2)).n
     array([2.])
     """
-    width, centre = len(values), centres(metrics, values)
+    width = len(values)
+    centre = centres(metrics, values)
     x = np.empty((len(weight), width), order="F")
     for k in range(width):
         np.subtract(values[k], centre[k], out=x[:, k])
@@ -184,27 +186,25 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     if cells.size and cells.weight.min() < cells.weight.max():
         labels.append(np.unique(cells.weight, return_inverse=True)[1])
     key = Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], cells.present)
-    row, width = key.row, cells.sums.shape[1]
-    codes, present, weight = (
-        (group[row], doc[row], cluster[row]),
-        cells.present[row],
-        cells.weight[row],
-    )
+    row = key.row
+    width = cells.sums.shape[1]
+    codes = (group[row], doc[row], cluster[row])
+    present = cells.present[row]
+    weight = cells.weight[row]
     sums = np.where(
         present, sums_by(key.code, cells.sums), 0.0
     )  # in a cell a column is all there, or all nan
     n = np.bincount(key.code, cells.n).astype(float)
     added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
-    shared, several = added.shared, np.flatnonzero(cells.shared)
+    shared = added.shared
+    several = np.flatnonzero(cells.shared)
     cross = np.zeros((int(shared.sum()), width, width))
     for i in range(width if len(cross) else 0):
         for j in range(i + 1):
             products = cells.sums[:, i] * cells.sums[:, j]  # right for cells of one row
             products[several] = cells.cross[:, i, j]
-            summed, both = (
-                np.bincount(key.code, products)[shared],
-                present[shared, i] & present[shared, j],
-            )
+            summed = np.bincount(key.code, products)[shared]
+            both = present[shared, i] & present[shared, j]
             cross[:, i, j] = cross[:, j, i] = np.where(both, summed, 0.0)
     return replace(added, cross=cross)
 
@@ -213,8 +213,11 @@ def recentred(cells: Cells, centre: Array) -> Cells:
     """Return the cells about another centre."""
     if np.array_equal(cells.centre, centre):
         return cells
-    moved, shared = np.where(cells.present, cells.centre - centre, 0.0), cells.shared
-    d, s, n = moved[shared], cells.sums[shared], cells.n[shared]
+    moved = np.where(cells.present, cells.centre - centre, 0.0)
+    shared = cells.shared
+    d = moved[shared]
+    s = cells.sums[shared]
+    n = cells.n[shared]
     both = np.einsum("ci,cj->cij", d, s)
     cross = (
         cells.cross

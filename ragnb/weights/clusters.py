@@ -69,12 +69,15 @@ def question_of(
     without = None if by == doc or corpus == "complete" else document
     if columns and without is not None and not _has_gaps(frame, without):
         return None
-    best, best_apart, distinct_before = None, 0, 0
+    best = None
+    best_apart = 0
+    distinct_before = 0
     for name in columns:
         known, distinct = _counts(frame, name, without)
         # One text on rows with different ids is a placeholder, not a question.
         if distinct - known < best_apart and (distinct > 1 or distinct_before <= 1):
-            best, best_apart = name, distinct - known
+            best = name
+            best_apart = distinct - known
         distinct_before = distinct
     return best
 

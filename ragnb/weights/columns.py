@@ -210,7 +210,8 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
     """
     schema = frame.collect_schema()
     need_columns(schema.names(), [column])
-    key, kind = nw.col(column), schema[column]
+    key = nw.col(column)
+    kind = schema[column]
     if kind == nw.Unknown:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
@@ -239,12 +240,10 @@ def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple
     values: dict[str, nw.Expr] = {}
     faults: list[tuple[nw.Expr, str]] = []
     for k, metric in enumerate(metrics):
-        name, kind, low, high = (
-            metric.name,
-            schema[metric.name],
-            float(metric.low),
-            float(metric.high),
-        )
+        name = metric.name
+        kind = schema[metric.name]
+        low = float(metric.low)
+        high = float(metric.high)
         value = score_of(name, kind)
         values[f"__v{k}"] = value.clip(low, high)
         inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()

@@ -391,7 +391,8 @@ def _shares(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
         shares: Array = np.divide(of_sources, whole, out=nothing, where=whole > 0)
         return shares
 
-    share, shares = of_mean(now)[0], of_mean(each)
+    share = of_mean(now)[0]
+    shares = of_mean(each)
     g = len(shares)
     spread = ((shares - shares.mean(axis=0)) ** 2).sum(axis=0)
     se = np.sqrt((g - 1) / g * spread) if g > 2 else np.full(len(share), np.nan)
@@ -415,7 +416,8 @@ def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
     found = _of_all(sums, has_documents)
     v_d, v_q, v_a, v_j = found.variances[0]
     g, n_q, n_a, n_j = found.numbers[0]
-    r, s = n_a / n_q, n_j / n_a
+    r = n_a / n_q
+    s = n_j / n_a
     answer = plan.costs["answer"] + s * plan.costs["judge"]
     question = plan.costs["question"] + r * answer
     budget = n_q * question if plan.budget is None else plan.budget
@@ -459,7 +461,8 @@ def _worth(sums: _Sums, has_documents: bool) -> tuple[float, float]:
     found = _of_all(sums, has_documents)
     _, v_q, v_a, v_j = found.variances[0]
     _, n_q, n_a, n_j = found.numbers[0]
-    r, s = n_a / n_q, n_j / n_a
+    r = n_a / n_q
+    s = n_j / n_a
     of_answer = v_a + v_j / s
     bottom = v_q + of_answer / r
     return float(r), float((v_q + of_answer) / bottom) if bottom > 0 else float("nan")

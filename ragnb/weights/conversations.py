@@ -165,7 +165,8 @@ def turn_trends(
         kept = ~(np.isnan(values) | np.isnan(turns)) & scores[conversation].notna().to_numpy()
         part = scores[kept]
         code = pd.factorize(part[conversation])[0]
-        x, y = turns[kept], values[kept]
+        x = turns[kept]
+        y = values[kept]
         n = np.bincount(code)
         if not len(n):
             continue

@@ -55,14 +55,16 @@ class Units:
     def of(cls, cells: Cells, v: Array, columns: tuple[Array, Array, Array]) -> Units:
         """Return the units of cells, which are sorted by group, then cluster."""
         sums, counts, squares = columns
-        alone, shared = cells.cluster < 0, cells.shared
+        alone = cells.cluster < 0
+        shared = cells.shared
         changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
         starts = np.flatnonzero(np.append(True, changes))[: cells.size]
         size = np.where(alone, cells.n, 1.0)[starts, None]
         weight, total = (
             np.add.reduceat(part, starts, axis=0) / size for part in (v * counts, v * sums)
         )
-        variance, n = np.zeros_like(total), cells.n[shared, None]
+        variance = np.zeros_like(total)
+        n = cells.n[shared, None]
         spread = squares - sums[shared] ** 2 / n
         spread[spread < 1e-13 * squares] = 0.0  # rounding error of identical values
         variance[shared[starts]] = v[shared] ** 2 * spread / n
@@ -82,10 +84,12 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     >>> [part.tolist() for part in cell_columns(cells, total_of([Metric("a")], None))]
     [[[1.0, 1.0]], [[4.0, 4.0]], []]
     """
-    there, n = cells.present.astype(float), cells.n
+    there = cells.present.astype(float)
+    n = cells.n
     scale = there @ total.weights
     share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    score, moved = cells.sums @ (total.weights * total.slopes) * share, np.zeros(cells.size)
+    score = cells.sums @ (total.weights * total.slopes) * share
+    moved = np.zeros(cells.size)
     if total.weights.any() and not total.is_centred(cells.centre):
         own = total.weights * total.mapped(cells.centre)
         moved = (scale > 0) * ((there @ own) * share - total.centre(cells.centre))
@@ -94,10 +98,8 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     inner = there[several] * (total.weights * total.slopes) * share[several, None]
     squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
     squares += moved[several] * (2 * score[several] - n[several] * moved[several])
-    counts, of_metrics = (
-        np.column_stack([there, scale > 0]) * n[:, None],
-        np.einsum("ckk->ck", cells.cross),
-    )
+    counts = np.column_stack([there, scale > 0]) * n[:, None]
+    of_metrics = np.einsum("ckk->ck", cells.cross)
     return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
 
 
@@ -137,7 +139,9 @@ def means_table(
     """
     if not 0 < level < 1:
         raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    complete, groups, doc = source.corpus == "complete", len(source.rows), source.cells.doc
+    complete = source.corpus == "complete"
+    groups = len(source.rows)
+    doc = source.cells.doc
     total = total_of(source.metrics, metric_weights, **how)
     each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
     each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
@@ -145,15 +149,21 @@ def means_table(
     cells = source.by_document().cells if complete else source.cells
     columns = cell_columns(cells, total)
     v = (doc_weight[cells.doc] * cells.weight)[:, None]
-    counts, of_cells = columns[1], _by(cells.group, groups)
+    counts = columns[1]
+    of_cells = _by(cells.group, groups)
     if len(v) and v[v > 0].min(initial=np.inf) <= stats.LOST_IN_ROUNDING * v.max():
         there = np.where(counts > 0, v, 0.0)
         largest = of_cells(there, np.maximum)[cells.group]
         v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
         v[v <= stats.LOST_IN_ROUNDING] = 0.0
     units = Units.of(cells, v, columns)
-    by, group, size, scored = _by(units.group, groups), units.group, units.size, units.weight > 0
-    mass, summed, n_clusters = by(size * units.weight), by(size * units.sum), by(size * scored)
+    by = _by(units.group, groups)
+    group = units.group
+    size = units.size
+    scored = units.weight > 0
+    mass = by(size * units.weight)
+    summed = by(size * units.sum)
+    n_clusters = by(size * scored)
     inverse, theta = (
         np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed)
     )
@@ -161,12 +171,14 @@ def means_table(
     squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / np.where(
         h < 1, 1 - h, 1.0
     ) ** 2
-    se, h2 = stats.jackknife_se(mass, n_clusters, by(size * squared)), by(size * h**2)
+    se = stats.jackknife_se(mass, n_clusters, by(size * squared))
+    h2 = by(size * h**2)
     h4 = by(size * h**4)
     middles = np.append(cells.centre, total.centre(cells.centre))
     value = np.where(mass > 0, theta + middles, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    n_eff, n = stats.kish(mass, of_cells(v**2 * counts)), of_cells(counts).astype(np.int64)
+    n_eff = stats.kish(mass, of_cells(v**2 * counts))
+    n = of_cells(counts).astype(np.int64)
     whole = SimpleNamespace(
         name="weighted_score",
         low=total.low,
@@ -195,9 +207,11 @@ def means_table(
     )
     if complete:
         inner_se, inner_df, questions = _within_documents(source, total, doc_weight, mass)
-        enough, inside = np.isfinite(inner_se) & np.isfinite(value), interval(inner_se, df=inner_df)
+        enough = np.isfinite(inner_se) & np.isfinite(value)
+        inside = interval(inner_se, df=inner_df)
         ends = np.where(enough, inside[0], ends[0]), np.where(enough, inside[1], ends[1])
-        se, df = np.where(enough, inner_se, se), np.where(enough, inner_df, df)
+        se = np.where(enough, inner_se, se)
+        df = np.where(enough, inner_df, df)
         n_clusters, unit[~enough] = np.where(enough, questions, n_clusters), "document"
     elif source.unit == "document" and (few := g_eff < _MANY - 1e-9).any():
         of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=scored) + middles
@@ -220,7 +234,8 @@ def means_table(
     )  # nothing gives a width
     # Only a cluster with most of the weight is worth a note, and none where questions are the units.
     row, column = np.nonzero((h > 0.5 + 1e-9) & (units.cluster >= 0)[:, None] & (not complete))
-    top, top_share = np.full(value.shape, -1), np.full(value.shape, np.nan)
+    top = np.full(value.shape, -1)
+    top_share = np.full(value.shape, np.nan)
     top[group[row], column], top_share[group[row], column] = units.cluster[row], h[row, column]
     failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
     given = np.append(

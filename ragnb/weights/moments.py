@@ -117,7 +117,8 @@ class Moments:
         Moments(4 rows in 3 cells: 1 metrics, 3 documents, 1 groups)
         """
         for what in ("metrics", "by", "doc", "cluster", "corpus"):
-            mine, theirs = getattr(self, what), getattr(other, what, None)
+            mine = getattr(self, what)
+            theirs = getattr(other, what, None)
             if mine != theirs:
                 raise RagnbError(
                     f"moments of different {what} cannot be merged: {_shown(mine)} and {_shown(theirs)}; "
@@ -480,7 +481,8 @@ def moments_reduction(
 
     def kernel(batch: Batch) -> Moments:
         batch = derive(batch)
-        docs, group = batch.labels(doc, compose=True), batch.groups(by, compose=by == doc)
+        docs = batch.labels(doc, compose=True)
+        group = batch.groups(by, compose=by == doc)
         if cluster is None:
             apart = (
                 by == doc or corpus == "complete"
@@ -488,7 +490,8 @@ def moments_reduction(
             clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
         else:
             clusters = batch.labels(cluster)
-        size, weight = len(group.names), batch.weights()
+        size = len(group.names)
+        weight = batch.weights()
         if corpus == "complete" and weight is not None:
             raise RagnbError(
                 f"corpus='complete' does not take rows drawn with unequal chances; leave it out, or drop {DRAWN!r}"
@@ -564,13 +567,15 @@ def _combined(parts: Sequence[Moments]) -> Moments:
     ]
     moved = []
     for part in parts:
-        c, group = recentred(part.cells, centre), np.zeros(1, dtype=np.int64)
+        c = recentred(part.cells, centre)
+        group = np.zeros(1, dtype=np.int64)
         if first.by is not None:
             group = _recode(part.groups, groups)[:-1]
         np.add.at(counts, group, part.counts)
         np.add.at(at_ends, group, part.at_ends)
         np.add.at(rows, group, part.rows)
-        doc, cluster = _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[c.cluster]
+        doc = _recode(part.docs, docs)[c.doc]
+        cluster = _recode(part.clusters, clusters)[c.cluster]
         moved.append(replace(c, group=group[c.group], doc=doc, cluster=cluster))
     stacked = {
         of.name: np.concatenate([getattr(c, of.name) for c in moved]) for of in fields(Cells)

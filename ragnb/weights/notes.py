@@ -12,7 +12,9 @@ from ragnb.schema import note_frame, note_row, records
 from ragnb.texts import load
 from ragnb.weights.clusters import INSIDE
 
-_FEW, _VERY_FEW, _FAILED = 20, 5, 0.05
+_FEW = 20
+_VERY_FEW = 5
+_FAILED = 0.05
 _READ = "metric value low n n_failed n_clusters df cluster_unit better weight role reason top_share top_cluster"
 
 
@@ -117,7 +119,9 @@ def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
 
 def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, Any]]:
     """Return the note on the clusters of a mean, ``""`` for none; `rows` are clusters of their own."""
-    n, effective, top = int(row["n_clusters"]), float(row["df"]) + 1, row["top_cluster"]
+    n = int(row["n_clusters"])
+    effective = float(row["df"]) + 1
+    top = row["top_cluster"]
     values: dict[str, Any] = {"n": n, "g_eff": round(effective, 1)}
     if n < 2:
         return "one_row" if rows else "one_cluster", values

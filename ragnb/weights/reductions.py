@@ -119,7 +119,8 @@ def gains_reduction(
 
     def finish(cells: Any) -> Array:
         n, doc_weight, present, lacking, place = cells
-        weight, share = stats.relative(doc_weight), total.shares(present)
+        weight = stats.relative(doc_weight)
+        share = total.shares(present)
         mass = float((weight * n)[share.sum(axis=1) > 0].sum())
         gains: Array = np.zeros((parts, len(lifts)))
         np.add.at(
@@ -294,7 +295,8 @@ def weigh(
             for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name)))
         }
         key = key_of(rows, column)
-        text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
+        text = key.cast(nw.String)
+        digits = key.cast(nw.Int64).cast(nw.String)
         floats = rows.collect_schema()[column].is_float()
         key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
         return key.replace_strict(

@@ -212,7 +212,8 @@ class Total:
 
     def expression(self) -> nw.Expr:
         """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
-        numerator, denominator = [], []
+        numerator = []
+        denominator = []
         for k in np.flatnonzero(self.weights):
             weight, slope, intercept = (
                 float(part[k]) for part in (self.weights, self.slopes, self.intercepts)
@@ -283,7 +284,8 @@ def total_of(
     refuse_all_zero(bool(given.any()) or not any(default), "metric_weights")
     used = [m for m, weight in zip(metrics, given, strict=True) if weight > 0]
     spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
-    why, reason = "", ""
+    why = ""
+    reason = ""
     if len(spans) > 1:
         listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
         reason = f"mixed: {listed}"

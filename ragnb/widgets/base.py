@@ -69,10 +69,8 @@ class Html:
     """
 
     def __init__(self, lang: str, html: Safe | None = None, *, live: bool = False) -> None:
-        self.lang, self.widget = (
-            LANGUAGES[lang],
-            make("HTML", layout={"display": "none", "width": "auto"}),
-        )
+        self.lang = LANGUAGES[lang]
+        self.widget = make("HTML", layout={"display": "none", "width": "auto"})
         self.widget.add_class("rg-live" if live else "rg-html")
         self.show(html or Safe(""))
 
@@ -106,10 +104,8 @@ class Twin:
         """Put widgets into a box with its styles, and what appears when the kernel does not answer."""
         self._name, lang = f"rg-twin-{next(numbers)}", self.model.lang
         own = Safe(f"<style>{_FILES['css']}\n.{self._name} {{ display: none; }}</style>")
-        style, alert = (
-            Html(lang, join([element("style", rendering.style(notebook=True)), own])),
-            Html(lang),
-        )
+        style = Html(lang, join([element("style", rendering.style(notebook=True)), own]))
+        alert = Html(lang)
         alert.warn(gone, "rg-bad", role="alert")
         alert.widget.add_class("rg-gone")
         return make("VBox", [style.widget, alert.widget, *children]).add_class("rg-editor")
@@ -153,13 +149,13 @@ class Items:
     _save: Any
 
     def __init__(self, items: list[Any], file: str | Path, lang: str) -> None:
-        self.items, self.file, self.lang, self.say = (
-            items,
-            Path(file).resolve(),
-            lang,
-            texts.load(lang),
-        )
-        self.done, self.comments, self.at = dict[Any, Any](), dict[Any, str](), -1
+        self.items = items
+        self.file = Path(file).resolve()
+        self.lang = lang
+        self.say = texts.load(lang)
+        self.done = dict[Any, Any]()
+        self.comments = dict[Any, str]()
+        self.at = -1
 
     def press(self, entry: str) -> None:
         """Take a key, in any width and case; what is none leaves a sentence in `problem`."""
@@ -187,7 +183,8 @@ class Items:
         self._turn_to((self.at - 1) % max(len(self.items), 1))
 
     def _turn_to(self, at: int) -> None:
-        self.at, self.problem = at, ""
+        self.at = at
+        self.problem = ""
         self.item: Any = self.items[at] if at < len(self.items) else None  # None when all is done
         self.comment = self.comments.get(self.item.key, "") if self.item else ""
 
@@ -209,7 +206,8 @@ class Sheet(Twin):
     _refresh_fields: Any
 
     def __init__(self, model: Any, **title: str) -> None:
-        self.model, self._kind = model, model.kind
+        self.model = model
+        self._kind = model.kind
         self._title = model.say(f"{model.kind}.title", **title)
 
     def __repr__(self) -> str:
@@ -217,7 +215,8 @@ class Sheet(Twin):
 
     def _head(self, *more: str) -> Safe:
         """Return the title, how much is done, and what more there is to say."""
-        done, n = len(self.model.done), len(self.model.items)
+        done = len(self.model.done)
+        n = len(self.model.items)
         lines = [self.model.say(f"{self._kind}.progress", done=done, n=n), *more]
         return join(
             [element("h3", self._title), *(element("p", line, class_="rg-note") for line in lines)]
@@ -229,9 +228,16 @@ class Sheet(Twin):
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        model, say, lang = self.model, self.model.say, self.model.lang
-        self._top, self._item, self._held = Html(lang, live=True), Html(lang), Html(lang)
-        self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
+        model = self.model
+        say = self.model.say
+        lang = self.model.lang
+        self._top = Html(lang, live=True)
+        self._item = Html(lang)
+        self._held = Html(lang)
+        self._wrong = Html(lang, live=True)
+        self.busy = False
+        self._seen = ""
+        self._cleared = ""
         self._keys = (
             field(lambda _: "", "", placeholder=model.shown_keys)
             .add_class("rg-row")
@@ -281,7 +287,9 @@ class Sheet(Twin):
         self._refresh(clear=self.model.item is not item)
 
     def _refresh(self, *, clear: bool = True) -> None:
-        model, item, say = self.model, self.model.item, self.model.say
+        model = self.model
+        item = self.model.item
+        say = self.model.say
         self.busy = True
         if clear:
             self._cleared, self._seen, self._keys.value = self._seen, "", ""

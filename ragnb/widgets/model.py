@@ -28,7 +28,8 @@ from ragnb.sheet.formatter import TOTAL, Formatter, Row
 from ragnb.weights import Moments, nfc
 from ragnb.weights.total import total_of
 
-METRIC, DOC = "metric_weights", "doc_weights"
+METRIC = "metric_weights"
+DOC = "doc_weights"
 # The step of a slider: normalised weights are multiples of it.
 GRID = 0.01
 
@@ -40,7 +41,9 @@ class Numbers:
     """
 
     def __init__(self, model: Weighing, metrics: dict[str, float], docs: dict[str, float]) -> None:
-        self._model, self._metrics, self.scenario = model, metrics, model.scenario
+        self._model = model
+        self._metrics = metrics
+        self.scenario = model.scenario
         self._docs = {name: weight for name, weight in docs.items() if name in model.documents}
         how: dict[str, Any] = {
             "metric_weights": metrics,
@@ -87,10 +90,8 @@ class Numbers:
         """The weight of each metric from which on, all others kept, the other of two systems leads."""
         if self.found is None:
             return {}
-        table, total = (
-            self.found.flips,
-            math.fsum(self._metrics[name] for name in self.found.metrics),
-        )
+        table = self.found.flips
+        total = math.fsum(self._metrics[name] for name in self.found.metrics)
         table = table[(table["flip"] < 1) & (table["today"] < 1)]
         weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
         return dict(zip(table["metric"], weight, strict=True))
@@ -117,7 +118,9 @@ class Weighing:
     def __init__(
         self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None
     ) -> None:
-        self.scenario, self.gates, self._pairs = scenario, gates, pairs
+        self.scenario = scenario
+        self.gates = gates
+        self._pairs = pairs
         self._by = moments if moments.by is not None and len(moments.groups) > 1 else None
         self._pooled = moments if moments.by is None else moments.pooled()
         self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
@@ -125,7 +128,8 @@ class Weighing:
         self._start()
 
     def _start(self) -> None:
-        named, metrics = self.scenario.metric_weights, self._pooled.metrics
+        named = self.scenario.metric_weights
+        metrics = self._pooled.metrics
         self.metrics = [m.name for m in metrics if m.role == "quality" or m.name in named]
         usual = {m.name: m.weight if m.role == "quality" else 0.0 for m in metrics}
         docs = {nfc(name): weight for name, weight in self.scenario.doc_weights.items()}
@@ -250,7 +254,8 @@ class Weighing:
 
     def _compute(self) -> Numbers:
         """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
-        docs, metrics = self.doc_weights, self.metric_weights
+        docs = self.doc_weights
+        metrics = self.metric_weights
         nameless = bool((self._pooled.cells.doc < 0).any())
         counts = (
             nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
@@ -274,7 +279,8 @@ class Weighing:
 
     def _map(self, docs: dict[str, float]) -> WeightMap | None:
         """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
-        pairs, found = self._pairs_weighed(docs), None
+        pairs = self._pairs_weighed(docs)
+        found = None
         if pairs is None or self._mapped[0] == docs:
             return self._mapped[1]
         how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
@@ -334,9 +340,11 @@ def normalised(weights: Mapping[str, float]) -> dict[str, float]:
     >>> normalised({"a": 1, "b": 1, "c": 1})
     {'a': 0.34, 'b': 0.33, 'c': 0.33}
     """
-    units, given = round(1 / GRID), np.array([*weights.values()], float)
+    units = round(1 / GRID)
+    given = np.array([*weights.values()], float)
     raw, counts = given / given.max(), given > 0  # else a sum could overflow
-    least, exact = int(counts.sum() <= units), units * raw / raw.sum()
+    least = int(counts.sum() <= units)
+    exact = units * raw / raw.sum()
     whole = np.maximum(np.floor(exact), least * counts)
     while rest := units - whole.sum():
         step = np.sign(rest)

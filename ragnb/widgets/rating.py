@@ -47,7 +47,8 @@ class Rating(Items):
     """
 
     scores: dict[str, int]
-    kind, shown_keys = "rating", "1 – 9, 0 = 10"
+    kind = "rating"
+    shown_keys = "1 – 9, 0 = 10"
     keys: Mapping[str, int] = {**{str(score): score for score in range(1, 10)}, "0": 10}
 
     def __init__(
@@ -96,7 +97,8 @@ class Rating(Items):
         self.problem = ""
         if (item := self.item) is None:
             return
-        fresh, self._turn = item.key not in self.done, self.dimensions.index(dimension) + 1
+        fresh = item.key not in self.done
+        self._turn = self.dimensions.index(dimension) + 1
         self.scores = {**self.scores, dimension: score}
         if len(self.scores) == len(self.dimensions):
             self._save(item, self.scores)
@@ -118,10 +120,8 @@ class Rating(Items):
             "comment": self.comments.get(item.key, ""),
         }
         more = {name: text for name, text in rest.items() if text}
-        rows, rated = (
-            [row for row in self._read() if self._mine(row) != item.key],
-            {"rater": self.rater},
-        )
+        rows = [row for row in self._read() if self._mine(row) != item.key]
+        rated = {"rater": self.rater}
         for name in self.dimensions:
             rows += [
                 {"item_id": item.key[0], "dimension": name, **rated, "score": scores[name], **more}
@@ -241,7 +241,8 @@ class RatingSheet(Sheet):
         super().__init__(model, rater=model.rater)
 
     def _fields(self) -> list[Any]:
-        self._scores, made = dict[str, Any](), list[Any]()
+        self._scores = dict[str, Any]()
+        made = list[Any]()
         for name in self.model.dimensions:
             look = {"button_width": "34px", "description_width": "initial"}
             scores = make(
@@ -254,10 +255,8 @@ class RatingSheet(Sheet):
 
     def _bands(self, name: str) -> Safe:
         """What a dimension looks at, and what its scores mean."""
-        asked, known = (
-            self._rubric.get(name),
-            texts.entry(self.model.lang, "judge.bands").get(name, {}),
-        )
+        asked = self._rubric.get(name)
+        known = texts.entry(self.model.lang, "judge.bands").get(name, {})
         bands = (asked.bands if asked else {}) or known
         return render("bands.html", about=asked.description if asked else "", bands=bands)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -29,7 +30,8 @@ class Review(Items):
     lang : {"en", "zh"}
     """
 
-    kind, keys = "review", {word[0]: word for word in DECISIONS}
+    kind = "review"
+    keys = MappingProxyType({word[0]: word for word in DECISIONS})
     shown_keys = ", ".join(keys)
 
     def __init__(self, cases: pd.DataFrame, file: str | Path, *, lang: str) -> None:
@@ -52,7 +54,8 @@ class Review(Items):
 
     def enter(self, decision: str, wording: Sequence[str] = ()) -> None:
         """Save a decision and turn to the next question; ``edit`` waits for another wording."""
-        self.problem, self.editing = "", decision == "edit"
+        self.problem = ""
+        self.editing = decision == "edit"
         if self.item is None or (self.editing and not wording):
             return
         old = [getattr(self.item, name) for name in WORDING]
@@ -67,7 +70,8 @@ class Review(Items):
         super()._turn_to(at)
         known = self.done.get(self.item.key, {}) if self.item else {}
         self.wording = [known.get(name, getattr(self.item, name, "")) for name in WORDING]
-        self.decision, self.editing = known.get("decision"), known.get("decision") == "edit"
+        self.decision = known.get("decision")
+        self.editing = known.get("decision") == "edit"
 
     def _read(self) -> pd.DataFrame:
         return (
@@ -136,14 +140,13 @@ class ReviewSheet(Sheet):
         super().__init__(Review(cases, file, lang=lang))
 
     def _fields(self) -> list[Any]:
-        say, model = self.model.say, self.model
+        say = self.model.say
+        model = self.model
         self._keys.description = say("review.keys")
         self._labels = {word: say(f"review.{word}") for word in DECISIONS}
         look = {"button_width": "84px", "description_width": "initial"}
-        options, name = (
-            [(label, word) for word, label in self._labels.items()],
-            say("review.decision"),
-        )
+        options = [(label, word) for word, label in self._labels.items()]
+        name = say("review.decision")
         self._choice = make(
             "ToggleButtons", options=options, value=None, description=name, style=look
         )
@@ -167,7 +170,8 @@ class ReviewSheet(Sheet):
         return [self._choice, self._editor]
 
     def _refresh_fields(self, clear: bool) -> list[str]:
-        model, before = self.model, self._editor.layout.display
+        model = self.model
+        before = self._editor.layout.display
         chosen = "edit" if model.editing else model.decision
         self._choice.value, self._editor.layout.display = (
             chosen,

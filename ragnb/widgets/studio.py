@@ -21,7 +21,9 @@ from ragnb.widgets.weights import WeightEditor
 from ragnb.widgets.workbench import RunRecord, Workbench
 
 # Exit codes of `ragnb run`.
-_COMPLETE, _INCOMPLETE, _STOPPED = 0, 1, 130
+_COMPLETE = 0
+_INCOMPLETE = 1
+_STOPPED = 130
 # How the folder of a run begins, as 20261128T052050Z.
 _STAMP = "%Y%m%dT%H%M%SZ"
 _STAMP_LENGTH = 16
@@ -85,7 +87,8 @@ class Studio(Twin):
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        say, lang = self.model.say, self.model.lang
+        say = self.model.say
+        lang = self.model.lang
         self._said = Html(lang, live=True)
         self._problem = Html(lang, live=True)
         self._bars = make("VBox")
@@ -151,7 +154,8 @@ class Studio(Twin):
             self._show_page(run["page"].read_text(encoding="utf-8"))
 
     def _press_compare(self) -> None:
-        new, baseline = self._chosen(self._new), self._chosen(self._base)
+        new = self._chosen(self._new)
+        baseline = self._chosen(self._base)
         self._problem.warn("")
         if new is None or baseline is None:
             return

@@ -22,7 +22,8 @@ from ragnb.widgets.base import NAMED, Html, button, field, hear, held, make, num
 from ragnb.widgets.model import DOC, GRID, METRIC, Weighing
 
 _NUMBERS = ("weight", "share", "mean", "n")
-_NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
+_NARROW = {"width": "250px"}
+_SPACED = {"grid_gap": "8px 32px", "align_items": "flex-start"}
 # Documents that are offered while a name is typed.
 _HITS = 8
 
@@ -36,8 +37,12 @@ class EditorView:
     """
 
     def __init__(self, model: Weighing) -> None:
-        self.model, self._rows, self.busy = model, dict[tuple[str, str], WeightRow](), False
-        lang, say, flow = model.lang, model.say, {"flex_flow": "row wrap"}
+        self.model = model
+        self._rows = dict[tuple[str, str], WeightRow]()
+        self.busy = False
+        lang = model.lang
+        say = model.say
+        flow = {"flex_flow": "row wrap"}
         self.held, self.rest, self.diff, self.note = (
             Html(lang, live=live) for live in (False, False, True, True)
         )
@@ -63,7 +68,8 @@ class EditorView:
         answers = make("HBox", [write, self.again, button(say, "editor.cancel", self._hide)])
         self.question = make("VBox", [self.name, answers], layout={"display": "none"})
         acts: list[Any] = [model.reset, model.equal, model.normalise]
-        tools, left = [button(say, f"editor.{act.__name__}", act) for act in acts], []
+        tools = [button(say, f"editor.{act.__name__}", act) for act in acts]
+        left = []
         for key, box in zip(("metrics", "documents"), self.boxes.values(), strict=True):
             hint = element("p", say(f"editor.{key}_hint"), class_="rg-note")
             left += [Html(lang, join([element("h4", say(f"editor.{key}")), hint])).widget, box]
@@ -136,7 +142,8 @@ class EditorView:
         self.diff.warn(text, "rg-said", role="status")
 
     def _compare(self) -> None:
-        patch, say = self.model.plan(), self.model.say
+        patch = self.model.plan()
+        say = self.model.say
         if not patch.changed:
             return self._hide(say("editor.same"))
         text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
@@ -145,7 +152,8 @@ class EditorView:
         )
 
     def _write(self) -> None:
-        name, home = self.name.value.strip(), self.model.scenario.path
+        name = self.name.value.strip()
+        home = self.model.scenario.path
         changed = self.model.save(home.parent / Path(name) if name and home else None)
         self.name.value, file = "", self.model.scenario.path
         self._hide(
@@ -166,7 +174,9 @@ class WeightRow:
     """
 
     def __init__(self, model: Weighing, kind: str, name: str) -> None:
-        self.model, self.place, self.busy = model, (kind, name), False
+        self.model = model
+        self.place = (kind, name)
+        self.busy = False
         # The right end of the slider; it moves when a greater weight is typed.
         top = 4.0 if kind == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
         self.text = field(
@@ -176,7 +186,8 @@ class WeightRow:
         self.last: Any = make("Label", layout={"width": "46px", "justify_content": "flex-end"})
         if kind == DOC:
             self.last = button(model.say, "editor.remove", lambda: model.remove(name), name=name)
-        self.said, self.mark = Html(model.lang), f"rg-flip-{next(numbers)}"
+        self.said = Html(model.lang)
+        self.mark = f"rg-flip-{next(numbers)}"
         self._line = make(
             "HBox", [self.text, self.slider, self.last], layout={"align_items": "center"}
         )
@@ -205,7 +216,8 @@ class WeightRow:
     def refresh(self) -> None:
         """Show what the model holds."""
         model, (kind, name) = self.model, self.place
-        weight, problem = model.weight(kind, name), model.problems.get(self.place, "")
+        weight = model.weight(kind, name)
+        problem = model.problems.get(self.place, "")
         self.busy = True
         self.text.value = self.text.value if problem else f"{weight:.12g}"
         if weight > self.slider.max:
@@ -238,7 +250,9 @@ def _total(model: Weighing) -> Safe:
     """The overall score with its interval, its place between the thresholds, and what it was; of each system."""
     if model.now.systems is not None:  # which are never pooled into one score
         return _systems(model)
-    say, w, row = model.say, model.now.write, model.now.rows[TOTAL]
+    say = model.say
+    w = model.now.write
+    row = model.now.rows[TOTAL]
     if is_missing(row["value"]) or w.span(TOTAL) is None:
         why = why_no_total(model.now.means, lang=model.lang)
         return render("score.html", say=say, why=why if model.is_scored else say("editor.unscored"))
@@ -265,7 +279,8 @@ def _judgement(model: Weighing, *, is_failed: bool) -> tuple[str, str]:
 
     Nothing is good above a gate that failed, nor where the interval includes a threshold.
     """
-    w, row = model.now.write, model.now.rows[TOTAL]
+    w = model.now.write
+    row = model.now.rows[TOTAL]
     tone = w.tone(TOTAL, row["value"])
     if not tone:
         return "", ""
@@ -291,7 +306,8 @@ def _radar(model: Weighing) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
     if not model.is_scored:
         return Safe("")
-    w, own = model.now.write, model.now.rows
+    w = model.now.write
+    own = model.now.rows
     axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if w.span(name)}
     # More than five systems cannot be told apart.
     shown = {name: model.now.by_system[name] for name in model.now.ranking[:5]} or {
@@ -347,7 +363,9 @@ def _lead_by_people(model: Weighing, row: Row) -> str:
     """Say what the ratings of people make of the lead that the judge's scores give."""
     if row["people"] not in BY_PEOPLE:
         return model.say("editor.judge_alone")
-    value, low, high = row["value"], row["low"], row["high"]
+    value = row["value"]
+    low = row["low"]
+    high = row["high"]
     names = row["candidate"], row["baseline"]
     if value < 0:
         value, low, high, names = -value, -high, -low, names[::-1]
@@ -358,12 +376,11 @@ def _lead_by_people(model: Weighing, row: Row) -> str:
 
 def _systems(model: Weighing) -> Safe:
     """Systems by their weighted score, the best first, with the place that the weights of the start give."""
-    base, rows = model.base.ranking, []
+    base = model.base.ranking
+    rows = []
     for rank, name in enumerate(model.now.ranking, 1):
-        row, was = (
-            model.now.by_system[name][TOTAL],
-            model.say("editor.was", what=base.index(name) + 1),
-        )
+        row = model.now.by_system[name][TOTAL]
+        was = model.say("editor.was", what=base.index(name) + 1)
         shown = {"place": (str(rank), *[was] * (base[rank - 1] != name))}
         rows.append(
             shown | {"system": one_line(name, 60), "mean": _mean(model, row), "n": row["n"]}
@@ -373,9 +390,11 @@ def _systems(model: Weighing) -> Safe:
 
 def _gates(model: Weighing) -> Safe:
     """Every gate with its outcome; one that these weights flip says what it was and comes first."""
-    rows, w = [], model.now.write
+    rows = []
+    w = model.now.write
     for row, old in zip(records(model.now.gates), records(model.base.gates), strict=True):
-        outcome, before = w.outcome(row), w.outcome(old).text
+        outcome = w.outcome(row)
+        before = w.outcome(old).text
         if not model.is_scored:
             before = model.say("editor.not_yet")
             outcome = Mark("none", before)
@@ -395,7 +414,8 @@ def _gates(model: Weighing) -> Safe:
 
 def _mean(model: Weighing, row: Row) -> tuple[str, Small]:
     """Write an estimate, and its interval in smaller type."""
-    w, metric = model.now.write, row["metric"]
+    w = model.now.write
+    metric = row["metric"]
     return w.value(metric, row["value"]), Small(w.ends(metric, row))
 
 

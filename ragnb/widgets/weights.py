@@ -66,7 +66,8 @@ class WeightEditor(Twin):
     def __init__(self, source: Any, **overrides: Any) -> None:
         self._overrides = overrides
         self._choices, first = _choices(source)
-        self._views, self.busy = dict[str, EditorView](), False
+        self._views = dict[str, EditorView]()
+        self.busy = False
         self.model: Weighing = self._first_readable(first)
 
     def _first_readable(self, sources: Sequence[Any]) -> Weighing:
@@ -127,10 +128,8 @@ class WeightEditor(Twin):
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        path, names = (
-            str(self.model.scenario.path),
-            {file.name: str(file) for file in self._choices},
-        )
+        path = str(self.model.scenario.path)
+        names = {file.name: str(file) for file in self._choices}
         self._place, self._problem = make("VBox"), Html(self.model.lang, live=True)
         at = {"width": "max-content", "display": "flex" if names else "none"}
         options = {"options": names, "value": path if names else None, "layout": at}

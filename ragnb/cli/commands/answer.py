@@ -39,19 +39,20 @@ def answer_command(source: Path, **asked: Any) -> int:
     from ragnb.store import Estimate
 
     stage = Stage("answer", source, "answers.jsonl", asked)
-    scenario, say, system = stage.scenario, stage.say, stage.scenario.system
+    scenario = stage.scenario
+    say = stage.say
+    system = stage.scenario.system
     client = None if system.generate else stage.client(role="answer")
     if not (system.generate or client):
         raise RagnbError(
             f"{one_line(source)}: it names no system; add to the scenario a function of yours in rag.py beside "
             f"it (system: {{generate: rag:answer}}), or a model: -p {profile_step('answer')}"
         )
-    name, cases = (
-        system.name or system.generate or (client.profile.model if client else ""),
-        stage.cases(),
-    )
+    name = system.name or system.generate or (client.profile.model if client else "")
+    cases = stage.cases()
     if stage.dry_run:
-        n, calls = len(cases), len(cases) if client else 0
+        n = len(cases)
+        calls = len(cases) if client else 0
         return stage.bill(
             "answer.dry_run", Estimate(n, 0, 0, calls, 1000 * calls), system=one_line(name)
         )

@@ -183,7 +183,8 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
         ]
         rows.append([mark, *(str(row[key]) for key in keys), *shown])
     click.echo("\n".join(terminal.text_table(rows)))
-    off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
+    off = int((~checked["within"]).sum())
+    open_ = int(checked["within"].isna().sum())
     verdict = "off" if off else "open" if open_ else "fine"
     exactly = "_exact" if verdict == "fine" and not tolerance else ""
     click.echo(

@@ -137,7 +137,8 @@ def _gate_code(table: pd.DataFrame, policy: Any) -> int:
 
 def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
-    plain, margins = len(given) == 1 and "=" not in given[0], dict[str, float]()
+    plain = len(given) == 1 and "=" not in given[0]
+    margins = dict[str, float]()
     for text in given:
         name, value = (
             ("", text) if plain else terminal.pair("--margin", "context_recall=0.02", text)
@@ -157,8 +158,10 @@ def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
     from ragnb.comparison.view import headline
     from ragnb.diagnostics import junit
 
-    kinds, cases = {Verdict.BLOCKED: "failure", Verdict.NOT_PROVEN: "skipped"}, []
-    say, several = texts.load(lang), table["baseline"].nunique() > 1
+    kinds = {Verdict.BLOCKED: "failure", Verdict.NOT_PROVEN: "skipped"}
+    cases = []
+    say = texts.load(lang)
+    several = table["baseline"].nunique() > 1
     for row in table.to_dict("records"):
         name = f"{row['candidate']}: {row['metric']}" + f" ({row['baseline']})" * several
         is_asked = row["primary"] or (policy == "all" and row["outcome"] == "worse")

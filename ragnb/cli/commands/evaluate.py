@@ -45,8 +45,10 @@ def evaluate_command(
     from ragnb.scoring import SCORERS, evaluate, expected
 
     stage = Stage("evaluate", source, "scores.csv", asked)
-    judge, vectors = stage.client(), stage.vectors(embeddings)
-    cases, chosen = stage.cases(), list(metrics)
+    judge = stage.client()
+    vectors = stage.vectors(embeddings)
+    cases = stage.cases()
+    chosen = list(metrics)
     if not metrics:
         need_computable(stage.scenario, cases, has_vectors=vectors is not None)
         # Those of the scenario that can be computed, else all that apply.

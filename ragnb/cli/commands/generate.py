@@ -40,7 +40,9 @@ def generate_command(source: Path, **asked: Any) -> int:
     from ragnb.traces import check_gold
 
     stage = Stage("generate", source, "questions.jsonl", asked)
-    scenario, say, client = stage.scenario, stage.say, stage.client(role="dataset")
+    scenario = stage.scenario
+    say = stage.say
+    client = stage.client(role="dataset")
     if scenario.documents is None:
         raise RagnbError(
             f"{one_line(source)}: it names no documents to generate questions from; add a folder of texts or a "
@@ -76,7 +78,8 @@ def generate_command(source: Path, **asked: Any) -> int:
         )
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
-    sheet, cases = with_decisions(made, given), reviewed(made, given)
+    sheet = with_decisions(made, given)
+    cases = reviewed(made, given)
     terminal.write_csv(review, sheet)
     code = stage.write(cases, complete=len(made) >= want.questions)
     kinds = {

@@ -69,7 +69,9 @@ def judge_command(
     from ragnb.judging.plan import REPLY_TOKENS, need_one_system
 
     stage = Stage("judge", source, "judged.csv", asked)
-    scenario, say, client = stage.scenario, stage.say, stage.client()
+    scenario = stage.scenario
+    say = stage.say
+    client = stage.client()
     if client is None:
         raise RagnbError(
             f"{one_line(source)}: it names no judge; add one to the scenario, or for this run: "
@@ -101,7 +103,8 @@ def judge_command(
         stage.bill("judge.cli.need", dry_run(cases, client, **asked))
         if loop:
             most = dry_run(cases, client, **asked | {"store": None, "probes": False})
-            n, answers = loop["attempts"], most.calls // asked["repeats"]
+            n = loop["attempts"]
+            answers = most.calls // asked["repeats"]
             # A message to the endpoint holds a question, an answer and a suggestion.
             tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
             click.echo(
@@ -111,7 +114,8 @@ def judge_command(
     settling = {"stop_when": _settling(scenario)} if stop_when_decided else {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights, **settling}
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    about, status = scores.attrs["judge"], scores[f"{rubric.passing.metric}__status"]
+    about = scores.attrs["judge"]
+    status = scores[f"{rubric.passing.metric}__status"]
     open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
     early = {name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]}
     stage.write(scores, complete=not open_, **early)
@@ -184,13 +188,15 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
     """Yield the ranks of the systems, and each pair in order of rank."""
     from ragnb.comparison import standings
 
-    say, names = stage.say, ("cluster", "doc_weights", "doc", "level", "rescale")
+    say = stage.say
+    names = ("cluster", "doc_weights", "doc", "level", "rescale")
     how = {name: getattr(stage.scenario, name) for name in names}
     found = standings(scores, metrics=list(rubric.metrics), **how)
     yield ""
     for name, rank in found.places.items():
         yield say("judge.cli.rank", system=one_line(name), rank=rank)
-    level, order = f"{100 * how['level']:g} %", [*found.places]
+    level = f"{100 * how['level']:g} %"
+    order = [*found.places]
     rows = [["", say("column.compared"), say("column.difference", level=level), say("column.wins")]]
     for row in found.pairs.to_dict("records"):
         if order.index(row["candidate"]) < order.index(row["baseline"]):

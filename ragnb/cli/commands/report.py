@@ -50,7 +50,8 @@ def report_command(
 
     from ragnb.report import index, reports
 
-    many, made_of = len(scenarios) > 1, {}
+    many = len(scenarios) > 1
+    made_of = {}
     runs = reports(scenarios, out=out, overrides=terminal.overrides(parameters, lang), jobs=jobs)
     bar: Any = {
         "desc": "Reports",

@@ -48,12 +48,11 @@ def run_command(
     from ragnb.inputs import scenario_of, stage_table, with_cases
 
     settings = terminal.overrides(asked["parameters"], lang)
-    scenario, worst = scenario_of(source, settings, "cases"), PASSED
-    named, profiles, say = (
-        scenario.cases is not None,
-        scenario.llm_profiles,
-        texts.load(scenario.lang),
-    )
+    scenario = scenario_of(source, settings, "cases")
+    worst = PASSED
+    named = scenario.cases is not None
+    profiles = scenario.llm_profiles
+    say = texts.load(scenario.lang)
     has_cases = named or scenario.documents is not None
     wanted: dict[str, tuple[click.Command, bool]] = {
         "generate": (generate_command, has_cases and not named and "dataset" in profiles),

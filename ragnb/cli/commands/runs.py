@@ -109,10 +109,8 @@ def _claims(claims: pd.DataFrame, say: Any) -> Iterator[str]:
 def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
     if runs.empty:
         return iter([say("runs.none")])
-    counts, dates = (
-        ["cells", "ok", "not_applicable", "failed", "pending", "calls"],
-        ["started", "last"],
-    )
+    counts = ["cells", "ok", "not_applicable", "failed", "pending", "calls"]
+    dates = ["started", "last"]
     tokens = [
         f"{count(sent)} + {count(got)}"
         for sent, got in runs[["tokens_in", "tokens_out"]].to_numpy()
@@ -129,10 +127,8 @@ def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
 def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
     import pandas as pd
 
-    statuses, words = (
-        ["ok", "not_applicable", "failed", "pending"],
-        ["sample_id", "what", "reason", "reply"],
-    )
+    statuses = ["ok", "not_applicable", "failed", "pending"]
+    words = ["sample_id", "what", "reason", "reply"]
     by_status = pd.crosstab(cells["what"], cells["status"])
     by_status = by_status.reindex(index=cells["what"].unique(), columns=statuses, fill_value=0)
     yield from _table(say, ["what", *statuses], by_status.reset_index().to_numpy(object))

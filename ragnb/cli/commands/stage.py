@@ -129,7 +129,8 @@ class Stage:
 
         from ragnb.scoring import passages_of
 
-        scenario, short = self.scenario, ("question", "answer", "ground_truth_answer")
+        scenario = self.scenario
+        short = ("question", "answer", "ground_truth_answer")
         found = passages_of(
             scenario.documents, encoding=scenario.encoding, columns=scenario.columns
         )
@@ -196,7 +197,8 @@ class Stage:
         `own_functions`: the system is one of the user's, whose requests nobody here can count.
         """
         numbers = {name: count(n) for name, n in account.items()}
-        pending, of_probes = numbers["pending"], count(probes)
+        pending = numbers["pending"]
+        of_probes = count(probes)
         parts = {
             "pending": self.say("paid.pending", n=pending) if account["pending"] else "",
             "probes": self.say("paid.probes", n=of_probes) if probes else "",

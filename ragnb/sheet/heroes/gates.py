@@ -60,7 +60,9 @@ def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, 
 
 def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     """Return which gate blocks and why in two sentences, never stronger than its interval."""
-    metric, at, fails = gate["metric"], gate["threshold"], gate["outcome"] == "fail"
+    metric = gate["metric"]
+    at = gate["threshold"]
+    fails = gate["outcome"] == "fail"
     said = w.said(gate) | {"asks": w.requirement(gate)}
     if gate["outcome"] == "no_data":
         return w.say("headline.no_value", **said), w.say("headline.no_value_why")

@@ -82,7 +82,8 @@ def _right(w: Formatter, found: Since) -> str:
 
 def _on(w: Formatter, found: Since) -> str:
     """Say on how many of the questions the runs are compared, where that is not all, and what else changed."""
-    n, every = len(found.rows), w.answers
+    n = len(found.rows)
+    every = w.answers
     changed = w.list(changed_between(w), most=4)
     if n < every:
         key = "hero.since_on_changed" if changed else "hero.since_on"
@@ -93,7 +94,8 @@ def _on(w: Formatter, found: Since) -> str:
 def _next(w: Formatter) -> Action | None:
     """Return the comparison as a step of CI, where both runs are beside one another."""
     scenario = w.whole.scenario
-    source, baseline = source_of(w), scenario.baseline
+    source = source_of(w)
+    baseline = scenario.baseline
     folder = scenario.path.parent if scenario.path is not None else Path.cwd()
     if source is None or source.startswith("--") or baseline is None:
         return None

@@ -93,7 +93,8 @@ def _ladder(w: Formatter, rungs: list[dict[Any, Any]]) -> Iterator[Table]:
 
 def _systems(w: Formatter) -> Iterator[Table]:
     """Yield the means of all systems, on common questions first where they answered different ones."""
-    names, n = [*w.total, *w.quality, *w.rates], count(w.whole.common_questions)
+    names = [*w.total, *w.quality, *w.rates]
+    n = count(w.whole.common_questions)
     side_by_side = metric_by_system(w) if w.whole.systems is not None else None
     if side_by_side is not None:
         yield side_by_side

@@ -15,7 +15,9 @@ from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
 from ragnb.sheet.labels import label_stack
 from ragnb.weights.conversations import turn_column
 
-_MOST_DOCUMENTS, _MOST_GROUPS, _MOST_METRICS = 30, 8, 8
+_MOST_DOCUMENTS = 30
+_MOST_GROUPS = 8
+_MOST_METRICS = 8
 
 
 _LEAST_DOCUMENTS = 2  # below a threshold, that are a pattern
@@ -28,12 +30,15 @@ def documents(w: Formatter) -> Section | None:
 
     Nothing where there is one document and no slice.
     """
-    table, finding, shown = w.sheet.documents, w.say("section.documents"), _slices(w)
+    table = w.sheet.documents
+    finding = w.say("section.documents")
+    shown = _slices(w)
     n = 0 if table is None or table["value"].isna().all() else table["document"].nunique()
     if n > 1:
         rows = table[table["metric"] == TOTAL]
         rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
-        order, pull = rows["document"].tolist(), rows["pull"].iloc[0]
+        order = rows["document"].tolist()
+        pull = rows["pull"].iloc[0]
         finding = _pattern(w, table) or _single(w, order[0], pull) or finding
         shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
     if not shown:
@@ -113,7 +118,8 @@ def _share(value: float) -> str:
 
 def _cell(w: Formatter, row: Row, plain: bool) -> object:
     """Write a mean; marked where it is below its threshold, unless the head says that nearly all are."""
-    metric, value = row["metric"], row["value"]
+    metric = row["metric"]
+    value = row["value"]
     if pd.isna(value):
         return Small(w.kind_of_gap(row))
     text = w.value(metric, value)
@@ -122,17 +128,16 @@ def _cell(w: Formatter, row: Row, plain: bool) -> object:
 
 def _slices(w: Formatter) -> list[Block]:
     """Return one table a slice: the metrics by its groups, each mean with its interval and n."""
-    shown, slices = list[Block](), w.sheet.slices
+    shown = list[Block]()
+    slices = w.sheet.slices
     if slices is None:
         return shown
     # Turns have a section of their own, where there are conversations.
     turn = None if w.sheet.turns is None else turn_column(w.whole.scores)
     rest = slices[slices["slice"] != turn].fillna({"group": MISSING})
     for name, table in rest.groupby("slice", sort=False):
-        groups, there = (
-            table["group"].unique().tolist(),
-            set(table.dropna(subset="value")["metric"]),
-        )
+        groups = table["group"].unique().tolist()
+        there = set(table.dropna(subset="value")["metric"])
         in_order = table["group"].isin(groups[:_MOST_GROUPS])
         cells = {
             (row["group"], row["metric"]): w.mean_cell(row) for row in records(table[in_order])

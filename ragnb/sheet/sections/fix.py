@@ -22,10 +22,8 @@ _MOST_STEPS = 5
 
 def fix_first(w: Formatter) -> Section | None:
     """Return what to fix in order, each with its evidence, what a fix is worth, and where to look, if anything."""
-    steps, heads = (
-        _steps(w),
-        tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst")),
-    )
+    steps = _steps(w)
+    heads = tuple(w.say(f"fix.{key}") for key in ("problem", "evidence", "gain", "worst"))
     rest = w.list(step.problem for step in steps[_MOST_STEPS:])
     if not steps:
         return None
@@ -60,7 +58,9 @@ def _steps(w: Formatter) -> list[blocks.Step]:
 
 
 def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> blocks.Step:
-    metric, said, fails = gate["metric"], w.said(gate), gate["outcome"] == "fail"
+    metric = gate["metric"]
+    said = w.said(gate)
+    fails = gate["outcome"] == "fail"
     wrong, (right, n) = n_wrong(w, metric), counted(w, OUTCOME)
     words = {"right": count(right), "then": count(right + wrong), "n": count(n)}
     last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if fails else ""
@@ -76,7 +76,9 @@ def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> block
 
 
 def _of_finding(w: Formatter, row: Row) -> blocks.Step:
-    metric, said, problem = row["metric"], w.said(row), _problem(w, row["metric"])
+    metric = row["metric"]
+    said = w.said(row)
+    problem = _problem(w, row["metric"])
     if (also := next(rule.also for rule in RULES if rule.name == row["rule"])) is not None:
         problem = w.say("fix.although", metric=w.title(metric), other=w.name(also.metric))
     detail = (
@@ -84,7 +86,8 @@ def _of_finding(w: Formatter, row: Row) -> blocks.Step:
         if said["ends"]
         else ""
     )
-    gain, most = _gain(w, row), _reachable(w, metric)
+    gain = _gain(w, row)
+    most = _reachable(w, metric)
     if most is not None and past(most, row["threshold"], w.better[metric]):
         detail += w.say("fix.reachable", most=number(most))
         gain = w.say("fix.beyond_reach", most=number(most))
@@ -111,7 +114,8 @@ def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[An
     rule = RULE_OF.get(metric)
     causes, actions = rule_texts(rule, w.lang) if rule else ([], [])
     if finding is not None:
-        causes, actions = finding["causes"], finding["actions"]
+        causes = finding["causes"]
+        actions = finding["actions"]
     done = tuple(
         (one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions
     )

@@ -20,13 +20,15 @@ from ragnb.sheet.systems_table import gate_by_system
 
 def gates(w: Formatter) -> Section | None:
     """Return every gate; nothing where there is none."""
-    rows, judging = records(w.gates), deciding(w.whole.gates)
+    rows = records(w.gates)
+    judging = deciding(w.whole.gates)
     by_system = None if w.whole.systems is None else gate_by_system(w, rows)
     rest = [row for row in rows if by_system is None or row["system"] is None]
     ordered = tuple(_row(w, row) for row in sorted(rest, key=_urgency))
     heads = tuple(map(w.head, _HEADS))
     table = Table(heads, ordered, cards=True) if ordered else None
-    lead, badge = w.say("gates.lead", level=w.level), next(iter(by_outcome(w, judging)), "")
+    lead = w.say("gates.lead", level=w.level)
+    badge = next(iter(by_outcome(w, judging)), "")
     return (
         w.section("gates", _finding(w, judging), lead, [by_system, table], badge) if rows else None
     )
@@ -114,14 +116,17 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
 
 
 def _row(w: Formatter, gate: Row) -> _Row:
-    metric, outcome = gate["metric"], w.outcome(gate)
+    metric = gate["metric"]
+    outcome = w.outcome(gate)
     key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(
         gate["reason"]
     )
     kind = [Small(w.say(key))] if key else []
     if gate["role"] == "completeness":
         return _Row(w.requirement(gate), (outcome, *kind), gate_words(w, gate), "", "", "")
-    asks, seen, place = (w.requirement(gate), Code(w.code(gate))), ("",), ("", Small(""))
+    asks = (w.requirement(gate), Code(w.code(gate)))
+    seen = ("",)
+    place = ("", Small(""))
     if not pd.isna(gate["value"]):
         words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
         seen = (w.value(metric, gate["value"], gate), Small(words))
@@ -132,7 +137,9 @@ def _row(w: Formatter, gate: Row) -> _Row:
 
 def _place(w: Formatter, gate: Row) -> tuple[Estimate | str, Small]:
     """Return where the value stands beside the limit, drawn and in words: by how much it meets or misses it."""
-    metric, at, above = gate["metric"], float(gate["threshold"]), gate["op"] == ">="
+    metric = gate["metric"]
+    at = float(gate["threshold"])
+    above = gate["op"] == ">="
     gap = (gate["value"] - at) * (1 if above else -1)
     digits = w.digits(metric, gate)
     if w.is_share(metric):

@@ -20,17 +20,20 @@ def judge(w: Formatter) -> Section | None:
     if card is None:
         return None
     first, *rest = card.reasons
-    rows, target = records(card.verdicts), ((w.say("judge_trust.target"), card.target),)
+    rows = records(card.verdicts)
+    target = ((w.say("judge_trust.target"), card.target),)
 
     def ends(row: Row) -> str:
         return markup.ends(row["low"], row["high"], percent=True)
 
     def drawn(row: Row) -> Estimate:
-        values, span = (row["share"], row["low"], row["high"]), (0.0, 1.0)
+        values = (row["share"], row["low"], row["high"])
+        span = (0.0, 1.0)
         return Estimate(percent(row["share"]), ends(row), *values, span, target, text=row_name(row))
 
     def bias(row: Row) -> tuple[Any, ...]:
-        low, high = number(row["bias_low"]), number(row["bias_high"])
+        low = number(row["bias_low"])
+        high = number(row["bias_high"])
         return number(row["bias"]), Small("" if low == MISSING else f"{low} … {high}")
 
     table = w.table(

@@ -78,11 +78,9 @@ def measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
 
 def measure(w: Formatter, metric: str) -> blocks.Measure:
     """Return the row of one metric."""
-    row, about, why = (
-        w.rows[metric],
-        w.gloss(metric),
-        "" if w.known(metric) else w.kind_of_gap(w.rows[metric]),
-    )
+    row = w.rows[metric]
+    about = w.gloss(metric)
+    why = "" if w.known(metric) else w.kind_of_gap(w.rows[metric])
     lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
     if metric == TOTAL:
         why = why and (why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add"))
@@ -110,7 +108,9 @@ def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
     rows = w.sheet.spread[w.sheet.spread["metric"] == metric]
     if not rows["n"].sum():
         return None
-    low, high, between = int(rows["n_low"].iloc[0]), int(rows["n_high"].iloc[0]), rows["n"].tolist()
+    low = int(rows["n_low"].iloc[0])
+    high = int(rows["n_high"].iloc[0])
+    between = rows["n"].tolist()
     between[0] -= low
     between[-1] -= high
     limit = next((at for _, at in w.thresholds(metric)), np.nan)

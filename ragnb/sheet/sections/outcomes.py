@@ -10,7 +10,8 @@ from ragnb.markup.blocks import Block, Code, Section, Table
 from ragnb.sheet.formatter import LABELS, OUTCOME, Formatter, Row
 from ragnb.sheet.labels import counted, label_mark, label_stack, tally
 
-_FEW, _MOST_KINDS = 5, 12
+_FEW = 5
+_MOST_KINDS = 12
 
 
 def outcomes(w: Formatter) -> Section | None:
@@ -60,7 +61,8 @@ def outcomes(w: Formatter) -> Section | None:
 
 def _of_group(w: Formatter, name: str, rows: pd.DataFrame) -> Row:
     """Return the labels of a group: how many answers it has, and how many and which share of them are right."""
-    n, right = int(rows["n"].sum()), int(rows.loc[rows["label"].isin(RIGHT), "n"].sum())
+    n = int(rows["n"].sum())
+    right = int(rows.loc[rows["label"].isin(RIGHT), "n"].sum())
     return {
         "group": name,
         "n": n,

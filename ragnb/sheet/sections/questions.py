@@ -49,10 +49,8 @@ def questions(w: Formatter) -> Section | None:
     rows = records(made.scores)
     samples = tuple(map(made.sample, rows[:MOST_WHOLE]))
     rest = tuple((made.plain(row), made.filters(row)) for row in rows[MOST_WHOLE:])
-    every, filters = (
-        count(w.sheet.rows),
-        [*(sample.filters for sample in samples), *(held for _, held in rest)],
-    )
+    every = count(w.sheet.rows)
+    filters = [*(sample.filters for sample in samples), *(held for _, held in rest)]
     key = "streamed" if w.sheet.streamed else "all" if len(samples) == w.sheet.rows else "most"
     say = {
         word: made.words[word] for word in _WORDS
@@ -126,13 +124,17 @@ class _Rows:
     """Turn rows into samples; each passage is written once and numbered."""
 
     def __init__(self, w: Formatter, scores: pd.DataFrame) -> None:
-        self.w, self.scores, self.doc = w, scores, w.sheet.scenario.doc
+        self.w = w
+        self.scores = scores
+        self.doc = w.sheet.scenario.doc
         self.words = texts.entry(w.lang, "questions")
         self.metrics = [name for name in (*w.quality, *w.dimensions) if name in scores]
         self.texts = [name for name in ("answer", "ground_truth_answer") if name in scores]
-        self.keys, self.numbers = dict[str, int](), dict[str, int]()
+        self.keys = dict[str, int]()
+        self.numbers = dict[str, int]()
         known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()
-        self.changed, self.before = known.get("change", {}), known.get("before_label", {})
+        self.changed = known.get("change", {})
+        self.before = known.get("before_label", {})
         self.labelled = bool(scores["label"].notna().any())
         question = (w.say("column.question"), _line("question", 160))
         self.columns: list[tuple[str, Write]] = [question] * ("question" in scores)
@@ -170,7 +172,9 @@ class _Rows:
 
     def filters(self, row: Row) -> dict[str, str]:
         """Return what the filters look at."""
-        label, low, known = text_of(row, "label"), row[_BELOW], id_of(row)
+        label = text_of(row, "label")
+        low = row[_BELOW]
+        known = id_of(row)
         wrong = label not in RIGHT if label else bool(low)
         found = {
             "w": "1" if wrong else "0",
@@ -184,16 +188,15 @@ class _Rows:
 
     def sample(self, row: Row) -> blocks.Sample:
         """Return a row whole."""
-        key, passages = self.key(row), [str(one) for one in list_of(row.get("retrieved_contexts"))]
+        key = self.key(row)
+        passages = [str(one) for one in list_of(row.get("retrieved_contexts"))]
         ids = [
             str(one.get("id", "")) if isinstance(one, dict) else ""
             for one in list_of(row.get("chunks"))
         ]
-        say, words, cited = (
-            self.w.say,
-            self.words["cited"],
-            {str(one) for one in list_of(row.get("citations"))},
-        )
+        say = self.w.say
+        words = self.words["cited"]
+        cited = {str(one) for one in list_of(row.get("citations"))}
         lines: list[tuple[str, Any]] = []
         for name in (name for name in self.texts if not is_missing(row[name])):
             text = cut(row[name], self.most)
@@ -208,10 +211,8 @@ class _Rows:
         for name, passage in zip(
             [*ids, *[""] * len(passages)], passages[:_MOST_PASSAGES], strict=False
         ):
-            text, title = (
-                cut(passage, self.most),
-                f"{name} · {words}" if name and name in cited else name,
-            )
+            text = cut(passage, self.most)
+            title = f"{name} · {words}" if name and name in cited else name
             shown.append((self.numbers.setdefault(text, len(self.numbers) + 1), title, text))
         if not passages and ids:
             names = ", ".join(f"{one} ({words})" if one in cited else one for one in ids)
@@ -223,7 +224,8 @@ class _Rows:
 
     def reasons(self, row: Row) -> Iterator[str]:
         """Yield the scores that are not columns, then why scores are missing."""
-        w, gone = self.w, dict[str, list[str]]()
+        w = self.w
+        gone = dict[str, list[str]]()
         more = [name for name in self.metrics[_MOST_SCORES:] if not is_missing(row[name])]
         if more:
             yield " · ".join(f"{w.title(name)} {w.value(name, row[name])}" for name in more)
@@ -237,7 +239,8 @@ class _Rows:
 
     def chips(self, every: Sequence[Row]) -> tuple[tuple[str, str, int], ...]:
         """Return the buttons of the first filter with their counts; the first is pressed."""
-        say, names = self.w.say, ("wrong", "right") if self.labelled else ("low", "fine")
+        say = self.w.say
+        names = ("wrong", "right") if self.labelled else ("low", "fine")
         wrong, right = (say(f"questions.chip_{name}") for name in names)
         chips = [
             ("wrong", wrong, "w", "1"),
@@ -253,7 +256,8 @@ class _Rows:
 
     def choices(self) -> dict[str, tuple[str, tuple[tuple[str, str], ...]]]:
         """Return the lists to choose from: documents, and metrics below their threshold."""
-        w, scores = self.w, self.w.sheet.scores
+        w = self.w
+        scores = self.w.sheet.scores
         docs = scores[self.doc].dropna().unique().tolist() if self.doc in scores else []
         low = [
             name

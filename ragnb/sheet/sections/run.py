@@ -17,7 +17,8 @@ from ragnb.sheet.formatter import DATA, Formatter
 
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
-    elsewhere, n = w.whole.notes["code"].isin(DATA["notes"]["elsewhere"]), len(w.whole.inputs)
+    elsewhere = w.whole.notes["code"].isin(DATA["notes"]["elsewhere"])
+    n = len(w.whole.inputs)
     notes = tuple(w.whole.notes.loc[~elsewhere, "text"])
     settings = w.table(
         _settings(w).items(),
@@ -56,11 +57,9 @@ def details(w: Formatter) -> Section:
 
 def _settings(w: Formatter) -> dict[str, str]:
     """Return what was set, by its name, each as it is written; file names without their folders."""
-    scenario, rubric, names = (
-        w.sheet.scenario,
-        w.sheet.scenario.rubric,
-        texts.entry(w.lang, "setting"),
-    )
+    scenario = w.sheet.scenario
+    rubric = w.sheet.scenario.rubric
+    names = texts.entry(w.lang, "setting")
     weights = [
         f"{w.title(name)} {row['weight']:g}"
         for name, row in w.rows.items()

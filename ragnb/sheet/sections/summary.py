@@ -23,7 +23,8 @@ from ragnb.sheet.systems_table import systems_table
 
 def summary(w: Formatter) -> Section:
     """Return the verdict, what to know before believing it, and the outcome bar."""
-    gates, notes = deciding(w.whole.gates), w.whole.notes
+    gates = deciding(w.whole.gates)
+    notes = w.whole.notes
     cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
     found = hero_of(w)
     is_failed = kind_of(w) == FAILED
@@ -58,7 +59,8 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     """Return the overall score, else the share of answers that ended right; none where neither is there."""
     if (metric := headline_metric(w.rows)) is None:
         return None, "", ()
-    row, before = w.rows[metric], None
+    row = w.rows[metric]
+    before = None
     notes: list[Any] = [w.say("sheet.ci", level=w.level, ends=w.ends(metric, row))] * bool(
         w.ends(metric, row)
     )
@@ -72,7 +74,8 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
     ]
     if len(rows) == 1 and rows[0]["n_common"]:
-        mark, before = outcome_mark(rows[0], w.say), float(rows[0]["baseline_mean"])
+        mark = outcome_mark(rows[0], w.say)
+        before = float(rows[0]["baseline_mean"])
         than = Small(w.say("compared.than", name=rows[0]["baseline"]))
         notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
     name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {one_line(w.shown, 40)}"

@@ -10,7 +10,8 @@ from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
 from ragnb.weights.conversations import turn_column
 
-_MOST_TURNS, _MOST_METRICS = 15, 6
+_MOST_TURNS = 15
+_MOST_METRICS = 6
 _FLAT = 1e-9
 
 
@@ -36,7 +37,8 @@ def _finding(w: Formatter, row: Row) -> str:
     if pd.isna(row["low"]):
         is_flat = abs(row["slope"]) < _FLAT
         return w.say("turns.flat" if is_flat else "turns.none", metric=w.title(row["metric"]))
-    metric, share = row["metric"], w.is_share(row["metric"])
+    metric = row["metric"]
+    share = w.is_share(row["metric"])
     low, high = (signed(row[end], share) for end in ("low", "high"))
     words = {
         "metric": w.title(metric),
