@@ -173,7 +173,7 @@ def run(root: Path, *words: str, limit: float | None = None) -> int:
 def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     """Run the tests once and return those that run each line of the library, those of few lines first."""
     (root / "contexts.py").write_text(CONTEXTS, encoding="utf-8")
-    files = [str(path) for pattern in TESTS for path in sorted((root / "tests").glob(pattern))]
+    files = [str(path) for pattern in TESTS for path in sorted((root / "tests").rglob(pattern))]
     if run(root, "-m", "coverage", "run", "--source=ragnb", *PYTEST, "-p", "contexts", *files):
         raise SystemExit("the tests fail before anything is changed")
     found: dict[tuple[str, int], list[str]] = {}

@@ -597,5 +597,5 @@ def test_every_line_of_the_card_of_a_tools_file_works(path):
     try:
         card = rn.inspect_file(path)
     except RagnbError:
-        return  # which says what the file is; tests/test_tool_files.py holds the words
+        return  # which says what the file is; tests/readers/test_tool_files.py holds the words
     run_lines(card)

@@ -6,10 +6,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
 
+Values = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 LAST_DAYS = 7
 LEAST_DAYS = 14
 """Days with requests below which nothing is compared."""
@@ -82,18 +86,23 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
     """
     day = pd.Series(pd.NaT, index=range(_size(values))) if days is None else pd.Series(days)
     day = day.reset_index(drop=True)
-    known = day.dropna()
-    first = first_of_last(known)
-    is_compared = known.nunique() >= LEAST_DAYS and bool((known < first).any())
-    now = day >= first if is_compared else pd.Series(True, index=day.index)
-    before = day < first if is_compared else pd.Series(False, index=day.index)
+    first = first_of_last(day.dropna())
+    codes, dates = pd.factorize(day, sort=True)  # of a request whose day is missing the code is -1
+    known = codes >= 0
+    is_compared = len(dates) >= LEAST_DAYS and bool((dates < first).any())
+    now = np.ones(len(codes), dtype=bool)
+    before = np.zeros(len(codes), dtype=bool)
+    if is_compared:
+        is_last = np.asarray(dates >= first)
+        now = known & is_last[codes]
+        before = known & ~is_last[codes]
     rows = []
     by_day = []
     for name in MEASURES:
         if name in values:
-            value = pd.Series(np.asarray(values[name], dtype=float))
-            rows.append(_row(name, value, day, before, now, level, is_compared))
-            by_day.append(_by_day(name, value, day))
+            value = np.asarray(values[name], dtype=float)
+            rows.append(_row(name, value, codes, before, now, level, is_compared))
+            by_day.append(_by_day(name, value, codes))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["p_holm"] = stats.holm(table["p"].to_numpy(dtype=float))
     table["outcome"] = [
@@ -103,9 +112,10 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
     table = table.astype(
         dict.fromkeys(("before_k", "before_n", "now_k", "now_n", "most_k"), "int64")
     )
-    every = (
-        pd.concat(by_day, ignore_index=True) if by_day else pd.DataFrame(columns=list(DAY_COLUMNS))
-    )
+    of_day = pd.Series(dates)
+    table["most_day"] = of_day.reindex(table["most_day"].to_numpy(dtype=int)).to_numpy()
+    every = pd.concat(by_day, ignore_index=True) if by_day else pd.DataFrame(columns=[*DAY_COLUMNS])
+    every["day"] = of_day.reindex(every["day"].to_numpy(dtype=int)).to_numpy()
     return Changes(table, every)
 
 
@@ -126,33 +136,33 @@ def _size(values: dict[str, Any]) -> int:
 
 def _row(
     name: str,
-    value: pd.Series[Any],
-    day: pd.Series[Any],
-    before: pd.Series[Any],
-    now: pd.Series[Any],
+    value: Values,
+    codes: Codes,
+    before: Mask,
+    now: Mask,
     level: float,
     is_compared: bool,
 ) -> dict[str, Any]:
     """Return a measure, without its outcome."""
-    some = value.notna()
-    sides = [value[before & some], value[now & some]]
+    some = ~np.isnan(value)
+    sides = [before & some, now & some]
     is_share = name != "latency"
-    made = {"measure": name, "most_day": pd.NaT, "most_k": 0}
-    for side, part in zip(("before", "now"), sides, strict=True):
+    made: dict[str, Any] = {"measure": name, "most_day": -1, "most_k": 0}
+    for side, rows in zip(("before", "now"), sides, strict=True):
+        part = value[rows]
         made[f"{side}_k"] = int(part.sum()) if is_share else 0
         made[f"{side}_n"] = len(part)
-        made[f"{side}"] = (part.mean() if is_share else part.median()) if len(part) else math.nan
+        middle = np.mean if is_share else np.median
+        made[f"{side}"] = float(middle(part)) if len(part) else math.nan
     if is_share and made["now_k"]:
-        events = day[now & (value == 1)].value_counts().sort_index()
+        events = np.bincount(codes[now & (value == 1) & (codes >= 0)])
         if len(events):
-            made["most_day"] = events.idxmax()
+            made["most_day"] = int(events.argmax())
             made["most_k"] = int(events.max())
     difference = low = high = p = math.nan
-    if is_compared and all(len(part) for part in sides):
-        pairs = [
-            _share(part, day[part.index]) if is_share else _medians(part, day[part.index])
-            for part in sides
-        ]
+    if is_compared and all(rows.any() for rows in sides):
+        estimated = _share if is_share else _medians
+        pairs = [estimated(value[rows], codes[rows]) for rows in sides]
         (old, old_se, old_df), (new, new_se, new_df) = pairs
         difference = new - old
         se = math.hypot(old_se, new_se)
@@ -163,9 +173,9 @@ def _row(
     return made | {"difference": difference, "low": low, "high": high, "p": p}
 
 
-def _share(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, float]:
+def _share(value: Values, codes: Codes) -> tuple[float, float, float]:
     """Return a share with its standard error and degrees of freedom, days the clusters."""
-    found = stats.clustered_mean(value.to_numpy(), day.to_numpy())
+    found = stats.clustered_mean(value, codes)
     n = len(value)
     k = float(value.sum())
     careful = (k + 1) / (n + 2)
@@ -173,9 +183,9 @@ def _share(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, fl
     return found.value, max(found.se if found.se == found.se else 0.0, floor), found.n_clusters - 1
 
 
-def _medians(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, float]:
+def _medians(value: Values, codes: Codes) -> tuple[float, float, float]:
     """Return the mean of the medians of days with its standard error and degrees of freedom."""
-    medians = value.groupby(day.to_numpy()).median()
+    medians = _medians_of_days(value, codes)
     if len(medians) < 2:
         return float(medians.mean()), 0.0, 0.0
     return (
@@ -183,6 +193,13 @@ def _medians(value: pd.Series[Any], day: pd.Series[Any]) -> tuple[float, float, 
         float(medians.std(ddof=1)) / math.sqrt(len(medians)),
         len(medians) - 1,
     )
+
+
+def _medians_of_days(value: Values, codes: Codes) -> Values:
+    """Return the median of each day that has values, by day."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.flatnonzero(np.diff(codes[order])) + 1
+    return np.array([np.median(part) for part in np.split(value[order], ends)])
 
 
 def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool) -> str:
@@ -195,12 +212,13 @@ def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool
     return "no_change"
 
 
-def _by_day(name: str, value: pd.Series[Any], day: pd.Series[Any]) -> pd.DataFrame:
-    """Return a measure by day, of the last days at most."""
-    some = value.notna() & day.notna()
-    groups = value[some].groupby(day[some])
-    made = pd.DataFrame({"k": groups.sum(), "n": groups.size()})
-    made["value"] = groups.median() if name == "latency" else made["k"] / made["n"]
-    made = made.tail(_MOST_DAYS).reset_index(names="day")
-    made.insert(0, "measure", name)
-    return made[list(DAY_COLUMNS)]
+def _by_day(name: str, value: Values, codes: Codes) -> pd.DataFrame:
+    """Return a measure by day, of the last days at most; days by their codes."""
+    some = ~np.isnan(value) & (codes >= 0)
+    n = np.bincount(codes[some])
+    k = np.bincount(codes[some], value[some])
+    kept = np.flatnonzero(n)
+    is_latency = name == "latency" and len(kept) > 0
+    middle = _medians_of_days(value[some], codes[some]) if is_latency else k[kept] / n[kept]
+    made = {"measure": name, "day": kept, "k": k[kept].astype(float), "n": n[kept], "value": middle}
+    return pd.DataFrame(made, columns=list(DAY_COLUMNS)).tail(_MOST_DAYS)

@@ -1,0 +1,156 @@
+"""A panel of judges: its shares by hand, what each judge adds by leaving it out, and what that is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.stats
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+
+HANNA = Path(__file__).parents[3] / "shared" / "data" / "ratings" / "hanna.csv"
+JUDGES = ["good", "fair", "noise"]
+
+
+def rated(n=240, seed=0, **noise):
+    rng = np.random.default_rng(seed)
+    human = rng.integers(1, 11, n).astype(float)
+    spread = {"good": 1.0, "fair": 2.0, "noise": 6.0} | noise
+    scores = {name: np.clip(human + rng.normal(0, sd, n), 1, 10) for name, sd in spread.items()}
+    return pd.DataFrame(scores | {"human": human, "cluster": [f"d{k % 30}" for k in range(n)]})
+
+
+def by_hand(frame, judges, tolerance=1.0):
+    return (frame[judges].median(axis=1) - frame["human"]).abs() <= tolerance + 1e-9
+
+
+def test_the_median_is_a_judge_beside_the_others():
+    frame = rated()
+    found = rn.panel(frame, judge=JUDGES, scale=(1, 10))
+    assert found.judges["judge"].tolist() == [*JUDGES, "panel"]
+    shares = found.judges.set_index("judge")["share"]
+    assert shares["panel"] == pytest.approx(by_hand(frame, JUDGES).mean())
+    assert shares["good"] == pytest.approx(by_hand(frame, ["good"]).mean())
+    alone = rn.calibrate(frame, judge="fair", scale=(1, 10)).verdicts.iloc[0]
+    row = found.judges.set_index("judge").loc["fair"]
+    assert row[["verdict", "share", "low", "high", "bias"]].tolist() == pytest.approx(
+        alone[["verdict", "share", "low", "high", "bias"]].tolist()
+    )
+    rho = scipy.stats.pearsonr(frame["fair"], frame["human"]).statistic
+    assert row["rho"] == pytest.approx(rho)
+
+
+def test_what_a_judge_adds_is_the_panel_less_the_panel_without_it():
+    frame = rated()
+    found = rn.panel(frame, judge=JUDGES, scale=(1, 10))
+    for row in found.added.to_dict("records"):
+        rest = [name for name in JUDGES if name != row["judge"]]
+        gain = by_hand(frame, JUDGES).astype(float) - by_hand(frame, rest)
+        wanted = rn.stats.clustered_mean(gain, frame["cluster"], ends=(-1, 1))
+        assert [row["adds"], row["low"], row["high"]] == pytest.approx(
+            [wanted.value, wanted.low, wanted.high]
+        )
+        assert row["without"] == pytest.approx(by_hand(frame, rest).mean())
+    outcomes = found.added.set_index("judge")["outcome"]
+    assert outcomes["good"] == "better"
+
+
+def test_the_panel_stands_beside_the_judge_that_agrees_most_often():
+    frame = rated(good=0.4)
+    row = rn.panel(frame, judge=JUDGES, scale=(1, 10)).worth.iloc[0]
+    assert row["best"] == "good"
+    gain = by_hand(frame, JUDGES).mean() - by_hand(frame, ["good"]).mean()
+    assert row["gain"] == pytest.approx(gain)
+    assert row["outcome"] == "worse"  # noise pulls the median off
+    alike = rated(good=2.0, fair=2.0, noise=2.0)
+    better = rn.panel(alike, judge=JUDGES, scale=(1, 10)).worth.iloc[0]
+    assert better["outcome"] == "better"
+
+
+def test_labels_saved_follow_from_the_correlations_and_their_jackknife():
+    frame = rated(good=2.0, fair=2.0, noise=2.5)
+    row = rn.panel(frame, judge=JUDGES, scale=(1, 10)).worth.iloc[0]
+
+    def saving(rows):
+        rhos = {name: rows[name].corr(rows["human"]) for name in JUDGES}
+        whole = rows[JUDGES].median(axis=1).corr(rows["human"])
+        return 1 - (1 - whole**2) / (1 - rhos[row["correlated"]] ** 2)
+
+    names = frame["cluster"].unique()
+    without = [saving(frame[frame["cluster"] != name]) for name in names]
+    g, value = len(names), saving(frame)
+    se = np.sqrt((g - 1) / g * sum((one - value) ** 2 for one in without))
+    half = scipy.stats.t.ppf(0.975, g - 1) * se
+    n = len(frame)
+    assert [row["labels_saved"], row["saved_low"], row["saved_high"]] == pytest.approx(
+        [n * value, n * (value - half), n * (value + half)]
+    )
+
+
+@pytest.mark.parametrize(("price", "worth"), [(0.0001, "yes"), (50.0, "no")])
+def test_prices_decide_whether_it_is_worth_it(price, worth):
+    frame = rated(600, good=2.0, fair=2.0, noise=2.0)
+    prices = dict.fromkeys(JUDGES, price)
+    found = rn.panel(
+        frame, judge=JUDGES, scale=(1, 10), prices=prices, label_price=2.0, items=5_000
+    )
+    row = found.worth.iloc[0]
+    assert row["extra_cost"] == pytest.approx(2 * price * 5_000)
+    assert row["saved_cost"] == pytest.approx(2.0 * row["labels_saved"])
+    assert row["worth"] == worth
+    assert found.judges.set_index("judge").loc["panel", "price"] == pytest.approx(3 * price)
+    said = {"yes": "is worth its price", "no": "is not worth its price"}
+    assert said[worth] in found.summary
+
+
+def test_without_prices_it_says_nothing_of_money():
+    found = rn.panel(rated(), judge=JUDGES, scale=(1, 10))
+    assert "price" not in found.to_markdown().casefold()
+    assert found.worth["extra_cost"].isna().all()
+
+
+def test_an_item_that_a_judge_lost_is_compared_with_none():
+    frame = rated()
+    frame.loc[:39, "fair"] = np.nan
+    found = rn.panel(frame, judge=JUDGES, scale=(1, 10))
+    assert set(found.added["n"]) == {200}
+    assert found.judges.set_index("judge").loc["panel", "n"] == 240
+
+
+@pytest.mark.parametrize("engine", [pl.from_pandas, lambda frame: frame])
+def test_every_engine_and_both_languages(engine):
+    found = rn.panel(engine(rated()), judge=JUDGES, scale=(1, 10), lang="zh")
+    assert "小组与人工相差" in found.summary
+    assert "去掉它的小组" in found.to_markdown()
+    assert "<table" in found._repr_html_()
+
+
+def test_one_judge_is_no_panel_and_every_judge_has_a_price():
+    with pytest.raises(RagnbError, match="two judges or more"):
+        rn.panel(rated(), judge="good")
+    with pytest.raises(RagnbError, match="'bad' is not known"):
+        rn.panel(rated(), judge=JUDGES, prices={"bad": 1.0})
+    with pytest.raises(RagnbError, match="no price of noise"):
+        rn.panel(rated(), judge=JUDGES, prices={"good": 1.0, "fair": 1.0})
+    with pytest.raises(RagnbError, match="rename yours"):
+        rn.panel(rated().assign(panel=1.0), judge=JUDGES)
+
+
+@pytest.mark.skipif(not HANNA.exists(), reason="needs the data beside the project")
+def test_five_real_judges_beside_three_people():
+    judges = ["judge_ChatGPT", "judge_Beluga-13B", "judge_OrcaPlatypus"]
+    frame = pd.read_csv(HANNA)
+    frame = frame[frame["dimension"] == "coherence"]
+    found = rn.panel(frame, judge=judges, scale=(1, 5), missing="outside")
+    inside = frame[judges].where((frame[judges] >= 1) & (frame[judges] <= 5))
+    near = (inside.median(axis=1) - frame["human"]).abs() <= 1 + 1e-9
+    assert found.judges.set_index("judge").loc["panel", "share"] == pytest.approx(near.mean())
+    row = found.worth.iloc[0]
+    assert row["best"] == "judge_OrcaPlatypus"
+    assert row["correlated"] == "judge_ChatGPT"
+    assert row["outcome"] == "worse"
