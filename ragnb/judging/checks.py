@@ -219,10 +219,11 @@ def withdraws(remark: str, words: str) -> bool:
     return any(_may_withdraw(part, words) for part in parts)
 
 
-def retracts(text: str, words: str) -> bool:
+def retracts(text: str, words: str, material: Sequence[str] = ()) -> bool:
     """Return whether what the judge says of the answer takes its own scores back.
 
-    What begins with the answer tells what stands in it, such as an order to the judge.
+    What begins with the answer tells what stands in it, such as an order to the judge. A sentence that speaks of
+    scores, and neither of the answer nor in a word of the `material`, gives no reason for them.
 
     Parameters
     ----------
@@ -235,9 +236,11 @@ def retracts(text: str, words: str) -> bool:
     --------
     >>> retracts("i made these numbers up.", "accuracy"), retracts("the answer makes numbers up.", "accuracy")
     (True, False)
+    >>> retracts("the values are template values.", "accuracy", ["Who pays for the pump?"])
+    True
     """
     own = (part for part in _parts(text) if not has("begins_with_the_answer", part))
-    return any(_may_retract(part, words) for part in own)
+    return any(_may_retract(part, words, material) for part in own)
 
 
 def _parts(text: str) -> list[str]:
@@ -246,15 +249,27 @@ def _parts(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _may_retract(sentence: str, words: str) -> bool:
+def _may_retract(sentence: str, words: str, material: Sequence[str]) -> bool:
     """Return whether the judge speaks of itself or of its scores, and not as one does who gives a reason."""
     if has("own_retraction", sentence, words) or has("of_this_scoring", sentence):
         return True
     if has("first_person", sentence):
         return not has("looked", sentence)
-    if not has("of_scoring", sentence) or has("the_judged", sentence):
+    is_of_scoring = has("of_scoring", sentence) and not has("the_judged", sentence)
+    if not is_of_scoring and not _is_of_scores_alone(sentence, words, material):
         return False
     return not (is_harmless(sentence, "after") or is_harmless(sentence, "signed"))
+
+
+def _is_of_scores_alone(sentence: str, words: str, material: Sequence[str]) -> bool:
+    """Return whether a sentence speaks of scores, of nothing of the answer, and in no word of the material."""
+    if not has("of_a_verdict", sentence) or has("of_the_answer", sentence):
+        return False
+    if fits("number", sentence):  # a score that is written with its unit
+        return False
+    is_reason = has("dimension", sentence, words) or has("looked", sentence)
+    is_reason = is_reason or has("suggests", sentence)
+    return not is_reason and not _shares_a_word(sentence, material)
 
 
 def _may_withdraw(sentence: str, words: str) -> bool:

@@ -502,13 +502,24 @@ class _Reading:
                 note = fits("note_key", key_words(key))
                 text = "" if self._dimension(key)[0] else folded(value)
                 other = self._other_value(text, scores, "own_mention" if note else "mention")
-                _refuse(other, "conflicting", f"{key} speaks of another value: {text[:40]}")
+                is_corrected = note and self._is_corrected(text, scores)
+                _refuse(
+                    other or is_corrected,
+                    "conflicting",
+                    f"{key} speaks of another value: {text[:40]}",
+                )
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
                 another = of and float(of[1]) not in (
                     self.rubric.high,
                     self.rubric.high * len(scores),
                 )
                 _refuse(another, "other_scale", f"{key} states another scale: {text[:40]}")
+
+    def _is_corrected(self, text: str, scores: Mapping[str, float]) -> bool:
+        """Return whether a reason says that a score ought to be another one."""
+        elsewhere = {*map(float, pattern("correction_elsewhere").findall(text))}
+        of_name = [self._other_value(text, scores, of) for of in ("own_correction", "own_lowering")]
+        return any(of_name) or not elsewhere <= {*scores.values()}
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
@@ -551,7 +562,12 @@ class _Reading:
         back = has("dimension", left, self.words)
         back = back or not all(leaves_a_verdict(part) for part in sentences_of(left))
         back = back or is_disowned(before, self.words, self.material, signed=tagged)
-        back = back or has("refused", around) or has("no_numbers", own) or retracts(own, self.words)
+        back = (
+            back
+            or has("refused", around)
+            or has("no_numbers", own)
+            or retracts(own, self.words, self.material)
+        )
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 
     def _without_their_mean(self, text: str, scores: Mapping[str, float]) -> str:
