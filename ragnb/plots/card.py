@@ -79,9 +79,10 @@ class Part:
         self._keys = dict[str, str]()
         for key in ("judge", "dimension"):
             if len(names := list(dict.fromkeys(map(str, frame.get(key, []))))) > 1:
-                one = f"card.only({key}={names[0]!r})"
                 have = listing(names)
-                raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
+                raise RagnbError(
+                    f"there are several {key}s; choose one: card.only({key}={names[0]!r}) (have: {have})"
+                )
             self._keys |= {key: names[0]} if names else {}
         self.about = " · ".join(one_line(word, 40) for word in self._keys.values())
         self.rows = frame.reset_index(drop=True)

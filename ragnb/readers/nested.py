@@ -372,12 +372,12 @@ def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
 
 
 def passages_with_ids(cells: Iterable[Any]) -> list[list[dict[str, Any]] | None] | None:
-    """Return the passages of each cell, as ``{"id": …, "text": …}``, where any of them has an id; else None.
+    """Return the passages of each cell as objects with an ``id``, where any of them has one; else None.
 
     Examples
     --------
     >>> passages_with_ids([[{"chunk_id": 7, "content": "Ann."}], None])
-    [[{'id': '7', 'text': 'Ann.'}], None]
+    [[{'chunk_id': 7, 'content': 'Ann.', 'id': '7'}], None]
     >>> passages_with_ids([["Ann."]]) is None
     True
     """

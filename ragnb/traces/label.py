@@ -246,6 +246,7 @@ def came(frame: Any) -> pl.Series:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> came(pd.DataFrame({"answer": ["Yes.", ""], "error": [None, "timeout"]})).to_list()
     [True, False]
     """
