@@ -38,16 +38,14 @@ def is_reversed(claim: str, sentences: Sequence[str]) -> bool:
     [True, True, False]
     """
     negated = is_negated(claim)
-    others = [sentence for sentence in sentences if is_negated(sentence) != negated]
-    if not others:
+    differs = [is_negated(sentence) != negated for sentence in sentences]
+    if not any(differs):
         return False
     words = _words(claim)
-    alike = [sentence for sentence in sentences if is_negated(sentence) == negated]
-    return _most_shared(words, others) > _most_shared(words, alike)
-
-
-def _most_shared(words: frozenset[str], sentences: Sequence[str]) -> int:
-    return max((len(words & _words(sentence)) for sentence in sentences), default=0)
+    nearest = {True: 0, False: 0}  # words in common, of those that differ and of those that do not
+    for sentence, other in zip(sentences, differs, strict=True):
+        nearest[other] = max(nearest[other], len(words & _words(sentence)))
+    return nearest[True] > nearest[False]
 
 
 # The passages of an answer are looked through for each of its claims.
