@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from page_runs import requests, run_of
 from pages import PAYLOADS
 from playwright.sync_api import expect
 
@@ -66,14 +67,10 @@ def shared_sheet():
 
 def kind_sheet(kind, lang="en"):
     """A run of a kind of which each page has its own first screen."""
-    from test_page_kinds import run_of
-
     return run_of(kind, 1, lang)
 
 
 def log_sheet():
-    from test_page_log import requests
-
     return rn.assess(pd.DataFrame(requests(refused=2, late=10, failed=1)), lang="zh")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from page_runs import SORRY, requests
 
 import ragnb as rn
 from ragnb.sheet.formatter import Formatter
@@ -19,31 +20,6 @@ from ragnb.sheet.heroes.log import STATES
 from ragnb.stats import holm
 from ragnb.texts import entry
 from ragnb.traces.changes import changes
-
-SORRY = "I'm sorry, I could not find this in our help pages."
-
-
-def requests(days=20, a_day=30, refused=0, late=0, failed=0, unsupported=0, start="2026-03-01"):
-    """Return requests of which each day so many are refused, in the last seven `late` more, fail, or are off."""
-    rows = []
-    for day in range(days):
-        date = pd.Timestamp(start) + pd.Timedelta(days=day)
-        n_refused = refused + (late if day >= days - 7 else 0)
-        for k in range(a_day):
-            answer = f"You have {'99' if k < unsupported else '14'} days."
-            is_failed = k >= a_day - failed and day >= days - 7
-            if k < n_refused:
-                answer = SORRY
-            rows.append(
-                {
-                    "ts": (date + pd.Timedelta(minutes=k)).isoformat(),
-                    "question": f"question {k}?",
-                    "answer": "" if is_failed else answer,
-                    "retrieved_contexts": ["You have 14 days."],
-                    "ok": not is_failed,
-                }
-            )
-    return rows
 
 
 def sheet_of(tmp_path, rows, lang="en", name="log.jsonl", **settings):
