@@ -518,7 +518,7 @@ def _paired(
     own = check_weights(scenario.doc_weights, "doc_weights")
     clusters = _clusters(labels, key, scenario)
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
-    weights = stats.relative(docs.map(lambda name: own.get(name, 1.0)).to_numpy(float))
+    weights = stats.relative(docs.map(own).fillna(1.0).to_numpy(float))
     counts = int(reworded.sum()), new_references
     return Pairs(
         tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins
@@ -537,8 +537,9 @@ def _key(sides: Sequence[pd.DataFrame]) -> str:
     whole = [side.dropna(subset=shared).drop_duplicates(shared[0]) for side in sides]
     new, old = (side.set_index(shared[0])["question"] for side in whole)
     same = int(new.eq(old.reindex(new.index)).sum())
-    texts = [set(side["question"].dropna()) for side in sides]
-    return "question" if len(texts[0] & texts[1]) > 2 * same else "sample_id"
+    asked = [side["question"].dropna().drop_duplicates() for side in sides]
+    common = int(asked[0].isin(asked[1]).sum())
+    return "question" if common > 2 * same else "sample_id"
 
 
 def _clusters(

@@ -42,6 +42,7 @@ _SKIPPED = frozenset(map(fold_word, _FAILED["skipped"]))
 _ERROR_COLUMNS = frozenset(map(spaced, _FAILED["columns"]))
 _STATUS_COLUMNS = frozenset(map(spaced, _FAILED["status"]))
 _VERDICT_NAMES = frozenset(map(spaced, _VERDICT["names"]))
+_LOOSE_VERDICT_NAMES = frozenset(map(loose, _VERDICT_NAMES))
 _REFERENCE = frozenset(_VERDICT["reference"])
 _ROW_SUCCESS = ("success", "successful", "is_success", "is_successful")
 _UNIT_NEIGHBOUR = 10
@@ -687,7 +688,7 @@ def name_is_verdict(name: str) -> bool:
     >>> name_is_verdict("is_correct"), name_is_verdict("needs_table")
     (True, False)
     """
-    return spaced(name) in _VERDICT_NAMES or loose(name) in {loose(one) for one in _VERDICT_NAMES}
+    return spaced(name) in _VERDICT_NAMES or loose(name) in _LOOSE_VERDICT_NAMES
 
 
 def is_reference(name: str) -> bool:

@@ -306,25 +306,39 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
 
     What was asked of a column that holds no numbers is forgotten: it is none.
     """
-    numeric = {str(name) for name in frame.select_dtypes("number").columns}
+    numbers = {str(name): cells for name, cells in frame.select_dtypes("number").items()}
+    with_grades = numbers.keys() | raw.graded
     raw.facts = [
         fact
         for fact in raw.facts
-        if not fact["open"] or fact["metric"] is None or fact["metric"] in numeric | raw.graded
+        if not fact["open"] or fact["metric"] is None or fact["metric"] in with_grades
     ]
-    names = [
-        name
-        for name in map(str, frame.columns)
-        if name not in taken
-        and may_be_metric(name)
-        and pd.api.types.is_numeric_dtype(frame[name])
-        and not pd.api.types.is_bool_dtype(frame[name])
-        and not tells_if_answered(list(frame[name]), name, raw.cells("answer"))
-    ]
-    for name in names:
-        numbers = pd.to_numeric(frame[name]).dropna()
-        if len(numbers):
-            note_candidate(raw, name, float(numbers.min()), float(numbers.max()))
+    told = facts_told(raw.facts)
+    barred = set(taken)
+    for name, cells in numbers.items():
+        if name in barred or not may_be_metric(name):
+            continue
+        if tells_if_answered(list(cells), name, raw.cells("answer")):
+            continue
+        given = pd.to_numeric(cells).dropna()
+        if len(given):
+            note_candidate(raw, name, float(given.min()), float(given.max()), told.get(name, ()))
+
+
+def facts_told(facts: Iterable[Mapping[str, Any]]) -> dict[str | None, set[str]]:
+    """Return which facts are told of each metric.
+
+    Examples
+    --------
+    >>> facts_told([{"metric": "tone", "fact": "scale"}, {"metric": "tone", "fact": "direction"}]) == {
+    ...     "tone": {"scale", "direction"}
+    ... }
+    True
+    """
+    told: dict[str | None, set[str]] = {}
+    for fact in facts:
+        told.setdefault(fact["metric"], set()).add(fact["fact"])
+    return told
 
 
 def may_be_metric(name: str) -> bool:
@@ -338,8 +352,12 @@ def may_be_metric(name: str) -> bool:
     return name not in _NO_CANDIDATES and "__" not in name and not is_measure(name)
 
 
-def note_candidate(raw: Raw, name: str, low: float, high: float) -> None:
+def note_candidate(
+    raw: Raw, name: str, low: float, high: float, told: Collection[str] = ()
+) -> None:
     """Record scale and direction of a column of numbers from `low` to `high`, or that they are open.
+
+    What is `told` of the column already stays as it is.
 
     Examples
     --------
@@ -350,7 +368,6 @@ def note_candidate(raw: Raw, name: str, low: float, high: float) -> None:
     """
     if _is_catalogued(name, low, high):
         return  # a metric of METRICS that nobody chose this time
-    told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
     if "scale" not in told:
         ends = range_of(low, high)
         by_values = ends == (0, 1) and not (low == high == 1)

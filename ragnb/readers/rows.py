@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
@@ -27,10 +28,16 @@ from ragnb.schema import CASE_COLUMNS, METRICS
 _MEANS = {plain(word) for word in ROW_WORDS["means"]["words"]}
 _BESIDE = {plain(word) for word in ROW_WORDS["means"]["beside"]}
 _STATISTICS = {plain(word) for word in ROW_WORDS["means"]["statistics"]}
-# A text in ASCII without any of these is no label.
+# A text in ASCII in which none of these begins a word is no label: of a million ids, ``q2`` is one and q21 none.
 _LABEL_WORDS = {part for word in _MEANS | _STATISTICS if word.isascii() for part in word.split("_")}
 _LABEL_WORDS = {part for part in _LABEL_WORDS if part and not part.isdigit()}
-_LABEL_WORD = re.compile("|".join(sorted(map(re.escape, _LABEL_WORDS))))
+_LABEL_WORD = re.compile(
+    "(?:^|[^a-z0-9])(?:"
+    + "|".join(
+        f"{word}(?:[^0-9]|$)" if word[-1].isdigit() else word for word in sorted(_LABEL_WORDS)
+    )
+    + ")"
+)
 _COUNTS = ROW_WORDS["counts"]
 _COUNT_NAMES = {plain(word) for word in _COUNTS["names"]}
 _COUNTING = [plain(word) for word in _COUNTS["of"]]
@@ -104,21 +111,29 @@ def _is_number(cell: Any) -> bool:
     return bool(NUMBER.fullmatch(text)) or text.casefold() in NO_NUMBER
 
 
-def leave_out_means(raw: Raw, report: Lossy) -> None:
+def leave_out_means(raw: Raw, report: Lossy) -> list[str]:
     """Leave out rows of means and totals among rows of answers, and count them.
 
     Such a row has a label that says so and numbers, and no other text but those that say whose mean it is.
+
+    Returns
+    -------
+    list of str
+        The labels where all rows are means and totals, and none is left out.
     """
     labels = _labels(raw)
     means = {row for row, label in labels.items() if is_mean_label(label)}
     # Spreads and ends are left out beside a mean only: a question may be one word.
     gone = {*labels} if means else set()
-    if not gone or len(gone) == len(raw):
-        return
+    if not gone:
+        return []
+    if len(gone) == len(raw):
+        return list(labels.values())
     places = ", ".join(raw.where(row).removesuffix(": ") for row in sorted(gone)[:3])
     why = "rows that name no sample but a mean or total"
     raw.drop([row in gone for row in range(len(raw))], "row", why, report)
     raw.fact(None, "row", "answers", f"{len(gone)} rows of means left out, the first: {places}")
+    return []
 
 
 def _labels(raw: Raw) -> dict[int, str]:
@@ -128,7 +143,11 @@ def _labels(raw: Raw) -> dict[int, str]:
         if isinstance(cells, pd.Series) and not is_text(cells):
             continue
         words = {text for text in _that_may_be_labels(cells) if _is_label(text)}
-        if words:
+        if not words:
+            continue
+        if isinstance(cells, pd.Series):
+            candidates.update(np.flatnonzero(cells.isin(words)).tolist())
+        else:
             candidates |= {row for row, cell in enumerate(cells) if _is_one_of(cell, words)}
     labels = {row: _label(raw, row) for row in sorted(candidates)}
     return {row: label for row, label in labels.items() if label and _is_label(label)}
@@ -247,9 +266,15 @@ def _goes_with(raw: Raw, name: str) -> bool:
     return both == raw.distinct(name) == raw.distinct("question")
 
 
-def check_samples(raw: Raw) -> None:
-    """Refuse totals and rows that do not fit the header; ask where nothing tells totals from answers."""
-    evidence = _signs_of_totals(raw)
+def check_samples(raw: Raw, labels: Sequence[str] = ()) -> None:
+    """Refuse totals and rows that do not fit the header; ask where nothing tells totals from answers.
+
+    Where all rows are means and totals, `labels` holds what they are called.
+    """
+    if labels:
+        evidence = f"each row is a mean or total ({listing(dict.fromkeys(labels), most=3)})"
+    else:
+        evidence = _signs_of_totals(raw)
     if evidence:
         raise RagnbError(
             f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
@@ -281,9 +306,6 @@ def _known(raw: Raw) -> set[str]:
 def _signs_of_totals(raw: Raw) -> str:
     """Return what says that rows are totals, in words; empty where nothing does."""
     known = _known(raw)
-    labels = _labels(raw)
-    if len(labels) == len(raw) > 0 and any(map(is_mean_label, labels.values())):
-        return f"each row is a mean or total ({listing(dict.fromkeys(labels.values()), most=3)})"
     if known & _OF_AN_ANSWER:
         return ""
     counted = [name for name in raw.columns if is_count_name(name) and _counts(raw.columns[name])]

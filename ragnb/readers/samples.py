@@ -228,9 +228,9 @@ def _read_guarded(
     if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
     identify(raw, report)
-    leave_out_means(raw, report)
+    totals = leave_out_means(raw, report)
     try:
-        check_samples(raw)
+        check_samples(raw, totals)
     except RagnbError as error:
         if not loose or error is raw.uneven:
             raise
@@ -271,6 +271,8 @@ def _read_guarded(
         if not loose or _fits(raw, metric, report)
     }
     frame = to_frame(raw, report, origin, known | {metric.name: metric for metric in tools})
+    about = frame.attrs
+    frame.attrs = {}  # pandas copies them deeply at each look at a column
     note_candidates(raw, frame, [*known, *(metric.name for metric in tools)])
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
@@ -282,14 +284,13 @@ def _read_guarded(
         if metric not in taken:
             continue
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
-        frame.attrs.setdefault("metrics", []).append(
+        about.setdefault("metrics", []).append(
             {"metric": metric, **scale, "n_failed": int(failed.sum())}
         )
     if loose:
-        frame.attrs["source"]["spans"] = dict(
-            raw.spans
-        )  # a scale is proposed that a refusal would propose too
-    frame.attrs["facts"] = raw.facts
+        # A scale is proposed that a refusal would propose too.
+        about["source"]["spans"] = dict(raw.spans)
+    frame.attrs = about | {"facts": raw.facts}
     return frame
 
 

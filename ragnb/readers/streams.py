@@ -52,6 +52,7 @@ from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, not
 from ragnb.readers.jsons import record_blocks
 from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
 from ragnb.readers.metrics import (
+    facts_told,
     may_be_metric,
     note_candidate,
     note_metrics,
@@ -314,8 +315,9 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
         for name in table.columns
         if name not in {*found, *made} and may_be_metric(name) and kinds[name].is_numeric()
     ]
+    told = facts_told(table.facts)
     for name, (low, high, _) in spans_of(table, others).items():
-        note_candidate(table, name, low, high)
+        note_candidate(table, name, low, high, told.get(name, ()))
     of_words = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
     words = [
         name
