@@ -73,7 +73,9 @@ def listing(names: Iterable[object], most: int = 12) -> str:
     words = [str(name) for name in names]
     if len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most} more"
-    return ", ".join(words) if words else "none"
+    if words:
+        return ", ".join(words)
+    return "none"
 
 
 def not_a_frame(value: object, reader: str) -> RagnbError:
@@ -103,7 +105,9 @@ def place(file: object = None, line: int | None = None, key: str | None = None) 
     words = [str(file)] if file is not None else []
     words += [f"line {line}"] if line is not None else []
     words += [f"key {key!r}"] if key is not None else []
-    return f"{', '.join(words)}: " if words else ""
+    if words:
+        return f"{', '.join(words)}: "
+    return ""
 
 
 def did_you_mean(name: object, choices: Collection[str]) -> str:

@@ -18,7 +18,9 @@ def samples_folder() -> Path:
     """Return the folder that holds the samples: in the library where it is installed, else the checkout."""
     library = Path(__file__).resolve().parent
     installed = library / "samples"
-    return installed if installed.is_dir() else library.parent
+    if installed.is_dir():
+        return installed
+    return library.parent
 
 
 def write_example(folder: str | os.PathLike[str]) -> Path:

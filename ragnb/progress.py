@@ -28,4 +28,6 @@ def is_hidden(progress: bool | None) -> bool | None:
     """
     if progress is not None:
         return not progress
-    return False if os.environ.get(SHOWN) == "1" else None
+    if os.environ.get(SHOWN) == "1":
+        return False
+    return None

@@ -74,7 +74,9 @@ def _cases(sheet: Assessment) -> list[tuple[str, str, str]]:
     from ragnb.sheet.sections.gates import cases
 
     found = [(title, kind, words) for title, kind, _, words in cases(Formatter(sheet))]
-    return found if len(deciding(sheet.gates)) else [*found, ("gates", "skipped", sheet.verdict)]
+    if len(deciding(sheet.gates)):
+        return found
+    return [*found, ("gates", "skipped", sheet.verdict)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,11 +97,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     named = [
         parent.config.invocation_params.dir / name for name in parent.config.getoption(_OPTION)
     ]
-    return (
-        _Gates.from_parent(parent, path=file_path)
-        if file_path in [*map(Path.resolve, named)]
-        else None
-    )
+    if file_path in [*map(Path.resolve, named)]:
+        return _Gates.from_parent(parent, path=file_path)
+    return None
 
 
 class _Gates(pytest.File):
@@ -139,9 +139,12 @@ def ragnb_assess(request: pytest.FixtureRequest) -> Callable[..., Assessment]:
             pytest.fail(
                 f"{_OPTION} names {len(named)} scenarios; name one, or write ragnb_assess('mine.yaml')"
             )
-        path = request.config.invocation_params.dir / named[0] if source is None else source
-        return (
-            assess(path, **settings) if settings or source is not None else _sheet(path.resolve())
-        )
+        if source is None:
+            path = request.config.invocation_params.dir / named[0]
+        else:
+            path = source
+        if settings or source is not None:
+            return assess(path, **settings)
+        return _sheet(path.resolve())
 
     return of

@@ -242,7 +242,10 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
             look = LAYOUT["columns"].get(name, {}) | columns.get(name, {})
             form = look.get("form", f"{{{name}}}")
             label = say(f"calibration.column.{look.get('label', name)}")
-            level = f" [{card.level:.0%}]" if "[" in form or "interval" in look else ""
+            if "[" in form or "interval" in look:
+                level = f" [{card.level:.0%}]"
+            else:
+                level = ""
             cells = ["" if pd.isna(row[name]) else filled(form, row) for row in rows]
             written[">" * ("form" in look) + label + level] = cells
         blocks[key] = Table(tuple(written), tuple(zip(*written.values(), strict=True)))
@@ -271,11 +274,10 @@ def _footer(card: CalibrationCard) -> Iterator[str]:
     labels = entry(card.lang, "calibration.footer")
     for name in (name for name in labels if name in card.footer):
         if (value := card.footer[name]) is None or isinstance(value, bool):
-            value = (
-                labels["unsaid"]
-                if value is None
-                else load(card.lang)(f"column.{'yes' if value else 'no'}")
-            )
+            if value is None:
+                value = labels["unsaid"]
+            else:
+                value = load(card.lang)(f"column.{'yes' if value else 'no'}")
         yield f"{labels[name]}: {number(value, 2) if isinstance(value, float) else value}"
 
 

@@ -143,7 +143,9 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
 def _ends(part: pd.DataFrame) -> Scale:
     """Return the lowest and highest observed score; identical scores have no range."""
     low, high = (float(end) for end in np.nanquantile(part[["judge", "human"]].to_numpy(), [0, 1]))
-    return (low, high) if low < high else (-np.inf, np.inf)
+    if low < high:
+        return (low, high)
+    return (-np.inf, np.inf)
 
 
 def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, Any]:
@@ -208,7 +210,14 @@ def _note(row: Mapping[str, Any], labelled: int, unjudged: int, lang: str) -> st
     """Return the notes on a corrected mean, the judge's bias first."""
     low = row["bias_low"]
     high = row["bias_high"]
-    side = "above" if low > 0 else "below" if high < 0 else "open" if low <= 0 else "unknown"
+    if low > 0:
+        side = "above"
+    elif high < 0:
+        side = "below"
+    elif low <= 0:
+        side = "open"
+    else:
+        side = "unknown"
     holding = {
         f"judge_{side}": True,
         "no_judged": not row["n_judged"],

@@ -189,9 +189,10 @@ def read_judged(
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
         absent = next((name for name in wanted if name not in columns), None)
         if absent or not wanted:
-            fault = (
-                f"dimension {absent!r} is not a column" if absent else "contains no judge scores"
-            )
+            if absent:
+                fault = f"dimension {absent!r} is not a column"
+            else:
+                fault = "contains no judge scores"
             raise RagnbError(
                 f"{table.raw.where()}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores: judge='…', or one that is a dimension: dimensions=['…']"
@@ -276,7 +277,9 @@ class Table:
         for raters in numbered.values() if len(self.humans) != 1 or "human" not in columns else ():
             if set(raters) == set(range(1, len(raters) + 1)):
                 return [raters[k] for k in sorted(raters)]
-        return ["human"] if "human" in columns else []
+        if "human" in columns:
+            return ["human"]
+        return []
 
     @cached_property
     def judge_columns(self) -> list[str]:
@@ -285,7 +288,9 @@ class Table:
         if len(self.judges) > 1 and set(self.judges) <= set(columns):
             return self.judges
         named = [n for n in columns if _JUDGE.fullmatch(n) and "__" not in n and self.is_number(n)]
-        return ["judge"] if "judge" in columns else named
+        if "judge" in columns:
+            return ["judge"]
+        return named
 
     @property
     def is_sheet(self) -> bool:
@@ -482,7 +487,9 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
             table.humans
         )
     people = frame[~is_judge & (raters.isin(table.humans) | (not table.humans))]
-    return _with_judges(people, frame[is_judge], table.report) if is_judge.any() else people
+    if is_judge.any():
+        return _with_judges(people, frame[is_judge], table.report)
+    return people
 
 
 def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> pd.DataFrame:
@@ -492,11 +499,9 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
-    columns = (
-        [n if n.startswith("judge") else f"judge_{n}" for n in names]
-        if names.nunique() > 1
-        else "judge"
-    )
+    columns: str | list[str] = "judge"
+    if names.nunique() > 1:
+        columns = [n if n.startswith("judge") else f"judge_{n}" for n in names]
     scores = judged.assign(judge=columns).groupby([*keys, "judge"], dropna=False, sort=False)[
         "human"
     ]
@@ -552,11 +557,10 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     keys = [key for key in KEYS if key in left and key in right]
     again = right.duplicated(keys)
     if "item_id" not in keys or again.any():
-        twice = (
-            f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once"
-            if again.any()
-            else ""
-        )
+        if again.any():
+            twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once"
+        else:
+            twice = ""
         raise RagnbError(
             f"{judged.raw.where()}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
             f"tables need the columns that identify an item (columns: {listing(judged.raw.columns)}; "

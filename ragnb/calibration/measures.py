@@ -226,7 +226,10 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         found = share(part := cells[code == band], asked)
         above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
         above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
-        name = f"{band:g}" if labelled else f"{low + band * step:g}–{low + (band + 1) * step:g}"
+        if labelled:
+            name = f"{band:g}"
+        else:
+            name = f"{low + band * step:g}–{low + (band + 1) * step:g}"
         row = {
             "band": name,
             "start": part["judge"].min(),
@@ -293,11 +296,15 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
 
 def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
-    own = random_groups(cells, asked.seed) if (cells["cluster"] < 0).all() else cells
+    if (cells["cluster"] < 0).all():
+        own = random_groups(cells, asked.seed)
+    else:
+        own = cells
     columns = own["judge"], own["human"], own["cluster"]
-    mapped = (
-        stats.recalibrate(*columns, counts=own["count"]) if own["cluster"].nunique() > 1 else {}
-    )
+    if own["cluster"].nunique() > 1:
+        mapped = stats.recalibrate(*columns, counts=own["count"])
+    else:
+        mapped = {}
     errors: dict[str, Array] = {
         name: np.abs(scores - own["human"]) for name, scores in mapped.items()
     }

@@ -351,17 +351,23 @@ def _added_frame(parts: Parts, judges: list[str]) -> pd.DataFrame:
             for low, high, sure in zip(table["low"], table["high"], holds, strict=True)
         ]
         tables.append(table[list(ADDED)])
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(ADDED))
+    if tables:
+        return pd.concat(tables, ignore_index=True)
+    return pd.DataFrame(columns=list(ADDED))
 
 
 def _p(found: Estimate) -> float:
-    return stats.t_p_value(found.value, found.se, found.df) if found.se > 0 else np.nan
+    if found.se > 0:
+        return stats.t_p_value(found.value, found.se, found.df)
+    return np.nan
 
 
 def _outcome(low: float, high: float, sure: bool = True) -> str:
     if not sure or not (low > 0 or high < 0):
         return "undecided"
-    return "better" if low > 0 else "worse"
+    if low > 0:
+        return "better"
+    return "worse"
 
 
 def _worth_frame(
@@ -411,7 +417,9 @@ def _pays(low: float, high: float, cost: float) -> str:
     """Return whether what is saved, of which an interval is known, is more than a cost."""
     if low > cost:
         return "yes"
-    return "no" if high < cost else "undecided"
+    if high < cost:
+        return "no"
+    return "undecided"
 
 
 # Words

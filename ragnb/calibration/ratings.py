@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,7 +83,11 @@ class Asked:
 
 def as_list(values: Any) -> list[Any]:
     """Return one name or number, or several, as a list; None is none."""
-    return [] if values is None else [values] if np.ndim(values) == 0 else list(values)
+    if values is None:
+        return []
+    if np.ndim(values) == 0:
+        return [values]
+    return list(values)
 
 
 def need_pandas(frame: object, reader: str) -> None:
@@ -100,11 +104,9 @@ def opened_blocks(
     for name in as_list(judge):
         table, opened_as = open_ratings(ratings, name, asked, judged)
         by = [f":{column}" for column in as_list(asked.by) if f":{column}" in table]
-        parts = (
-            table.groupby(by, sort=not asked.whole, observed=True, dropna=False)
-            if by
-            else [((), table)]
-        )
+        parts: Iterable[tuple[Any, pd.DataFrame]] = [((), table)]
+        if by:
+            parts = table.groupby(by, sort=not asked.whole, observed=True, dropna=False)
         for labels, rows in parts:
             if asked.whole or not rows["further"].all():
                 named = {column[1:]: label for column, label in zip(by, labels, strict=True)}
@@ -228,11 +230,15 @@ def _checked(
     columns = columns_of(frame)
     people = as_list(asked.human)
     numbered = (f"{name}{k}" for name in people[:1] for k in itertools.count(1))
-    raters = (
-        people if len(people) > 1 else list(itertools.takewhile(columns.__contains__, numbered))
-    )
+    if len(people) > 1:
+        raters = people
+    else:
+        raters = list(itertools.takewhile(columns.__contains__, numbered))
     raters = raters if len(raters) > 1 else []
-    human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
+    if len(people) > 1 or (raters and people[0] not in columns):
+        human = []
+    else:
+        human = people
     by = as_list(asked.by)
     clusters = as_list(asked.cluster)
     long = asked.rater in columns and bool(people) and not raters
@@ -440,10 +446,16 @@ def design(cells: pd.DataFrame, *, of_sums: bool = False) -> dict[str, Any]:
 
     Functions of sums take no weights: for them a weight is a fraction of a row.
     """
-    clusters = None if (cells["cluster"] < 0).all() else cells["cluster"].to_numpy()
+    if (cells["cluster"] < 0).all():
+        clusters = None
+    else:
+        clusters = cells["cluster"].to_numpy()
     counts = cells["count"].to_numpy()
     weights = cells["weight"].to_numpy()
-    by_row = {"counts": counts * weights} if of_sums else {"counts": counts, "weights": weights}
+    if of_sums:
+        by_row = {"counts": counts * weights}
+    else:
+        by_row = {"counts": counts, "weights": weights}
     return {"clusters": clusters, **by_row}
 
 
@@ -504,7 +516,9 @@ def random_groups(cells: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     if (cells["cluster"] >= 0).all():
         many = code.max(initial=-1) + 1
         few = many <= MOST_CLUSTERS
-        return cells if few else cells.assign(cluster=rng.permutation(many)[code] % MOST_CLUSTERS)
+        if few:
+            return cells
+        return cells.assign(cluster=rng.permutation(many)[code] % MOST_CLUSTERS)
     at = np.repeat(np.arange(len(cells)), cells["count"].astype(int))
     groups = min(MOST_CLUSTERS, len(at))
     pairs, sizes = np.unique(at * groups + rng.permutation(len(at)) % groups, return_counts=True)

@@ -178,12 +178,12 @@ def _items(
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
     if missing or not names or "sample_id" not in frame:
-        what = (
-            f"dimension {missing!r} does not exist"
-            if missing
-            else "there is no judge score to sample by"
-        )
-        what = what if "sample_id" in frame else "no column says which answer a row is"
+        if missing:
+            what = f"dimension {missing!r} does not exist"
+        else:
+            what = "there is no judge score to sample by"
+        if "sample_id" not in frame:
+            what = "no column says which answer a row is"
         raise RagnbError(f"{what}; {did_you_mean(missing or 'judge', there)}")
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"])).fillna(frame["sample_id"])
     system = frame["system"].astype(str) if "system" in frame else ""

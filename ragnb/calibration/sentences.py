@@ -32,7 +32,12 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
         drawn = [named(row) for row in rows if not_random(row["draw_p"])]
         spent = [named(row) for row in rows if np.isnan(row["widened"])]
         planned = rows[0]["labels_planned"]
-        looks = "look_once" if pd.isna(planned) else "look_spent_rows" if spent else "look_rows"
+        if pd.isna(planned):
+            looks = "look_once"
+        elif spent:
+            looks = "look_spent_rows"
+        else:
+            looks = "look_rows"
         reasons = (
             say(f"calibration.many_{text_key(verdict)}", n=len(rows), **counts),
             f"{say('calibration.best', what=named(best))} {share_line(best, tolerance, lang)}",
@@ -45,7 +50,12 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
 
 def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
     """Return how sentences call the judge: by name if there are several."""
-    key = "both" if not alone else "one" if row["dimension"] == ALL else "dimension"
+    if not alone:
+        key = "both"
+    elif row["dimension"] == ALL:
+        key = "one"
+    else:
+        key = "dimension"
     return load(lang)(f"calibration.what_{key}", judge=row["judge"], dimension=row["dimension"])
 
 
@@ -57,4 +67,6 @@ def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
 
 def if_exact(tolerance: float) -> str:
     """Return the ending of texts for a tolerance of 0, as of labels that are yes or no."""
-    return "" if tolerance else "_exact"
+    if tolerance:
+        return ""
+    return "_exact"

@@ -46,9 +46,10 @@ def verdict_row(
     beats = over_constant(cells, score, asked, **plan).low > 0
     favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "upper"].max()
     unbiased = asked.accepts(off) and not favoured > asked.delta
-    widened = (
-        1.0 if asked.fraction is None else stats.widening(asked.fraction, agrees.df, level=once)
-    )
+    if asked.fraction is None:
+        widened = 1.0
+    else:
+        widened = stats.widening(asked.fraction, agrees.df, level=once)
     trusted = agrees.low >= asked.target and beats and unbiased
     return {
         "verdict": TRUST if trusted else REJECT if agrees.high < asked.target else NOT_PROVEN,
@@ -87,7 +88,9 @@ def _hopeless(row: Mapping[str, Any]) -> str | None:
     """Return why more labels alone will not lead to TRUST, other than an agreement at or below the target."""
     if row["bias_lower"] > row["delta"] or row["bias_upper"] < -row["delta"]:
         return "bias"
-    return "constant" if np.isfinite(row["share"]) and row["share"] <= row["constant"] else None
+    if np.isfinite(row["share"]) and row["share"] <= row["constant"]:
+        return "constant"
+    return None
 
 
 def labels_line(needs: LabelsNeeded, row: Mapping[str, Any], lang: str) -> str:
@@ -123,10 +126,26 @@ def reasons_of(
         row["delta"],
         measures["over_constant"],
     )
-    beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
-    where = "system" if row["bias_lower"] >= -delta and row["bias_upper"] <= delta else "open"
-    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else where
-    looks = "once" if asked.fraction is None else "spent" if asked.fraction > 1 else "planned"
+    if row["beats_constant"]:
+        beats = "beats"
+    elif gain.value > 0:
+        beats = "beats_open"
+    else:
+        beats = "beats_not"
+    if row["bias_lower"] >= -delta and row["bias_upper"] <= delta:
+        where = "system"
+    else:
+        where = "open"
+    if row["unbiased"]:
+        where = "inside"
+    elif _hopeless(row) == "bias":
+        where = "outside"
+    if asked.fraction is None:
+        looks = "once"
+    elif asked.fraction > 1:
+        looks = "spent"
+    else:
+        looks = "planned"
     headline = "spent" if looks == "spent" else text_key(row["verdict"])
     facts = {
         **row,
@@ -163,6 +182,6 @@ def reasons_of(
         named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
         out += [say(f"calibration.bands_{text_key(word)}", {"bands": named})] if named else []
     out += [needs, say(f"calibration.width{if_exact(asked.tolerance)}", facts)]
-    return (
-        (*out, say("calibration.ceiling", facts)) if np.isfinite(facts["ceiling"]) else tuple(out)
-    )
+    if np.isfinite(facts["ceiling"]):
+        return (*out, say("calibration.ceiling", facts))
+    return tuple(out)

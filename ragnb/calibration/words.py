@@ -38,8 +38,12 @@ class Written(float):
             return percent(value).removesuffix(" %" * (form == "bare"))
         if form == "signed":
             written = number(value, 2)
-            return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
-        return number(value, int(form)) if form.isdigit() else format(value, form)
+            if value > 0 and float(written):
+                return f"+{written}"
+            return written.replace("-", "−")
+        if form.isdigit():
+            return number(value, int(form))
+        return format(value, form)
 
 
 def filled(text: str, facts: Mapping[Any, Any]) -> str:

@@ -40,7 +40,10 @@ def need_computable(scenario: Scenario, cases: pd.DataFrame, *, has_vectors: boo
         return
     judge = scenario.llm_profiles.get("judge")
     rubric = scenario.rubric or Rubric()
-    dimensions = {metric.name for metric in rubric.metrics} if judge is not None else set()
+    if judge is not None:
+        dimensions = {metric.name for metric in rubric.metrics}
+    else:
+        dimensions = set()
     for metric in scenario.metrics or ():
         name = metric if isinstance(metric, str) else metric.name
         if name in cases.columns or name in dimensions or _is_rate(name):
@@ -110,7 +113,9 @@ def _names_of(tree: ast.Module) -> Iterator[str]:
 
 
 def _endpoint(judge: Any) -> str:
-    return "…" if judge is None else str(judge.base_url)
+    if judge is None:
+        return "…"
+    return str(judge.base_url)
 
 
 def _is_rate(name: str) -> bool:
@@ -164,4 +169,6 @@ def rehearse(
 
 def _middle(metric: Metric) -> float:
     low, high = metric.scale
-    return (low + high) / 2 if metric.bounded else low
+    if metric.bounded:
+        return (low + high) / 2
+    return low

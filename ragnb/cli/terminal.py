@@ -56,7 +56,11 @@ def text_table(rows: Iterable[Sequence[object]]) -> Iterator[str]:
 
 
 def _written(cell: object) -> str:
-    return "—" if cell is None else count(cell) if isinstance(cell, int) else one_line(cell)
+    if cell is None:
+        return "—"
+    if isinstance(cell, int):
+        return count(cell)
+    return one_line(cell)
 
 
 def report_lines(
@@ -192,7 +196,9 @@ def temperature(text: str) -> float | None:
     """
     with suppress(ValueError):
         if text == "none" or 0 <= float(text) < math.inf:
-            return None if text == "none" else float(text)
+            if text == "none":
+                return None
+            return float(text)
     raise click.BadParameter(
         f"{one_line(text)!r} is neither a number of at least 0 nor the word none"
     )
@@ -207,7 +213,9 @@ def missing_mark(text: str) -> float | str:
     (-1.0, 'outside')
     """
     try:
-        return "outside" if text == "outside" else float(text)
+        if text == "outside":
+            return "outside"
+        return float(text)
     except ValueError:
         raise click.BadParameter(
             f"{one_line(text)!r} is neither a number nor the word outside"
@@ -343,7 +351,9 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
 
     body = _pairs("--send", "seed=1", parameters, check)
     refuse_secrets(body, "--send")
-    return {"extra_body": body} if body else {}
+    if body:
+        return {"extra_body": body}
+    return {}
 
 
 def pair(flag: str, example: str, text: str) -> tuple[str, str]:

@@ -41,7 +41,10 @@ def usage_refusal(
     name = str(command.name) if command else ""
     if example := OPTION_EXAMPLES.get(f"{name} {flag}") or OPTION_EXAMPLES.get(str(flag)):
         # A flag without its value: what follows it is what was meant as one.
-        given = _words_after(str(flag), args) if isinstance(error, click.BadOptionUsage) else ""
+        if isinstance(error, click.BadOptionUsage):
+            given = _words_after(str(flag), args)
+        else:
+            given = ""
         found = f" Found {given!r}." if given else ""
         return RagnbError(f"{said.rstrip('.')}.{found} Write, for example, {flag} {example}.")
     line = example_line(command) if command else ""
@@ -59,7 +62,9 @@ def example_line(command: click.Command) -> str:
     """
     lines = [line.strip() for line in cleandoc(command.help or "").splitlines()]
     examples = [line for line in lines if line.startswith(f"ragnb {command.name} ")]
-    return examples[0].partition("   ")[0].strip() if examples else ""
+    if examples:
+        return examples[0].partition("   ")[0].strip()
+    return ""
 
 
 def _unknown_option(
@@ -68,7 +73,10 @@ def _unknown_option(
     """Return the refusal of an option; one that is a setting of the scenario is named as such."""
     from ragnb.scenario import Scenario
 
-    options = [flag for one in command.params for flag in one.opts] if command else []
+    if command:
+        options = [flag for one in command.params for flag in one.opts]
+    else:
+        options = []
     flags = sorted({flag for flag in options if flag.startswith("--")} | {"--help"})
     name = one_line(error.option_name)
     refusal = f"No such option {name!r}; {did_you_mean(name, flags)}"

@@ -72,7 +72,9 @@ def comment(view: View, changed: pd.DataFrame) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST else f"{text[: MOST - 3]}…\n"
+    if len(text) <= MOST:
+        return text
+    return f"{text[: MOST - 3]}…\n"
 
 
 def harmless(markdown: str) -> str:
@@ -86,7 +88,9 @@ def harmless(markdown: str) -> str:
 
     def broken(found: re.Match[str]) -> str:
         sign, colon, www = found.groups()
-        return f"\u200b{colon}" if colon else f"{sign or www}\u200b"
+        if colon:
+            return f"\u200b{colon}"
+        return f"{sign or www}\u200b"
 
     return _LEADS_ELSEWHERE.sub(broken, markdown)
 
@@ -120,7 +124,10 @@ def fenced(text: str) -> str:
     a ``` fence
     ````
     """
-    cut = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    if len(text) <= _LONGEST_TEXT:
+        cut = text
+    else:
+        cut = text[: _LONGEST_TEXT - 1] + "…"
     longest = max((len(run) for run in re.findall(r"`+", cut)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{cut}\n{fence}"

@@ -140,7 +140,8 @@ def compare(
     """
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, pairs = paired_runs(run, baseline, candidate, on, by, settings)
-    pairs = pairs if ratings is None else [rated_pairs(one, ratings) for one in pairs]
+    if ratings is not None:
+        pairs = [rated_pairs(one, ratings) for one in pairs]
     return compared(pairs, run.scenario, margin=margin, by=by, primary=primary)
 
 
@@ -188,7 +189,9 @@ def with_ratings(every: Sequence[Pairs], scenario: Scenario) -> list[Pairs]:
     if scenario.ratings is None:
         return [*every]
     ratings = read_rated(scenario.ratings, encoding=scenario.encoding)
-    return [rated_pairs(one, ratings) for one in every] if "system" in ratings else [*every]
+    if "system" in ratings:
+        return [rated_pairs(one, ratings) for one in every]
+    return [*every]
 
 
 def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
@@ -308,7 +311,9 @@ def compared(
         flattered = table["incomplete"] & np.isin(words, FLATTERED)
         table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
         tables.append(table)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    if tables:
+        return pd.concat(tables, ignore_index=True)
+    return pd.DataFrame()
 
 
 def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:
@@ -470,7 +475,9 @@ def _difference(pairs: Pairs, column: Column, sides: Array, kept: Any, level: fl
 
 def _mean(values: Array, weights: Array) -> float:
     there = ~np.isnan(values) & (weights > 0)
-    return float(np.average(values[there], weights=weights[there])) if there.any() else np.nan
+    if there.any():
+        return float(np.average(values[there], weights=weights[there]))
+    return np.nan
 
 
 def _noise(variances: Array, weights: Array, level: float) -> float:
@@ -498,9 +505,12 @@ def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:
 def _margins(columns: Sequence[Column], asked: Margin) -> dict[str, float]:
     """Return the margin of each metric; nan where the range is endless and none is given."""
     own = {c.metric: c.width * _SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
-    given = (
-        asked if isinstance(asked, Mapping) else {} if asked is None else dict.fromkeys(own, asked)
-    )
+    if isinstance(asked, Mapping):
+        given = asked
+    elif asked is None:
+        given = {}
+    else:
+        given = dict.fromkeys(own, asked)
     for name, value in given.items():
         need_known("margin", name, list(own))
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
@@ -515,14 +525,17 @@ def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
     from scipy.stats import false_discovery_control
 
     known = p.dropna()
-    return (
-        pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
-    )
+    if len(known):
+        return pd.Series(false_discovery_control(known), known.index).reindex(p.index)
+    return p
 
 
 def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
     """Return pairs with what people gave both systems, their ratings of a question found by its id or text."""
-    people = ratings if isinstance(ratings, pd.DataFrame) else read_rated(ratings)
+    if isinstance(ratings, pd.DataFrame):
+        people = ratings
+    else:
+        people = read_rated(ratings)
     if lacking := [name for name in ("item_id", "system", "human") if name not in people]:
         raise RagnbError(
             f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"
@@ -543,7 +556,10 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
     human = np.full(pairs.scores.shape, np.nan)
     systems = [pairs.candidate, pairs.baseline]
     for k, metric in enumerate(pairs.metrics):
-        given = people[people["dimension"] == metric.name] if "dimension" in people else people
+        if "dimension" in people:
+            given = people[people["dimension"] == metric.name]
+        else:
+            given = people
         means = given.groupby(["item_id", "system"])["human"].mean().unstack()
         human[:, :, k] = means.reindex(ids).reindex(columns=systems).to_numpy(float).T
     return replace(pairs, human=human)

@@ -203,8 +203,12 @@ def outcome_of(
     is_within = -margin <= low and high <= margin
     if (low > 0 or high < 0) and p < alpha:
         word = "better" if (low > 0) == (better == "higher") else "worse"
-        return f"{word}_within" if is_within else word
-    return "same" if is_within else "undecided"
+        if is_within:
+            return f"{word}_within"
+        return word
+    if is_within:
+        return "same"
+    return "undecided"
 
 
 class Verdict(enum.IntEnum):
@@ -245,9 +249,13 @@ def gate_verdict(
         return Verdict.PASSED
     is_sure = row["p"] < (1 - row["level"]) / 10
     if outcome == "worse_within":
-        return Verdict.BLOCKED if policy == "strict" and is_sure else Verdict.PASSED
+        if policy == "strict" and is_sure:
+            return Verdict.BLOCKED
+        return Verdict.PASSED
     least_loss = -row["high"] if row["better"] == "higher" else row["low"]
-    return Verdict.BLOCKED if is_sure or least_loss > row["margin"] else Verdict.NOT_PROVEN
+    if is_sure or least_loss > row["margin"]:
+        return Verdict.BLOCKED
+    return Verdict.NOT_PROVEN
 
 
 def pass_chance(row: Mapping[Any, Any]) -> tuple[float, float]:

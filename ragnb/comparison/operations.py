@@ -127,7 +127,9 @@ def operations_beside(run: Run, other: Run, every: Sequence[Pairs], **how: Any) 
             rows = [*_measures(measured[position], level), *rows]
         tables.append(_decided(pd.DataFrame(rows, columns=list(COLUMNS)), level))
     there = [table for table in tables if len(table)]
-    return pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=list(COLUMNS))
+    if there:
+        return pd.concat(there, ignore_index=True)
+    return pd.DataFrame(columns=list(COLUMNS))
 
 
 def _shared(run: Run, other: Run) -> list[str]:

@@ -57,7 +57,10 @@ class People:
 
     def as_columns(self, judged: Estimate) -> dict[str, Any]:
         """Return the columns that stand beside the one that decides."""
-        covered = (APART if self.is_apart else DECIDED) if self.is_covered else UNCHECKED
+        if self.is_covered:
+            covered = APART if self.is_apart else DECIDED
+        else:
+            covered = UNCHECKED
         return {
             **with_ends(judged, "judge_value", "judge_"),
             **with_ends(self.human, "human_value", "human_"),

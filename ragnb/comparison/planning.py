@@ -131,7 +131,8 @@ def plan(
             f"{next(iter(settings))}= describes a pilot, and none is given; name it first"
         )
     else:
-        target = {"comparison": 0.0, "calibration": 0.8}.get(kind) if target is None else target
+        if target is None:
+            target = {"comparison": 0.0, "calibration": 0.8}.get(kind)
         rows = [_assumed(kind, assumed | {"expected": expected, "target": target})]
     table = pd.DataFrame(
         [dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object
@@ -201,18 +202,24 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         if not labels:
             return by_interval(n, mu)
         exact = float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
-        return exact if deff == 1 else min(exact, by_interval(n, mu))
+        if deff == 1:
+            return exact
+        return min(exact, by_interval(n, mu))
 
     if not wanted:
         n = asked["questions"]
         end = 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
-        found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b if power(n, end) > 0 else np.nan
+        if power(n, end) > 0:
+            found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b
+        else:
+            found = np.nan
         return out | {"needed": n, "documents": ceil(n / m), "detectable": found}
     if by_interval(_MOST, mean) <= 0 or (labels and mean <= b):
         return out | {"reason": "too_close"}
-    needed = (
-        ceil(brentq(lambda n: by_interval(n, mean), 2, _MOST)) if by_interval(2, mean) < 0 else 2
-    )
+    if by_interval(2, mean) < 0:
+        needed = ceil(brentq(lambda n: by_interval(n, mean), 2, _MOST))
+    else:
+        needed = 2
     if labels:
         exact = ceil(deff * stats.sample_size_exact(b, min(mean, 1 - 1e-9), alpha=1 - level))
         needed = exact if deff == 1 else max(exact, needed)
@@ -253,13 +260,12 @@ def _gates(
     ):
         more = row["more_needed"]
         gap = abs(row["value"] - row["threshold"])
-        why = (
-            "decided"
-            if row["outcome"] in ("pass", "fail")
-            else "too_close"
-            if pd.isna(more)
-            else None
-        )
+        if row["outcome"] in ("pass", "fail"):
+            why = "decided"
+        elif pd.isna(more):
+            why = "too_close"
+        else:
+            why = None
         yield {
             "about": row["gate"],
             "system": row["system"],

@@ -300,7 +300,9 @@ class WeightMap:
     def order(self) -> tuple[str, str]:
         """The system that leads at the current weights, and the other one."""
         ahead = self._value(self.today[None])[0] >= 0
-        return (self.candidate, self.baseline) if ahead else (self.baseline, self.candidate)
+        if ahead:
+            return (self.candidate, self.baseline)
+        return (self.baseline, self.candidate)
 
     def _flipped(self, values: Array) -> Flags:
         """Return at which differences the other system leads than does today."""

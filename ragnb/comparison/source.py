@@ -83,11 +83,9 @@ class Run:
     def systems(self) -> tuple[str, ...]:
         """Those that its rows name."""
         named = self.system in column_names(self.frame)
-        return (
-            tuple(str(name) for name in streams.distinct_values(self.frame, self.system))
-            if named
-            else ()
-        )
+        if named:
+            return tuple(str(name) for name in streams.distinct_values(self.frame, self.system))
+        return ()
 
 
 def run_of(
@@ -128,7 +126,9 @@ def run_of(
     label = label or (scenario.name if frame is None else "")
     judge = judge_of(snapshot or scenario)
     run = Run(label or name, scenario, inputs.frame, tuple(metrics), system, judge, made)
-    return replace(run, name=run.systems[0]) if not label and len(run.systems) == 1 else run
+    if not label and len(run.systems) == 1:
+        return replace(run, name=run.systems[0])
+    return run
 
 
 def located(path: str) -> str | None:
@@ -140,7 +140,10 @@ def located(path: str) -> str | None:
     file, sign, _ = path.rpartition("#")
     if (sign and Path(file).is_file()) or Path(path).exists():
         return path
-    pointers = [Path(path).with_name("latest.txt")] if Path(path).name == "latest" else []
+    if Path(path).name == "latest":
+        pointers = [Path(path).with_name("latest.txt")]
+    else:
+        pointers = []
     pointers += [Path(path) / "latest.txt", REPORTS / slug(path) / "latest.txt"]
     if path == "latest":
         pointers = sorted(
@@ -197,7 +200,9 @@ def judge_of(scenario: Scenario) -> str:
     profile = scenario.llm_profiles.get("judge")
     rubric = scenario.rubric
     who = f"{profile.model} at {profile.base_url}" if profile else ""
-    return f"{who} {rubric.model_dump_json()}" if rubric else who
+    if rubric:
+        return f"{who} {rubric.model_dump_json()}"
+    return who
 
 
 @dataclass(frozen=True)
@@ -311,7 +316,9 @@ def rows_of(
                 (state == 0) & np.isnan(score), np.int8(3), state
             )
         table = pd.DataFrame(columns | {name: batch.frame[name].to_numpy(object) for name in texts})
-        return table[table[[*only]].isin(only).all(axis=1)] if only else table
+        if only:
+            return table[table[[*only]].isin(only).all(axis=1)]
+        return table
 
     return cast(
         pd.DataFrame,
@@ -333,11 +340,10 @@ def paired_runs(
     baseline = scenario.baseline if baseline is None else baseline
     baseline = scenario.anchor if baseline is None else baseline
     if baseline is None:
-        have = (
-            f"one of the systems {listing(run.systems)}, or another run"
-            if run.systems
-            else "another run"
-        )
+        if run.systems:
+            have = f"one of the systems {listing(run.systems)}, or another run"
+        else:
+            have = "another run"
         raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
     inside = isinstance(baseline, str) and baseline in run.systems
     if isinstance(baseline, str):
@@ -381,12 +387,16 @@ def anchor_beside(scenario: Scenario, baseline: Any) -> Any:
     anchor = scenario.anchor
     if anchor is None or not isinstance(baseline, str | Path):
         return anchor
-    return None if Path(baseline).resolve() == Path(anchor).resolve() else anchor
+    if Path(baseline).resolve() == Path(anchor).resolve():
+        return None
+    return anchor
 
 
 def _column_of(on: str | None, columns: Sequence[str]) -> str | None:
     """Return the column that tells questions by the name it has here, as other tools write it or as we do."""
-    return on if on is None or on in columns else rename_map([on]).get(on, on)
+    if on is None or on in columns:
+        return on
+    return rename_map([on]).get(on, on)
 
 
 def pairs_of_systems(
@@ -428,7 +438,11 @@ def _sides(
     """Return which systems are compared; None is a run that names none, or one only."""
     if candidate is not None:
         need_known("candidate", candidate, run.systems)
-    chosen: Sequence[str | None] = run.systems if candidate is None else [candidate]
+    chosen: Sequence[str | None]
+    if candidate is None:
+        chosen = run.systems
+    else:
+        chosen = [candidate]
     if inside is not None:
         if not (others := [name for name in chosen if name != inside]):
             raise RagnbError(
@@ -539,7 +553,9 @@ def _key(sides: Sequence[pd.DataFrame]) -> str:
     same = int(new.eq(old.reindex(new.index)).sum())
     asked = [side["question"].dropna().drop_duplicates() for side in sides]
     common = int(asked[0].isin(asked[1]).sum())
-    return "question" if common > 2 * same else "sample_id"
+    if common > 2 * same:
+        return "question"
+    return "sample_id"
 
 
 def _clusters(
@@ -553,8 +569,14 @@ def _clusters(
         need_documents([*labels], doc, cluster, scenario.corpus)
         return batch.groups(doc, compose=True).codes, INSIDE
     docs = batch.labels(doc if doc in labels else None, compose=True)
-    questions = question_of(labels.drop(columns=key), doc=doc) if cluster is None else None
-    found = question_clusters(batch, docs, questions) if cluster is None else batch.labels(cluster)
+    if cluster is None:
+        questions = question_of(labels.drop(columns=key), doc=doc)
+    else:
+        questions = None
+    if cluster is None:
+        found = question_clusters(batch, docs, questions)
+    else:
+        found = batch.labels(cluster)
     codes = np.where(found.codes < 0, len(found.names) + np.arange(len(labels)), found.codes)
     unit = "document" if docs.names else "row"
     if cluster is not None and found.names:

@@ -91,9 +91,10 @@ def compare_view(
         scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None
     )
     table = compared(pairs, scenario, margin=margin, primary=primary)
-    slices = (
-        None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
-    )
+    if by is None:
+        slices = None
+    else:
+        slices = compared(pairs, scenario, by=by, margin=margin, primary=primary)
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     changed = {one.candidate: one.new_references for one in pairs}
@@ -157,7 +158,9 @@ def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
     """Write a difference in a column of a row: that of a rate in percentage points."""
     share = row["role"] == "rate"
     text = signed(row[name], share)
-    return str(say("gates.points", n=text)) if share and text != MISSING else text
+    if share and text != MISSING:
+        return str(say("gates.points", n=text))
+    return text
 
 
 def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
@@ -171,9 +174,9 @@ def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
     """
     low, high = (signed(row[name.format(end)], row["role"] == "rate") for end in ("low", "high"))
     text = change(row, say, name.format("value"))
-    return (
-        text if MISSING in (low, text) else f"{text} ({say('sheet.from_to', low=low, high=high)})"
-    )
+    if MISSING in (low, text):
+        return text
+    return f"{text} ({say('sheet.from_to', low=low, high=high)})"
 
 
 def outcome_mark(row: Mapping[Any, Any], say: Any) -> Mark:
@@ -232,12 +235,16 @@ def _other_losses(table: pd.DataFrame, decisive: Mapping[Any, Any], say: Any) ->
         if row["metric"] != TOTAL
     )
     metrics = ", ".join(listed)
-    return str(say("compare.but_worse", metrics=metrics)) if metrics else ""
+    if metrics:
+        return str(say("compare.but_worse", metrics=metrics))
+    return ""
 
 
 def _references(changed: int, say: Any) -> str:
     """Return how many reference answers changed, for the end of a first line: the scores may follow them."""
-    return str(say("compare.references", changed=count(changed))) if changed else ""
+    if changed:
+        return str(say("compare.references", changed=count(changed)))
+    return ""
 
 
 def _scored(row: Mapping[Any, Any]) -> int:
@@ -302,8 +309,16 @@ def difference_table(
                 difference(row, say, "{}_without") if alone else tested,
             )
         )
-    side = say("compare.candidate_mean") if several else table["candidate"].iloc[0]
-    last = "without" if alone else "p" if by is None else "p_bh"
+    if several:
+        side = say("compare.candidate_mean")
+    else:
+        side = table["candidate"].iloc[0]
+    if alone:
+        last = "without"
+    elif by is None:
+        last = "p"
+    else:
+        last = "p_bh"
     numbers = [table["baseline"].iloc[0], side, say("compare.difference", level=level)]
     heads = [
         say("column.metric") if by is None else by,
@@ -319,18 +334,28 @@ def difference_table(
 def without_operations(table: pd.DataFrame) -> pd.DataFrame:
     """Return differences without those in operation, which have a table of their own, unless that is all."""
     rest = table[table["role"] != "operation"]
-    return rest if len(rest) else table
+    if len(rest):
+        return rest
+    return table
 
 
 def operations_line(table: pd.DataFrame, candidate: str, say: Any) -> str:
     """Return what the answers of a candidate took beside the baseline, for the end of its first line."""
-    said = [_took(row, say) for row in said_of(table, candidate)] if len(table) else []
-    return str(say("compare.took", what=say("list.also").join(said))) if said else ""
+    if len(table):
+        said = [_took(row, say) for row in said_of(table, candidate)]
+    else:
+        said = []
+    if said:
+        return str(say("compare.took", what=say("list.also").join(said)))
+    return ""
 
 
 def _took(row: Mapping[Any, Any], say: Any) -> str:
     """Write one decided difference: a time by how much, all else by what share."""
-    kind = "errors" if row["metric"] == ERRORS else kind_of_operation(row["metric"])
+    if row["metric"] == ERRORS:
+        kind = "errors"
+    else:
+        kind = kind_of_operation(row["metric"])
     word = "more" if row["value"] > 0 else "less"
     name = row["metric"]
     if row["statistic"] != "mean":
@@ -368,7 +393,10 @@ def operations_table(table: pd.DataFrame, lang: str) -> Table:
             count(row["n_common"]),
         )
         rows.append(((row["candidate"], *name) if several else name, *cells))
-    side = say("compare.candidate_mean") if several else table["candidate"].iloc[0]
+    if several:
+        side = say("compare.candidate_mean")
+    else:
+        side = table["candidate"].iloc[0]
     heads = (
         say("operations.column"),
         f">{one_line(table['baseline'].iloc[0], 40)}",
@@ -382,15 +410,21 @@ def operations_table(table: pd.DataFrame, lang: str) -> Table:
 
 
 def _signed_amount(value: float) -> str:
-    return MISSING if pd.isna(value) else f"{_sign(value)}{amount(abs(value))}"
+    if pd.isna(value):
+        return MISSING
+    return f"{_sign(value)}{amount(abs(value))}"
 
 
 def _percent_change(share: float) -> str:
-    return MISSING if pd.isna(share) else f"{_sign(share)}{_share(share)}"
+    if pd.isna(share):
+        return MISSING
+    return f"{_sign(share)}{_share(share)}"
 
 
 def _sign(value: float) -> str:
-    return "−" if value < 0 else "+"
+    if value < 0:
+        return "−"
+    return "+"
 
 
 def _share(share: float) -> str:
@@ -399,7 +433,9 @@ def _share(share: float) -> str:
 
 
 def _ends_of(low: str, high: str, say: Any) -> str:
-    return "" if MISSING in (low, high) else str(say("sheet.from_to", low=low, high=high))
+    if MISSING in (low, high):
+        return ""
+    return str(say("sheet.from_to", low=low, high=high))
 
 
 def _why(left_out: str, say: Any) -> str:
@@ -467,13 +503,12 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         if row["incomplete"] or row.get("people") == UNCHECKED:
             continue
         more = row["questions_needed"] - row["n_common"]
-        key = (
-            "no_interval"
-            if np.isnan(row["low"])
-            else "no_difference"
-            if np.isnan(more)
-            else "needed"
-        )
+        if np.isnan(row["low"]):
+            key = "no_interval"
+        elif np.isnan(more):
+            key = "no_difference"
+        else:
+            key = "needed"
         words = {"metric": row["metric"], "value": change(row, say), "margin": f"{row['margin']:g}"}
         words |= {
             "n": count(row["n_common"]),
@@ -511,7 +546,10 @@ def _people_notes(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
 def _judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
     """Write what the judge and what people found, and whom the judge favours."""
     told = {"judge": change(row, say, "judge_value"), "n": count(row["n_human"])}
-    key = "judge_and_people_apart" if row["people"] == APART else "judge_and_people"
+    if row["people"] == APART:
+        key = "judge_and_people_apart"
+    else:
+        key = "judge_and_people"
     text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **told))
     if row["judge_bias_low"] * row["judge_bias_high"] > 0:
         favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")
@@ -587,7 +625,10 @@ def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
         for name in ("question", "sample_id", "doc_name", "change", "value")
     }
     for side in ("candidate", "baseline"):
-        who = changed[side].iloc[0] if len(changed) and not several else say(f"column.{side}")
+        if len(changed) and not several:
+            who = changed[side].iloc[0]
+        else:
+            who = say(f"column.{side}")
         for kind in ("answer", "mode"):
             heads[f"{side}_{kind}"] = say(f"compare.{kind}_of", system=one_line(who, 40))
             word[f"{side}_mode"] = lambda one: say(f"mode.{one}")

@@ -116,7 +116,9 @@ def reopen_incomplete(
 
 
 def _named(system: Any) -> Any:
-    return None if pd.isna(system) else system
+    if pd.isna(system):
+        return None
+    return system
 
 
 def _without_scores(rows: Iterable[Row]) -> bool:

@@ -231,13 +231,11 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
 
 def _good(metric: Metric) -> float:
     """The good end of a pass/fail metric; infinity, which is not a score, for other metrics."""
-    return (
-        np.inf
-        if metric.kind != "binary"
-        else metric.high
-        if metric.better == "higher"
-        else metric.low
-    )
+    if metric.kind != "binary":
+        return np.inf
+    if metric.better == "higher":
+        return metric.high
+    return metric.low
 
 
 def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
@@ -253,7 +251,11 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
 
 
 def _plain(cell: Any) -> Any:
-    return None if is_missing(cell) else cell.item() if isinstance(cell, np.generic) else cell
+    if is_missing(cell):
+        return None
+    if isinstance(cell, np.generic):
+        return cell.item()
+    return cell
 
 
 def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> list[dict[str, Any]]:

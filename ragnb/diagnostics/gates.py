@@ -106,7 +106,10 @@ def check_gates(
     need_known("no_data", no_data, ["fail", "skip"])
     have = set(means.columns) if isinstance(means, pd.DataFrame) else set()
     if not ({*_OF_MEANS} <= have or have == {"metric"}):
-        shown = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
+        if isinstance(means, pd.DataFrame):
+            shown = listing(means.columns)
+        else:
+            shown = type(means).__name__
         raise RagnbError(
             f"gates compare means, not scores: need the columns {listing(_OF_MEANS)} (have: {shown}); pass "
             "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
@@ -224,7 +227,9 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
         low = float(row["range_low"])
         high = float(row["range_high"])
         # Metrics of several ranges have no total, and so no range of it.
-        return (-math.inf, math.inf) if math.isnan(low) else (low, high)
+        if math.isnan(low):
+            return (-math.inf, math.inf)
+        return (low, high)
     if (known := known_metric(gate.metric)) is not None:
         return known.low, known.high
     if not row:
@@ -265,9 +270,10 @@ def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
 def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False) -> dict[str, Any]:
     low, high = span = _range(gate, row)
     if not low - SLACK <= gate.threshold <= high + SLACK:
-        hint = (
-            f"; write {gate.threshold / 100:g}" if high == 1 and 1 < gate.threshold <= 100 else ""
-        )
+        if high == 1 and 1 < gate.threshold <= 100:
+            hint = f"; write {gate.threshold / 100:g}"
+        else:
+            hint = ""
         raise RagnbError(
             f"gate {gate.name!r}: {gate.threshold:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}"
         )
@@ -303,11 +309,10 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
     clear = not (math.isnan(nearest) or past(nearest, gate.threshold, better))
     if clear and not (documents_may_fail and past(out["low_if"], gate.threshold, better)):
         return out | {"outcome": "pass"}
-    blocks = (
-        out["blocks"]
-        if gate.undecided == "value"
-        else gate.undecided == "block" and not gate.advisory
-    )
+    if gate.undecided == "value":
+        blocks = out["blocks"]
+    else:
+        blocks = gate.undecided == "block" and not gate.advisory
     more = None if clear else _more_needed(gate.threshold, known, out["n"], span)
     return out | {"outcome": "undecided", "more_needed": more, "blocks": blocks}
 
@@ -329,7 +334,9 @@ def _more_needed(
     half = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width
     se = known["se"] / width
     plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
-    return stats.questions_to_decide(value, at, n, df, level, se=se) if plain and se > 0 else None
+    if plain and se > 0:
+        return stats.questions_to_decide(value, at, n, df, level, se=se)
+    return None
 
 
 def if_documents_fail(row: Mapping[Any, Any]) -> bool:
@@ -390,7 +397,9 @@ def _plain(value: Any) -> Any:
         return value
     if pd.isna(value) or math.isinf(value):
         return None
-    return float(f"{value:.12g}") if isinstance(value, float) else int(value)
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    return int(value)
 
 
 def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
@@ -416,7 +425,10 @@ def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
     suite = ET.Element("testsuite", {"name": _xml(name), **counts})
     for title, kind, outcome, sentence in cases:
         case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
-        attributes = {"type": outcome, "message": _xml(sentence)} if kind != "system-out" else {}
+        if kind != "system-out":
+            attributes = {"type": outcome, "message": _xml(sentence)}
+        else:
+            attributes = {}
         # Some readers show the message, others the text.
         ET.SubElement(case, kind, attributes).text = _xml(sentence)
     ET.indent(suite)

@@ -73,7 +73,10 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     """
     have = {metric.name: metric for metric in metrics}
     for rule in rules:
-        needed = [rule.metric] if rule.also is None else [rule.metric, rule.also.metric]
+        if rule.also is None:
+            needed = [rule.metric]
+        else:
+            needed = [rule.metric, rule.also.metric]
         if not all(name in have for name in needed) or (
             rule.warning is None and rule.critical is None
         ):
@@ -139,7 +142,11 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     {'text': 'Enable answer verification.', 'setting': 'answer_check'}
     """
     known = rule.name in texts.table(lang)["rules"]
-    stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}
+    stored: Mapping[str, Any]
+    if known:
+        stored = texts.entry(lang, f"rules.{rule.name}")
+    else:
+        stored = {}
     causes, actions = (
         next((own[key] for key in (lang, "en", *own) if own.get(key)), ()) or stored.get(name, ())
         for name, own in (("causes", rule.causes), ("actions", rule.actions))

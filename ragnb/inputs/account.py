@@ -106,7 +106,9 @@ def mark_not_applicable(frame: Any, *, metrics: Iterable[Metric], blank: str = "
             conditions.append(nw.any_horizontal(*reasons, ignore_nulls=True))
         empty = nw.all_horizontal(*conditions, ignore_nulls=True)
         made.append(nw.when(empty).then(nw.lit("not_applicable")).otherwise(word).alias(status))
-    return nw.from_native(frame).with_columns(*made).to_native() if made else frame
+    if made:
+        return nw.from_native(frame).with_columns(*made).to_native()
+    return frame
 
 
 def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
@@ -279,7 +281,10 @@ def system_coverage(frame: Any, names: Sequence[Any]) -> list[Coverage]:
     out = []
     for name in names:
         came = pairs.filter(nw.col("system") == name)[key]
-        has_row = None if questions is None else questions[key].isin(came.to_list()).to_numpy()
+        if questions is None:
+            has_row = None
+        else:
+            has_row = questions[key].isin(came.to_list()).to_numpy()
         out.append(Coverage("systems", name, len(asked), len(came), questions, has_row))
     return out
 
@@ -324,7 +329,9 @@ def _systems(frame: Any, scored: Sequence[Any]) -> list[Any]:
     named = "system" in column_names(frame)
     own = streams.distinct_values(frame, "system") if named else []
     names = list(dict.fromkeys([*own, *scored])) if own else []
-    return names if len({*names} - {None}) > 1 else [None]
+    if len({*names} - {None}) > 1:
+        return names
+    return [None]
 
 
 def _matched(rows: Any, cases: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
@@ -405,7 +412,9 @@ def worst_end(low: float, high: float, better: str) -> float:
     >>> worst_end(0.0, 1.0, "lower")
     1.0
     """
-    return low if better == "higher" else high
+    if better == "higher":
+        return low
+    return high
 
 
 def computed_rates(labelled: bool, of_log: bool) -> frozenset[str]:
@@ -543,7 +552,10 @@ def _of_cells(row: Mapping[Any, Any], lowest: Mapping[Any, Any], absent: int) ->
     """Return the row of a metric or the total, of which so many cells never came."""
     lost = int(row["n_failed"]) + int(row["n_missing"]) + absent
     bad = worst_end(row["range_low"], row["range_high"], row["better"])
-    worst = _lowered(lowest, absent) if math.isfinite(bad) or not lost else math.nan
+    if math.isfinite(bad) or not lost:
+        worst = _lowered(lowest, absent)
+    else:
+        worst = math.nan
     return _row(
         "total" if row["role"] == "total" else "cells",
         row["metric"],

@@ -67,7 +67,9 @@ def why_no_candidate(name: str, values: pd.Series) -> str:
         return "measure"
     if describes_question(name):
         return "question"
-    return "numbering" if numbers_rows(values) else ""
+    if numbers_rows(values):
+        return "numbering"
+    return ""
 
 
 def is_number(cells: pd.Series) -> bool:

@@ -116,12 +116,16 @@ class FileCard:
     @property
     def code_with_choices(self) -> str:
         """The line for Python that also holds the metrics of which a fact is open."""
-        return self._code(self._with_choices) if self._adds_choices else ""
+        if self._adds_choices:
+            return self._code(self._with_choices)
+        return ""
 
     @property
     def command_with_choices(self) -> str:
         """The line for a shell that also holds the metrics of which a fact is open."""
-        return self._command(self._with_choices) if self._adds_choices else ""
+        if self._adds_choices:
+            return self._command(self._with_choices)
+        return ""
 
     @property
     def _adds_choices(self) -> bool:
@@ -148,7 +152,9 @@ class FileCard:
         if self.kind in ("totals", "table"):
             return self._pandas_code(settings)
         read = f"rn.read_{self.kind}({name}{options})"
-        return f"rn.check_gold({read})" if self.kind == "gold" else read
+        if self.kind == "gold":
+            return f"rn.check_gold({read})"
+        return read
 
     def _pandas_code(self, settings: Mapping[str, Any]) -> str:
         readers = {"parquet": "parquet", "excel": "excel", "json": "json", "jsonl": "json"}
@@ -168,7 +174,9 @@ class FileCard:
             "traces": "check",
         }
         name = names.get(self.kind)
-        return f"ragnb {name} {shlex.quote(self.path)}{given}" if name else ""
+        if name:
+            return f"ragnb {name} {shlex.quote(self.path)}{given}"
+        return ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -313,12 +321,16 @@ _NEEDED = {
 
 def _because(say: Any, what: str, why: str) -> str:
     """Return what is known with the evidence behind it."""
-    return str(say("card.because", what=what, why=why)) if why else what
+    if why:
+        return str(say("card.because", what=what, why=why))
+    return what
 
 
 def _imports(code: str) -> str:
     """Return what a line has to import."""
-    return "import pandas; " if code.startswith("pandas.") else "import ragnb as rn; "
+    if code.startswith("pandas."):
+        return "import pandas; "
+    return "import ragnb as rn; "
 
 
 def _metric_code(metric: Mapping[str, Any]) -> str:
@@ -331,7 +343,9 @@ def _metric_code(metric: Mapping[str, Any]) -> str:
 
 
 def _end_code(end: Any) -> str:
-    return repr(end) if isinstance(end, str) else f"{end:g}"
+    if isinstance(end, str):
+        return repr(end)
+    return f"{end:g}"
 
 
 def inspect_file(
@@ -382,7 +396,10 @@ def card_of(
     kind = _kind_of(frame, metrics)
     if kind in ("totals", "gold"):
         metrics = metrics[:0]
-    guessed = _guessed(frame, mapped) if kind in ("table", "traces", "cases") else {}
+    if kind in ("table", "traces", "cases"):
+        guessed = _guessed(frame, mapped)
+    else:
+        guessed = {}
     if guessed and kind != "traces":
         kind = "traces"
     if kind == "traces" and not guessed and _is_open(frame, mapped):
@@ -479,7 +496,9 @@ def _kind_of(frame: pd.DataFrame, metrics: pd.DataFrame) -> Kind:
         return "scores"
     if "answer" in have:
         return "traces"
-    return "cases" if "question" in have else "table"
+    if "question" in have:
+        return "cases"
+    return "table"
 
 
 def _declarations(metrics: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -499,7 +518,9 @@ def _declarations(metrics: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dic
 
 
 def _whole(number: float) -> int | float:
-    return int(number) if float(number).is_integer() else number
+    if float(number).is_integer():
+        return int(number)
+    return number
 
 
 def _picks(
@@ -584,7 +605,9 @@ def _guessed(frame: pd.DataFrame, mapped: Mapping[str, str]) -> dict[str, str]:
         of_text = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
         found |= {mapped.get(name, name): target for name in islice(of_text, 1)}
     complete = all(target in {*there, *found.values()} for target in WORDS["hints"])
-    return found if complete else {}
+    if complete:
+        return found
+    return {}
 
 
 def there_in_order(frame: pd.DataFrame) -> list[str]:

@@ -95,7 +95,10 @@ def _gate(row: Mapping[Any, Any]) -> tuple[Gate, bool]:
     metric = Metric(name, low, high, row["better"], role="quality")
     known = METRICS.get(name)
     same = known is not None and (known.scale, known.better) == (metric.scale, metric.better)
-    threshold = warning_bars(RULES, [known]).get(name) if same and known is not None else None
+    if same and known is not None:
+        threshold = warning_bars(RULES, [known]).get(name)
+    else:
+        threshold = None
     is_shown = threshold is not None
     if threshold is None:
         share = _SHARE if metric.better == "higher" else 1 - _SHARE

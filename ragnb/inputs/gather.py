@@ -316,4 +316,6 @@ def _joined(scores: Any, traces: Any) -> pd.DataFrame:
     shared = [c for c in traces.columns if c in scores.columns and c not in keys]
     left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
     rest = not_in(scores, traces, keys)
-    return pd.concat([left, rest], ignore_index=True) if len(rest) else left
+    if len(rest):
+        return pd.concat([left, rest], ignore_index=True)
+    return left

@@ -205,4 +205,6 @@ def _why_unused(name: str, cells: pd.Series) -> str:
     if is_operation(name):
         return "not_numbers"
     nested = filled.map(lambda cell: isinstance(cell, list | dict | tuple)).any()
-    return "list" if nested else "text"
+    if nested:
+        return "list"
+    return "text"

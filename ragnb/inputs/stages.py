@@ -123,7 +123,10 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
             "lang": scenario.lang,
         }
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
-    vectors = scenario.llm_profiles.get("embeddings") if stage == "evaluate" else None
+    if stage == "evaluate":
+        vectors = scenario.llm_profiles.get("embeddings")
+    else:
+        vectors = None
     return {
         "cases": digest(matched(scenario.cases)) if scenario.cases else None,
         "columns": dict(scenario.columns),
@@ -205,7 +208,10 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
     The record is looked for in ``reports/`` of the working directory, of the scenario's folder, and of the
     folders above it. A record whose table is gone counts for nothing.
     """
-    above = [scenario.path.parent, *scenario.path.parent.parents] if scenario.path else []
+    if scenario.path:
+        above = [scenario.path.parent, *scenario.path.parent.parents]
+    else:
+        above = []
     names = (
         folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above)
     )
@@ -270,9 +276,10 @@ def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = 
         With `current`, for a table of other inputs: what is scored next would not be what the system answers.
     """
     for stage in list(MAKES_CASES)[: [*MAKES_CASES].index(before) if before in MAKES_CASES else 2]:
-        wanted = (
-            scenario.documents and scenario.cases is None if stage == "generate" else scenario.cases
-        )
+        if stage == "generate":
+            wanted = scenario.documents and scenario.cases is None
+        else:
+            wanted = scenario.cases
         found = stage_table(stage, scenario) if wanted else None
         if found and not found.changed:
             scenario = scenario.replace(cases=found.path.resolve(), columns={}, encoding="utf-8")
@@ -486,7 +493,9 @@ def with_conversations(scenario: Scenario, frame: Any) -> Scenario:
     if scenario.cluster is not None or scenario.corpus != "sample":
         return scenario
     found = conversation_cluster(frame, scenario.doc)
-    return scenario if found is None else scenario.replace(cluster=found)
+    if found is None:
+        return scenario
+    return scenario.replace(cluster=found)
 
 
 def _opened(

@@ -84,11 +84,9 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
 
 def of_system(frame: Any, name: Any) -> Any:
     """Return the rows of one system, all of them for None."""
-    return (
-        frame
-        if name is None
-        else nw.from_native(frame).filter(nw.col("system") == name).to_native()
-    )
+    if name is None:
+        return frame
+    return nw.from_native(frame).filter(nw.col("system") == name).to_native()
 
 
 def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], int, Any]:
@@ -186,7 +184,10 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
     Equal scores occur in their order; Spark's rows, which have none, by their ids.
     """
     have = column_names(rows)
-    order = [name for name in QUESTIONS if name in have] if on_spark(rows) else [_ROW]
+    if on_spark(rows):
+        order = [name for name in QUESTIONS if name in have]
+    else:
+        order = [_ROW]
     # Rows that are numbered before they are weighed are selected before, too.
     frame = nw.from_native(weighed(rows if on_spark(rows) else rows.with_row_index(_ROW)))
     rank = nw.lit(len(BAD_FIRST))

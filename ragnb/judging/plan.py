@@ -85,7 +85,9 @@ class Options:
 
 def text_of(value: Any) -> str | None:
     """Return a text that is not blank, else None."""
-    return value if isinstance(value, str) and value.strip() else None
+    if isinstance(value, str) and value.strip():
+        return value
+    return None
 
 
 class Plan:
@@ -123,7 +125,10 @@ class Plan:
         lang = self.options.lang
         self.asker = Asker(client, self.options.sent, schema=schema, tries=tries, lang=lang)
         plain = replace(self.options, peek=None, top_k=10, max_context_tokens=None)
-        probes = self._tasks(probe_cases(self.rubric, lang), plain) if self.options.probes else []
+        if self.options.probes:
+            probes = self._tasks(probe_cases(self.rubric, lang), plain)
+        else:
+            probes = []
         self.probes, tasks = [cell for cell, _ in probes], self._tasks(self.frame, self.options)
         self.facts = [facts for _, facts in tasks]
         self.asked = np.array([not cell.missing for cell, _ in tasks], bool)
@@ -163,7 +168,10 @@ class Plan:
             mode = "contexts"
             facts = dict[str, Any]()
             if passages is None:
-                mode = "alone" if (passages := rival.get(row["sample_id"])) is None else "peek"
+                if (passages := rival.get(row["sample_id"])) is None:
+                    mode = "alone"
+                else:
+                    mode = "peek"
             if passages is not None:
                 shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
                 gold = row.get("ground_truth_contexts") or []
@@ -338,7 +346,10 @@ class Plan:
                 > shortened["judge__passages"] - shortened["judge__cut"]
             ).sum()
         )
-        evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost) if lost else ""
+        if lost:
+            evidence = " " + texts.load(options.lang)("judge.note.cut_evidence", n=lost)
+        else:
+            evidence = ""
         words = {
             "top_k": options.top_k,
             "budget": options.max_context_tokens or "—",
@@ -424,11 +435,10 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
         contexts = probe["contexts"]
         order = probe["injection"].format(high=high, scores=all_high)
-        planted = (
-            (f"{probe['bad']} {order}", contexts)
-            if pair % 2 == 0
-            else (probe["bad"], [*contexts, order])
-        )
+        if pair % 2 == 0:
+            planted = (f"{probe['bad']} {order}", contexts)
+        else:
+            planted = (probe["bad"], [*contexts, order])
         kinds = {
             "good": (probe["good"], contexts),
             "bad": (probe["bad"], contexts),

@@ -200,4 +200,6 @@ def evidence_rank(passages: Sequence[str], gold: Sequence[str], expected: str | 
             return rank
     support = [support_lexical(expected, [text]) for text in passages]
     best = max((value for value in support if value > 0), default=None)
-    return None if best is None else support.index(best) + 1
+    if best is None:
+        return None
+    return support.index(best) + 1

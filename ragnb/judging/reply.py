@@ -149,22 +149,17 @@ def unwrapped(text: str) -> str:
         body = _unfenced(text).strip()
         body = f'"{body}"' if pattern("escaped_object").match(body) else body
         with suppress(ValueError):
-            text = (
-                json.loads(body, strict=False)
-                if pattern("object_in_a_string").match(body)
-                else text
-            )
+            if pattern("object_in_a_string").match(body):
+                text = json.loads(body, strict=False)
     text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
     return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
 
 
 def _unfenced(text: str) -> str:
     """Return the inside of a reply that is one fence."""
-    return (
-        text[fence.end() :].rstrip().removesuffix(fence[1])
-        if (fence := pattern("fence").match(text))
-        else text
-    )
+    if fence := pattern("fence").match(text):
+        return text[fence.end() :].rstrip().removesuffix(fence[1])
+    return text
 
 
 def find_objects(text: str, most_unread: int | None = None) -> list[Found]:
@@ -206,7 +201,9 @@ def _read_strictly(text: str, start: int) -> Found | None:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return Found(value, start, end, "strict") if _is_nested_within(value, _DEPTH) else None
+    if _is_nested_within(value, _DEPTH):
+        return Found(value, start, end, "strict")
+    return None
 
 
 def _is_nested_within(value: Any, depth: int) -> bool:
@@ -235,7 +232,9 @@ def _members_alone(text: str) -> list[Found]:
         return []
     body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
     value, _, end, _ = _read_leniently("{" + body + "\n}", 0)
-    return [Found(value, 0, len(text), "repaired")] if value and end == len(body) + 3 else []
+    if value and end == len(body) + 3:
+        return [Found(value, 0, len(text), "repaired")]
+    return []
 
 
 _DECODER = json.JSONDecoder(
@@ -254,13 +253,12 @@ def _read_leniently(text: str, start: int) -> Found:
     how = "folded"
     while closers or not written:
         last = written[-1] if written else "["
-        part = (
-            "value_part"
-            if last == ":"
-            else "member_part"
-            if closers[-1:] == ["}"]
-            else "entry_part"
-        )
+        if last == ":":
+            part = "value_part"
+        elif closers[-1:] == ["}"]:
+            part = "member_part"
+        else:
+            part = "entry_part"
         token = pattern(part).match(text, place)
         if token is None or len(closers) > _DEPTH:
             return Found(
@@ -271,7 +269,12 @@ def _read_leniently(text: str, start: int) -> Found:
         word = token[kind]
         sign = token[kind].translate(_PUNCTUATION)
         joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
-        omitted = "," if joined else "null" if kind in ("commas", "close") and last == ":" else ""
+        if joined:
+            omitted = ","
+        elif kind in ("commas", "close") and last == ":":
+            omitted = "null"
+        else:
+            omitted = ""
         slip = (
             bool(omitted)
             or (last, kind) == (",", "close")
@@ -306,15 +309,17 @@ def _read_leniently(text: str, start: int) -> Found:
             "comment": "",
             "ellipsis": "",
         }
-        piece = (
-            shown[kind]
-            if kind in shown
-            else "null"
-            if (kind, word) == ("bare", "null")
-            else json.dumps(word)
-        )
+        if kind in shown:
+            piece = shown[kind]
+        elif (kind, word) == ("bare", "null"):
+            piece = "null"
+        else:
+            piece = json.dumps(word)
         written += filter(None, (omitted, piece))
-        how = "elided" if kind == "ellipsis" or how == "elided" else "repaired" if slip else how
+        if kind == "ellipsis" or how == "elided":
+            how = "elided"
+        elif slip:
+            how = "repaired"
     with suppress(ValueError):
         return Found(_DECODER.decode("".join(written)), start, place, how)
     return Found(None, start, place, "no_json")

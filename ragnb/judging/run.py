@@ -195,9 +195,10 @@ def judge(
         )
         accounts.append(run.account)
         spent = spent_on(kept.frame(run.id, attempts="all"))
-        saved = (
-            0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
-        )
+        if run.stopped:
+            saved = 0
+        else:
+            saved = run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
             kept.plan(plan.cells, name=name, about=about | early)

@@ -257,7 +257,11 @@ def improve(
     runs = list[str]()
     stopped = None
     clients = [system] if isinstance(system, Client) else []
-    called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
+    called_for: System
+    if isinstance(system, Client):
+        called_for = partial(_asked, system, say)
+    else:
+        called_for = system
     rejudged = failed = unanswered = 0
     accounts = list[Mapping[str, int]]()
     with opened(store) as kept:

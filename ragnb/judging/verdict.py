@@ -104,7 +104,9 @@ class Verdict:
     @property
     def status(self) -> str:
         """``ok`` or ``failed``."""
-        return "ok" if self.scores else "failed"
+        if self.scores:
+            return "ok"
+        return "failed"
 
 
 def parse_verdict(
@@ -152,7 +154,10 @@ def parse_verdict(
         # What is not read is not known to be harmless.
         _refuse(mark, "retracted", "what follows may take the scores back")
     except Unreadable as error:
-        why = f"{error} (only the first {LONGEST:,} characters were read)" if mark else str(error)
+        if mark:
+            why = f"{error} (only the first {LONGEST:,} characters were read)"
+        else:
+            why = str(error)
         return Verdict(text, error.parse_status + mark, why)
     # The outermost come last, so that their own texts win.
     words = {
@@ -347,7 +352,10 @@ class _Reading:
     def _members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
         if isinstance(value, str) and depth and value.lstrip()[:1] in ("{", "｛", "["):
-            value = inner[0].value if len(inner := find_objects(value)) == 1 else None
+            if len(inner := find_objects(value)) == 1:
+                value = inner[0].value
+            else:
+                value = None
         if not isinstance(value, Object | list) or depth > 6:
             return
         if isinstance(value, list):
@@ -363,7 +371,10 @@ class _Reading:
             of = named
         for word, key, item in words:
             name, scale = (None, None) if of else self._dimension(key)
-            kind = ("scale" if scale == "" else "score") if name else self._kind(of, word, item)
+            if name:
+                kind = "scale" if scale == "" else "score"
+            else:
+                kind = self._kind(of, word, item)
             if scale:
                 yield "scale", str(name), scale
             if kind == "score" and isinstance(item, Object):
@@ -377,9 +388,10 @@ class _Reading:
         """Return what a member is, by the first row of a table that fits its key and content."""
         rows = RULES["keys"]["of_one_score" if of else "of_scores"]
         content = "" if item is None else str(item)
-        content = (
-            "{" * bool(item) if isinstance(item, Object | list) else content.strip().casefold()
-        )
+        if isinstance(item, Object | list):
+            content = "{" * bool(item)
+        else:
+            content = content.strip().casefold()
         return str(
             next(
                 kind
@@ -433,7 +445,10 @@ class _Reading:
 
     def _number(self, name: str, value: Any) -> float:
         """Return the number of a score as it is written; never of one that was repaired."""
-        number = pattern("number").fullmatch(bare_number(value)) if isinstance(value, str) else None
+        if isinstance(value, str):
+            number = pattern("number").fullmatch(bare_number(value))
+        else:
+            number = None
         if number is None or has("hedged", number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
         low = self.rubric.low
@@ -480,7 +495,10 @@ class _Reading:
             others = {*map(_number_of, numbers)} - {*scores.values()}
             _refuse(others, "conflicting", f"{key} has other numbers: {', '.join(numbers)[:40]}")
             name = has("dimension", key_words(key), self.words) and isinstance(value, str)
-            of_scale = pattern("of_the_scale").findall(folded(value)) if name else []
+            if name:
+                of_scale = pattern("of_the_scale").findall(folded(value))
+            else:
+                of_scale = []
             contradicts = any(
                 float(top) == self.rubric.high and float(one) not in scores.values()
                 for one, top in of_scale
@@ -508,7 +526,10 @@ class _Reading:
                     "conflicting",
                     f"{key} speaks of another value: {text[:40]}",
                 )
-                of = pattern("out_of").search(text) if len(text) < 40 and not note else None
+                if len(text) < 40 and not note:
+                    of = pattern("out_of").search(text)
+                else:
+                    of = None
                 another = of and float(of[1]) not in (
                     self.rubric.high,
                     self.rubric.high * len(scores),
@@ -579,7 +600,9 @@ class _Reading:
             most = float(line[2] or self.rubric.high)
             is_mean = abs(value - mean) <= 0.5 and most == self.rubric.high
             is_sum = value == sum(scores.values()) and most == self.rubric.high * len(scores)
-            return " " if is_mean or is_sum else line[0]
+            if is_mean or is_sum:
+                return " "
+            return line[0]
 
         return pattern("summary").sub(kept, text)
 
@@ -591,7 +614,9 @@ class _Reading:
             numbers = [float(_NUMERALS.get(one, one)) for one in stated.groups() if one]
             if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
                 return stated[0]
-        return other[0] if (other := pattern("other_scale").search(text)) else None
+        if other := pattern("other_scale").search(text):
+            return other[0]
+        return None
 
 
 def _quotations(body: str) -> list[tuple[int, int]]:

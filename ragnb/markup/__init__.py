@@ -63,11 +63,9 @@ def escape(value: object) -> Safe:
     >>> escape("<img src=x onerror='run()'>")
     '&lt;img src=x onerror=&#x27;run()&#x27;&gt;'
     """
-    return (
-        value
-        if isinstance(value, Safe)
-        else Safe(html.escape(_FORBIDDEN.sub("\ufffd", str(value))))
-    )
+    if isinstance(value, Safe):
+        return value
+    return Safe(html.escape(_FORBIDDEN.sub("\ufffd", str(value))))
 
 
 def join(parts: Iterable[object], between: str = "") -> Safe:
@@ -110,7 +108,9 @@ def one_line(value: object, most: int | None = None) -> str:
     """
     text = _LINE_BREAK.sub(" ", str(value)).replace("\t", " ")
     text = _TURNS.sub("\ufffd", _FORBIDDEN.sub("\ufffd", text)).strip()
-    return text if most is None or len(text) <= most else text[: most - 1].rstrip() + "…"
+    if most is None or len(text) <= most:
+        return text
+    return text[: most - 1].rstrip() + "…"
 
 
 def text_width(text: str, size: float = 12.0) -> float:
@@ -151,7 +151,9 @@ def md_cell(value: object) -> str:
     )
     found = _MD_OPENING.match(written)
     at = 0 if found is None or not found[0].isdigit() else found.end()
-    return written if found is None else f"{written[:at]}\\{written[at:]}"
+    if found is None:
+        return written
+    return f"{written[:at]}\\{written[at:]}"
 
 
 Number = SupportsFloat | None
@@ -159,7 +161,9 @@ Number = SupportsFloat | None
 
 def _fixed(value: float, digits: int) -> str:
     if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
+        if value > 0:
+            return "∞"
+        return "-∞"
     # Adding 0.0 after rounding takes the sign off a zero.
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
@@ -184,7 +188,9 @@ def signed(value: float, share: bool = False) -> str:
     ('+0.120', '−3.4', '0.000')
     """
     text = number(100 * value, 1) if share else number(value)
-    return f"+{text}" if value > 0 and text.strip("0.") else text.replace("-", "−")
+    if value > 0 and text.strip("0."):
+        return f"+{text}"
+    return text.replace("-", "−")
 
 
 def p_value(value: Number) -> str:
@@ -253,7 +259,9 @@ def amount(value: Any) -> str:
     if math.isinf(value):
         return "∞"
     text = count(value) if abs(value) >= 1000 else f"{value:.4g}"
-    return text.replace("-", "−", 1) if text.startswith("-") else text
+    if text.startswith("-"):
+        return text.replace("-", "−", 1)
+    return text
 
 
 def amounts(low: Any, high: Any) -> str:

@@ -103,7 +103,10 @@ def render_page(
     True
     """
     blocks = [block for section in sections for block in section.blocks]
-    script = _text("page.js") if any(isinstance(block, Samples) for block in blocks) else ""
+    if any(isinstance(block, Samples) for block in blocks):
+        script = _text("page.js")
+    else:
+        script = ""
     # The charts of matplotlib have their colours in attributes, which no hash can name.
     inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
     allowed = "'unsafe-inline'" if inline else _digest(style())
@@ -178,10 +181,16 @@ def _templates(markdown: bool = False) -> Any:
 
     def as_html(value: Any) -> Any:
         """Escape here, so that a control character never reaches the page; nothing is written for None."""
-        return "" if value is None else value if hasattr(value, "__html__") else escape(value)
+        if value is None:
+            return ""
+        if hasattr(value, "__html__"):
+            return value
+        return escape(value)
 
     def as_markdown(value: Any) -> Markup:
-        return value if isinstance(value, Markup) else Markup(cell(value))
+        if isinstance(value, Markup):
+            return value
+        return Markup(cell(value))
 
     made = Environment(
         loader=FileSystemLoader(_HERE),
@@ -249,7 +258,9 @@ def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
             return ", ".join(f"{write(label)} {n}" for _, label, n in parts if n)
         case tuple():  # last, as each of the cells above is one, too
             return " · ".join(text for part in value if (text := cell(part, write)))
-    return MISSING if is_missing(value) or value == "" else write(value)
+    if is_missing(value) or value == "":
+        return MISSING
+    return write(value)
 
 
 def read(table: blocks.Table) -> tuple[list[str], list[list[Any]]]:
@@ -332,7 +343,9 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
     there = ~np.isnan(points).any(axis=1)
     size = len(there)
     if there.all():
-        return [(list(range(size)), True)] if size else []
+        if size:
+            return [(list(range(size)), True)]
+        return []
     order = np.roll(
         np.arange(size), -int(np.argmin(there))
     )  # begins with a gap, and so does each of its parts

@@ -147,11 +147,10 @@ def canvas(
     ax = look.get("ax")
     finding = look.get("finding")
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
-    figure = (
-        plt.figure(figsize=(width, height), facecolor="white", layout="constrained")
-        if ax is None
-        else None
-    )
+    if ax is None:
+        figure = plt.figure(figsize=(width, height), facecolor="white", layout="constrained")
+    else:
+        figure = None
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
 
@@ -176,7 +175,10 @@ def canvas(
         yield axes, describe
         if figure is not None:
             # Further lines of title, legend and label are not taken from the picture.
-            names = axes.get_legend_handles_labels()[1] if axes.get_legend() else []
+            if axes.get_legend():
+                names = axes.get_legend_handles_labels()[1]
+            else:
+                names = []
             lines = axes.get_title(loc="left").count("\n") + -(-len(names) // _columns(axes, names))
             lines += broken_lines
             figure.set_size_inches(width, height + 0.2 * lines)
@@ -208,7 +210,10 @@ def _set_fonts(ax: Axes) -> None:
     if wide and font is None:
         connection = cast(Any, ax.figure).canvas.mpl_connect("draw_event", warn)
     # The last font has a box for every character (since matplotlib 3.11): named, it is used without a warning.
-    last = LAST_FONT if LAST_FONT in font_manager.fontManager.get_font_names() else None
+    if LAST_FONT in font_manager.fontManager.get_font_names():
+        last = LAST_FONT
+    else:
+        last = None
     families = ["DejaVu Sans", *filter(None, [font, last])]
     ax.tick_params(labelfontfamily=families)
     for text in written:

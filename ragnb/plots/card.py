@@ -69,7 +69,9 @@ class Part:
     """
 
     def __init__(self, card: Any, name: str, columns: Sequence[str], look: Look) -> None:
-        frame = card if isinstance(card, pd.DataFrame) else getattr(card, name, None)
+        frame = card
+        if not isinstance(card, pd.DataFrame):
+            frame = getattr(card, name, None)
         if not isinstance(frame, pd.DataFrame):
             raise RagnbError(
                 f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}"
@@ -101,7 +103,10 @@ class Part:
     def ends(self, *values: Any) -> tuple[float, float]:
         """Return the scale of the card; else the lowest and the highest of the values."""
         seen = np.concatenate(values)
-        ends = (0.0, 1.0) if np.isnan(seen).all() else (np.nanmin(seen), np.nanmax(seen))
+        if np.isnan(seen).all():
+            ends = (0.0, 1.0)
+        else:
+            ends = (np.nanmin(seen), np.nanmax(seen))
         low, high = self.set("scale") or ends
         return float(low), float(high)
 
@@ -109,7 +114,8 @@ class Part:
         """Return the rows of this judge and dimension in another frame of the card; none without a card."""
         frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
         for key, chosen in self._keys.items():
-            frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
+            if key in frame:
+                frame = frame[frame[key].astype(str) == chosen]
         return frame
 
     def n(self, number: Any) -> str:
@@ -309,11 +315,10 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
             )
             words["slope"] = say("chart.slope", value=signed(*found["slope"]))
             notes.append(words["slope"])
-        finding = (
-            say("chart.off", value=signed(*found["bias"]))
-            if "bias" in found
-            else say("chart.not_summed")
-        )
+        if "bias" in found:
+            finding = say("chart.off", value=signed(*found["bias"]))
+        else:
+            finding = say("chart.not_summed")
         describe(
             finding,
             [p.about, p.n(n.sum()), *words.values()],
@@ -441,9 +446,10 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     'The judge is trusted where it scores 6-10; rejected where it scores 1-5'
     """
     p = Part(card, "bands", ("band", "share", "n"), look)
-    bands = (
-        p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
-    )
+    if "start" not in p.rows:
+        bands = p.rows.iloc[::-1]
+    else:
+        bands = p.rows.sort_values("start", ascending=False)
     threshold = p.set("target")
     say = p.say
     rows = list[Row]()
@@ -465,11 +471,10 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
         for key, bands in shown.items()
         if bands
     ]
-    finding = (
-        say("chart.bands.all", found=say("chart.and").join(found))
-        if found
-        else say("chart.bands.none")
-    )
+    if found:
+        finding = say("chart.bands.all", found=say("chart.and").join(found))
+    else:
+        finding = say("chart.bands.none")
     finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
     width = p.set("tolerance")
     axis = say(
@@ -533,7 +538,10 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     for row in groups.sort_values(
         ["part", "value"], ascending=[True, False], kind="stable"
     ).to_dict("records"):
-        name = fitted(row["group"]) if row["part"] else say("calibration.word.overall")
+        if row["part"]:
+            name = fitted(row["group"])
+        else:
+            name = say("calibration.word.overall")
         at = estimate(row)
         high = bool(row.get("inflated"))
         words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
@@ -543,7 +551,10 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     more = [f"+ {len(inflated) - 3}"] * (len(inflated) > 3)
     finding = say("chart.too_kind", groups=say("chart.and").join(inflated[:3] + more))
     if not inflated:
-        finding = say("chart.not_too_kind", value=values[0]) if values else say("chart.no_pairs")
+        if values:
+            finding = say("chart.not_too_kind", value=values[0])
+        else:
+            finding = say("chart.no_pairs")
     label = say("chart.bias_axis") + (
         "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
     )
@@ -706,11 +717,10 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
                 "interval": ends(row["low"], row["high"], percent=True),
             }
             values.append(say("chart.budget_row", chance=percent(row["probability"]), **words))
-        near = (
-            values[int(np.abs(x - first.get("n", 0)).argmin())]
-            if values
-            else say("chart.no_intervals")
-        )
+        if values:
+            near = values[int(np.abs(x - first.get("n", 0)).argmin())]
+        else:
+            near = say("chart.no_intervals")
         finding = next(iter(p.beside("labels_needed").get("text", ())), None) or near
         describe(
             finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis")

@@ -78,7 +78,10 @@ class Means:
         check_systems(self.systems)
         about = {metric: row for (_, metric), row in self.rows.items()}
         plain = [name for name in about if name != TOTAL]
-        weighted = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
+        if "weight" in means:
+            weighted = set(means.loc[means["weight"].notna(), "metric"])
+        else:
+            weighted = set()
         names = ([name for name in plain if name in weighted] or plain) + [TOTAL] * (
             total and TOTAL in about
         )
@@ -120,11 +123,9 @@ class Means:
             return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
         rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
         words = with_interval(*estimate(row), percent=rate)
-        return (
-            words
-            if not n or is_missing(row.get("n"))
-            else f"{words}  {self.say('chart.n', n=count(row['n']))}"
-        )
+        if not n or is_missing(row.get("n")):
+            return words
+        return f"{words}  {self.say('chart.n', n=count(row['n']))}"
 
     def shown(self, metric: str, *numbers: Any) -> list[Any]:
         """Return raw values if all metrics share a range, else positions in their own; None if missing."""
@@ -134,8 +135,13 @@ class Means:
     def place(self, key: tuple[str, str]) -> float:
         """Return the position of an estimate in its range, 1 at the good end; nan if missing."""
         value, (low, high) = self.at(*key)[0], self.scales[key[1]]
-        place = math.nan if is_missing(value) else max((float(value) - low) / (high - low), 0.0)
-        return 1.0 - place if self.better[key[1]] == "lower" else place
+        if is_missing(value):
+            place = math.nan
+        else:
+            place = max((float(value) - low) / (high - low), 0.0)
+        if self.better[key[1]] == "lower":
+            return 1.0 - place
+        return place
 
     def finding(self) -> str:
         """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
@@ -162,7 +168,9 @@ class Means:
         )
         if totals:
             return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
-        return weak if weak == strong else self.say("chart.ends", weak=weak, strong=strong)
+        if weak == strong:
+            return weak
+        return self.say("chart.ends", weak=weak, strong=strong)
 
 
 def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, Any]:
@@ -245,9 +253,10 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     ]
     notes += notes_below(table.say, "chart.lower", table.better.values(), table.endless)
     # A cosine may lie below the others' 0.
-    lows = (
-        [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
-    )
+    if own:
+        lows = []
+    else:
+        lows = [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
     half = (len(table.systems) - 1) / 2 + _STEP
     styles = dict[str, Any]()
     about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}

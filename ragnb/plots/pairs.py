@@ -68,14 +68,16 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
         if row["outcome"] == "undecided" and row["low"] * row["high"] > 0:
             outcome = say("chart.by_holm", outcome=outcome)  # the interval alone would decide
         words = f"{with_interval(row['value'], row['low'], row['high'])}  {outcome}"
-        name = say("chart.total") if row["metric"] == "weighted_score" else fitted(row["metric"])
+        if row["metric"] == "weighted_score":
+            name = say("chart.total")
+        else:
+            name = fitted(row["metric"])
         several = compared["candidate"].nunique() > 1
         rows.append((f"{fitted(row['candidate'])}: {name}" if several else name, [Dot(at, words)]))
-    first = (
-        compared.iloc[-1]
-        if not compared["primary"].any()
-        else compared[compared["primary"]].iloc[0]
-    )
+    if not compared["primary"].any():
+        first = compared.iloc[-1]
+    else:
+        first = compared[compared["primary"]].iloc[0]
     finding = f"{first['candidate']} − {first['baseline']}: {say('compared.' + first['outcome'])}"
     with dot_rows(look, rows, finding=finding, labels=(say("chart.difference"), "")) as ax:
         ax.axvline(0, color=INK, linewidth=0.8, zorder=0)

@@ -101,11 +101,10 @@ def outcomes(
             ]
             bar: Any = {"color": SYSTEM_COLOURS[colours[place]], "label": fitted(system) or "_one"}
             bars = ax.barh(heights, counts.to_numpy(float), 0.7 / many, **bar)
-            shares = (
-                [f" ({percent(share)})" for share in part["share"]]
-                if "share" in part
-                else [""] * len(part)
-            )
+            if "share" in part:
+                shares = [f" ({percent(share)})" for share in part["share"]]
+            else:
+                shares = [""] * len(part)
             words = [f"{n}{share}" for n, share in zip(counts, shares, strict=True)]
             ax.bar_label(bars, words, padding=4, fontsize=8.5)
             head = f"{fitted(system)}: " * bool(system)
@@ -249,11 +248,10 @@ def distribution(
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         ax.set_ylabel("")
         k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))
-        finding = (
-            say("chart.bad_end", name=name, k=count(k), n=count(n))
-            if k
-            else say("chart.no_bad_end")
-        )
+        if k:
+            finding = say("chart.bad_end", name=name, k=count(k), n=count(n))
+        else:
+            finding = say("chart.no_bad_end")
         describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), told)
     return ax
 

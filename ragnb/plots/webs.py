@@ -120,7 +120,12 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: f
         ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor=GREY, **thin))
     for name, (x, y) in zip(names, radar_points([1.0] * len(names)).tolist(), strict=True):
         ax.plot([0, x], [0, y], color=GREY, label="_spoke", **thin)
-        side = "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
+        if abs(x) < 0.1:
+            side = "center"
+        elif x > 0:
+            side = "left"
+        else:
+            side = "right"
         ax.text(1.08 * x, 1.09 * y, name, ha=side, va="center")
     if common:
         for ring in (0.5, 1.0):

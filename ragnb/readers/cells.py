@@ -119,7 +119,9 @@ def parse_list(text: str) -> list[Any] | None:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = _parse_python(text)
-    return value if isinstance(value, list) else None
+    if isinstance(value, list):
+        return value
+    return None
 
 
 def _plain_texts(text: str) -> list[str] | None:
@@ -200,11 +202,9 @@ def _passages(value: Any) -> tuple[Any, bool]:
 def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
     found = parse_list(f"[{text}]") if text.lstrip().startswith("{") else None
-    return (
-        found
-        if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS}
-        else None
-    )
+    if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS}:
+        return found
+    return None
 
 
 def passage_text(item: Any) -> str | None:
@@ -231,7 +231,9 @@ def _passage(item: Any) -> Any:
     if not isinstance(fields, Mapping):
         return None
     text = _text_in(fields)
-    return None if text is None else (text, fields)
+    if text is None:
+        return None
+    return (text, fields)
 
 
 def _text_in(fields: Mapping[str, Any]) -> str | None:
@@ -333,7 +335,9 @@ def _at_once(cell: Any) -> list[str] | None:
     """Return a list of texts, also one in a text that needs no parser; None for any other cell."""
     if isinstance(cell, str):
         return _plain_texts(cell)
-    return cell if isinstance(cell, list) and {*map(type, cell)} <= {str} else None
+    if isinstance(cell, list) and {*map(type, cell)} <= {str}:
+        return cell
+    return None
 
 
 def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -418,11 +422,9 @@ def as_text(value: Any) -> str | None:
     """
     if absent(value) or (isinstance(value, str) and value.strip() in ("NaN", "<NA>")):
         return None
-    return (
-        value
-        if isinstance(value, str)
-        else as_id(value.tolist() if isinstance(value, np.ndarray) else value)
-    )
+    if isinstance(value, str):
+        return value
+    return as_id(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def as_id(value: Any) -> str | None:
@@ -437,11 +439,9 @@ def as_id(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return (
-        json.dumps(value, ensure_ascii=False, default=str)
-        if isinstance(value, list | dict)
-        else str(value)
-    )
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None:
@@ -487,8 +487,12 @@ def case_cells(raw: Raw, report: Lossy) -> None:
         unnest(raw, "question", last_turn, "last turn of the user in a conversation", report)
     if "ground_truth_answer" in raw.columns:
         unnest(raw, "ground_truth_answer", joined, "several texts joined by line ends", report)
+
+    def present_text(cell: Any) -> str | None:
+        return as_text(cell) or None
+
     # Of a file of texts an empty cell is missing.
-    as_read: Callable[[Any], Any] = as_text if raw.typed else lambda cell: as_text(cell) or None
+    as_read = as_text if raw.typed else present_text
     readers = dict.fromkeys(TEXTS, as_read) | dict.fromkeys(IDS, as_id)
     readers |= {} if raw.typed else dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
@@ -496,7 +500,10 @@ def case_cells(raw: Raw, report: Lossy) -> None:
         if cells is not None and not (
             isinstance(cells, pd.Series) and _is_read(cells, name, raw.typed)
         ):
-            nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
+            if name in LISTS:
+                nested = 0
+            else:
+                nested = sum(isinstance(value, dict | list) for value in cells)
             report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in cells]
 
@@ -512,11 +519,15 @@ def _is_read(cells: pd.Series[Any], name: str, typed: bool) -> bool:
 def _parsed(value: Any) -> Any:
     """Return the list or object of a cell of text; other text as it is; None for an empty cell."""
     if not isinstance(value, str) or not value.strip():
-        return None if absent(value) or isinstance(value, str) else value
+        if absent(value) or isinstance(value, str):
+            return None
+        return value
     if value.lstrip().startswith("{"):
         return unpacked(value, ".*")
     parsed = parse_list(value)
-    return value if parsed is None else parsed
+    if parsed is None:
+        return value
+    return parsed
 
 
 def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
@@ -655,12 +666,13 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
         values[i] = VERDICTS[word] if word in VERDICTS else float(cell) if number else math.inf
         if math.isinf(values[i]):
             is_percent = str(given[i]).strip().endswith("%")
-            step = (
-                "; write 0.87 for 87%"
-                if is_percent
-                else "; write a number in its place, or keep the column as text: "
-                f"columns={{{name!r}: '{name}_text'}}"
-            )
+            if is_percent:
+                step = "; write 0.87 for 87%"
+            else:
+                step = (
+                    "; write a number in its place, or keep the column as text: "
+                    f"columns={{{name!r}: '{name}_text'}}"
+                )
             raise RagnbError(
                 f"{raw.where(i)}column {name!r}: found {repr(given[i])[:80]}, "
                 f"expected a number or an empty cell{step}"
@@ -695,7 +707,9 @@ def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> 
     """Return the metrics whose columns are there: the caller's, and those that ragnb knows unless names select."""
     own = {m.name: m for m in metrics or () if isinstance(m, Metric)}
     named = [m for m in metrics or () if isinstance(m, str)]
-    pool = {name: METRICS[name] for name in named if name in METRICS} if named else METRICS
+    pool: Mapping[str, Metric] = METRICS
+    if named:
+        pool = {name: METRICS[name] for name in named if name in METRICS}
     return {name: metric for name, metric in {**pool, **own}.items() if name in columns}
 
 
@@ -765,7 +779,8 @@ def to_csv_text(frame: pd.DataFrame) -> str:
 
 def _plain(value: Any) -> Any:
     """Return a cell as a text, a number or a bool; a missing one as an empty text."""
-    value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     value = sorted(value) if isinstance(value, set | frozenset) else value
     if isinstance(value, list | tuple | dict):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -777,17 +792,17 @@ def _plain(value: Any) -> Any:
 
 
 def _guarded(cell: Any) -> Any:
-    return (
-        f"'{cell}"
-        if isinstance(cell, str) and (cell.startswith("'") or _is_formula(cell))
-        else cell
-    )
+    if isinstance(cell, str) and (cell.startswith("'") or _is_formula(cell)):
+        return f"'{cell}"
+    return cell
 
 
 def _quoted(cell: Any) -> str:
     """Write a cell, in quotes where needed: csv.writer leaves a lone carriage return bare."""
     text = format(cell + 0.0, ".12g") if isinstance(cell, float) else str(cell)
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _NEEDS_QUOTES.search(text) else text
+    if _NEEDS_QUOTES.search(text):
+        return f'"{text.replace(chr(34), chr(34) * 2)}"'
+    return text
 
 
 def _is_formula(text: str) -> bool:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ragnb.errors import (
     RagnbError,
@@ -92,7 +92,9 @@ class Document:
         try:
             with self.path.open("rb") as file:
                 packed = file.peek(2)[:2] == b"\x1f\x8b"
-                stream = io.BufferedReader(_Unpacked(file, self), 1 << 17) if packed else file
+                stream: Any = file
+                if packed:
+                    stream = io.BufferedReader(_Unpacked(file, self), 1 << 17)
                 head = stream.peek(16)[:16]
                 for mark, kind in _KINDS.items():
                     if head.startswith(mark):

@@ -62,7 +62,9 @@ def _has_controls(text: str) -> bool:
 def _share(text: str, common: Callable[[str], bool], of: Callable[[str], bool]) -> float:
     """Return the share of common characters among those outside ASCII that count."""
     counted = [letter for letter in text if ord(letter) > 127 and of(letter)]
-    return sum(map(common, counted)) / len(counted) if counted else 0.0
+    if counted:
+        return sum(map(common, counted)) / len(counted)
+    return 0.0
 
 
 def _is_in(encoding: str, lead: tuple[int, int]) -> Callable[[str], bool]:

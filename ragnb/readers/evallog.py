@@ -61,7 +61,10 @@ def read_eval(document: Document, report: Lossy, strict: bool) -> Raw:
             head = next(
                 (name for name in ("header.json", "_journal/start.json") if name in names), None
             )
-            about = json.loads(_member(packed, head), parse_constant=float) if head else {}
+            if head:
+                about = json.loads(_member(packed, head), parse_constant=float)
+            else:
+                about = {}
             if not isinstance(about, dict):
                 raise ValueError(f"{head} is a {type(about).__name__}")
     except (*DAMAGED, ValueError, TypeError) as error:
@@ -127,7 +130,9 @@ def of_inspect(
 def _object_in(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the object under a key; an empty one where there is something else."""
     found = value.get(key)
-    return found if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        return found
+    return {}
 
 
 def _member(packed: zipfile.ZipFile, name: str) -> bytes:

@@ -94,7 +94,9 @@ def kind_of_cell(cell: Any) -> str:
     if verdict is not None:
         return "verdict"
     begins_as_number = word[:1].isdigit() or word[:1] in "+-.½¼¾[{" or word.startswith("inf")
-    return "odd" if begins_as_number else "other"
+    if begins_as_number:
+        return "odd"
+    return "other"
 
 
 def count_cells(cells: Values) -> tuple[Cells, dict[str, str]]:
@@ -382,7 +384,9 @@ def _passed(cell: Any) -> bool | None:
     verdict = verdict_value(cell)
     if verdict is None and isinstance(cell, str) and cell.strip() in ("0", "1", "0.0", "1.0"):
         return cell.strip().startswith("1")
-    return None if verdict is None else bool(verdict[0])
+    if verdict is None:
+        return None
+    return bool(verdict[0])
 
 
 def _blank(cell: Any) -> bool:
@@ -497,7 +501,9 @@ def good_labels(words: Set[str]) -> dict[str, bool]:
     >>> good_labels({"yes", "no"}), good_labels({"a", "b", "toxic"})
     ({}, {})
     """
-    told = {word for word in words if not is_failure(word)} if len(words) > 2 else words
+    told = set(words)
+    if len(told) > 2:
+        told = {word for word in told if not is_failure(word)}
     bad = {word for word in told if _names_bad(word)}
     if len(bad) != 1 or len(told) > 2:
         return {}
@@ -724,7 +730,9 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
             people = True
         else:
             found[name] = direction
-    return {} if people else found
+    if people:
+        return {}
+    return found
 
 
 def _verdict_direction(name: str, cells: Values) -> Direction | None:

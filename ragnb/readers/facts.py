@@ -87,10 +87,14 @@ def _kind_of(token: str) -> str | None:
         for stem in _STEMS[side]:
             whole_only = stem in _WHOLE
             if token in (stem, f"{stem}s") if whole_only else token.startswith(stem):
-                return "higher" if side == "turned" else side
+                if side == "turned":
+                    return "higher"
+                return side
     for side in ("turned", "lower", "higher"):
         if any(sign in token for sign in _ANYWHERE[side]):
-            return "higher" if side == "turned" else side
+            if side == "turned":
+                return "higher"
+            return side
     return None
 
 

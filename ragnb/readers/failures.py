@@ -172,18 +172,29 @@ def _good(cell: Any, kind: str) -> bool | None:
         return None
     word = str(cell).strip().casefold()
     if kind in ("ok", "failed"):
-        flag = True if word in _WORDS["yes"] else False if word in _WORDS["no"] else None
+        if word in _WORDS["yes"]:
+            flag = True
+        elif word in _WORDS["no"]:
+            flag = False
+        else:
+            flag = None
         if flag is None or kind == "ok":
             return flag
         return not flag
     if word in _WORDS["bad"]:
         return False
     if kind == "finish":
-        return True if word in _WORDS["stopped"] else None
+        if word in _WORDS["stopped"]:
+            return True
+        return None
     if _HTTP.fullmatch(word):
         return int(float(word)) < 400
-    return True if word in _WORDS["good"] else None
+    if word in _WORDS["good"]:
+        return True
+    return None
 
 
 def _bad(cell: Any, kind: str, name: str) -> str:
-    return name if kind in ("ok", "failed") else f"{name} {str(cell).strip()[:_LONGEST]}"
+    if kind in ("ok", "failed"):
+        return name
+    return f"{name} {str(cell).strip()[:_LONGEST]}"

@@ -95,7 +95,9 @@ def canonical(
         found = native(frame, reader)
         kinds = found.collect_schema()
         names = _names(kinds.names(), kept, metrics, picks, lambda name: kinds[name].is_numeric())
-        return found.rename(names).to_native() if names else frame
+        if names:
+            return found.rename(names).to_native()
+        return frame
     check_columns(frame)
     levels = [
         i
@@ -111,7 +113,9 @@ def canonical(
     names = _names(
         texts, kept, metrics, picks, lambda name: pd.api.types.is_numeric_dtype(frame[name])
     )
-    return frame.rename(columns=names) if names else frame
+    if names:
+        return frame.rename(columns=names)
+    return frame
 
 
 def as_called(made: Any, frame: Any, called: Any) -> Any:
@@ -130,7 +134,9 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
     back = {new: old for new, old in zip(ours, theirs, strict=False) if new != old}
     if isinstance(made, pd.DataFrame):
         return made.drop(columns=ours[len(theirs) :]).rename(columns=back)
-    return nw.from_native(made).rename(back).to_native() if back else made
+    if back:
+        return nw.from_native(made).rename(back).to_native()
+    return made
 
 
 def _names(

@@ -53,7 +53,9 @@ def told_in_words(file: object = None) -> Iterator[None]:
 def _cut(error: BaseException, longest: int) -> str:
     """Return what an error says in at most so many characters."""
     said = str(error)
-    return said if len(said) <= longest else f"{said[: longest - 1]}…"
+    if len(said) <= longest:
+        return said
+    return f"{said[: longest - 1]}…"
 
 
 def record_by_record(

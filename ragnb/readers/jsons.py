@@ -149,9 +149,10 @@ def record_blocks(
 
 def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and lines that hold something; None for a line over the limit."""
-    text = (
-        None if document.is_utf8 else io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
-    )
+    if document.is_utf8:
+        text = None
+    else:
+        text = io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
     with document.open() if text is None else text as stream:
         for number in count(1):
             line = rest = stream.readline(LONGEST_LINE + 1)
@@ -244,7 +245,10 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     lost = list[int]()
     columns = _columns_of(document, cleaned, report, lost, strict)
     rows = list(zip(*columns.values(), strict=True))
-    replaced = 0 if cleaned == value else sum("\ufffd" in str(row) for row in rows)
+    if cleaned == value:
+        replaced = 0
+    else:
+        replaced = sum("\ufffd" in str(row) for row in rows)
     report.add("unparsed", None, _REPLACED, replaced)
     report.expect(len(rows) + len(lost), replaced + len(lost))
     return Raw(columns, "json", str(document.path))
@@ -307,14 +311,16 @@ def _columns_of(
         return {
             str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()
         }
-    totals = totals_error(document.path, value) if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        totals = totals_error(document.path, value)
+    else:
+        totals = None
     if totals is not None:
         raise totals
-    found = (
-        f"an object with the keys {listing(value)}"
-        if isinstance(value, dict)
-        else type(value).__name__
-    )
+    if isinstance(value, dict):
+        found = f"an object with the keys {listing(value)}"
+    else:
+        found = type(value).__name__
     raise RagnbError(
         f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "
         "object of columns of one length, or an object with 'columns' and 'data'"
@@ -368,7 +374,9 @@ def _columns_by_section(value: Mapping[str, Any]) -> dict[str, list[Any]] | None
             columns[name] = lists[0]
     sizes = {len(cells) for cells in columns.values()}
     are_samples = len(sizes) == 1 and bool(_SAMPLE & meanings(columns).keys())
-    return columns if are_samples else None
+    if are_samples:
+        return columns
+    return None
 
 
 def _records_in(
@@ -395,7 +403,10 @@ def _records_in(
         parts = [key for key in lists if is_selection(key) and _is_outcome(lists[key][0])]
         records = lists[whole[0]]
         counted = counts_all(value, len(records))
-        rest = [] if counted else unlisted(records, [row for key in parts for row in lists[key]])
+        if counted:
+            rest = []
+        else:
+            rest = unlisted(records, [row for key in parts for row in lists[key]])
         if rest:
             value = {k: v for k, v in value.items() if k not in parts}
             value[whole[0]] = lists[whole[0]] = records + rest
@@ -409,7 +420,10 @@ def _records_in(
         others = [key for key in value if key != keys[0]]
         report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(others)}", len(others))
         return lists[keys[0]]
-    inner = {} if nested or told else {k: v for k, v in value.items() if isinstance(v, dict)}
+    if nested or told:
+        inner = {}
+    else:
+        inner = {k: v for k, v in value.items() if isinstance(v, dict)}
     if (
         inner
         and len(inner) == len(value)

@@ -248,11 +248,9 @@ def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
         return []
     objects = [{} if absent(cell) else cell for cell in cells]
-    return (
-        objects
-        if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects)
-        else []
-    )
+    if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects):
+        return objects
+    return []
 
 
 def _is_result(value: Any) -> bool:
@@ -375,7 +373,9 @@ def _text_of_a_side(cell: Any, canonical: str) -> Any:
         return cell
     only = next(iter(cell.values())) if len(cell) == 1 else None
     text = cell.get(meanings(cell).get(canonical, "expected_response"), only)
-    return text if isinstance(text, str) else cell
+    if isinstance(text, str):
+        return text
+    return cell
 
 
 def _read_deepeval(raw: Raw, report: Lossy) -> None:
@@ -421,7 +421,9 @@ def _metrics_in(cell: Any) -> list[dict[str, Any]] | None:
         return []
     found = parse_list(cell) if isinstance(cell, str) else cell
     listed = isinstance(found, list) and all(isinstance(metric, dict) for metric in found)
-    return found if listed else None
+    if listed:
+        return found
+    return None
 
 
 def _limit(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -577,7 +579,9 @@ def _completion(output: Any) -> Any:
         content = choice["message"].get("content")
         parts = content if isinstance(content, list) else [{"text": content}]
         return "\n".join(part["text"] for part in parts if part.get("text"))
-    return output if isinstance(output, str) else None
+    if isinstance(output, str):
+        return output
+    return None
 
 
 def _read_flattened(raw: Raw, report: Lossy) -> None:
@@ -639,7 +643,9 @@ def _twin(name: str, scores: Collection[str], ends: Collection[str]) -> str | No
     base, _, end = name.rpartition("_")
     if name.startswith("gpt_") and name[4:] in scores:
         return name[4:]
-    return base if base in scores and end in ends else None
+    if base in scores and end in ends:
+        return base
+    return None
 
 
 def _alike(one: Iterable[Any], other: Iterable[Any]) -> bool:
@@ -671,7 +677,9 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
 
 def _object_of(cell: Any) -> Mapping[str, Any]:
     found = parse_list(f"[{cell}]") if isinstance(cell, str) else [cell]
-    return found[0] if found and isinstance(found[0], Mapping) else {}
+    if found and isinstance(found[0], Mapping):
+        return found[0]
+    return {}
 
 
 def _read_annotations(raw: Raw, report: Lossy) -> None:

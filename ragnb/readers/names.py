@@ -127,7 +127,10 @@ def rename_map(
     >>> rename_map(["user_input", "context_ relevancy", "style"])
     {'user_input': 'question', 'context_ relevancy': 'context_relevancy'}
     """
-    picks = picks.of(columns) if isinstance(picks, SharedPicks) else dict(picks or {})
+    if isinstance(picks, SharedPicks):
+        picks = picks.of(columns)
+    else:
+        picks = dict(picks or {})
     for name in picks:
         if name not in columns:
             raise unknown(
@@ -146,7 +149,10 @@ def rename_map(
     for target in dict.fromkeys(found.values()):
         pool = picks if target in chosen else found
         names = [name for name in columns if pool.get(name) == target]
-        at = clash(*names) if len(names) > 1 and clash and target not in chosen else ""
+        if len(names) > 1 and clash and target not in chosen:
+            at = clash(*names)
+        else:
+            at = ""
         if len(names) > 1 and at is not None:
             both = "records fill both with different values; " if at else ""
             best = target if target in names else names[0]

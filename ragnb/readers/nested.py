@@ -170,7 +170,9 @@ def _items(cell: Any) -> list[Any] | None:
         cell = inner[0] if len(inner) == 1 else None
     if hasattr(cell, "tolist") and not isinstance(cell, list):
         cell = cell.tolist()
-    return list(cell) if isinstance(cell, list | tuple) else None
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    return None
 
 
 def _is_chat(items: Sequence[Any]) -> bool:
@@ -184,7 +186,9 @@ def _speaker(item: Any) -> str:
     word = loose(word).removesuffix("message")
     kinds = ("user", "assistant", "tool")
     found = next((kind for kind in kinds if word in _MESSAGE[kind]), "")
-    return found if any(key in fields for key in NESTED["message"]["content"]) else ""
+    if any(key in fields for key in NESTED["message"]["content"]):
+        return found
+    return ""
 
 
 def _of_messages(items: Sequence[Any]) -> Told:
@@ -266,7 +270,9 @@ def _prepares(fields: Mapping[str, Any]) -> bool:
 
 def _named(item: Any) -> dict[str, Any]:
     """Return the fields of an object by their loose names."""
-    return {loose(key): value for key, value in item.items()} if isinstance(item, Mapping) else {}
+    if isinstance(item, Mapping):
+        return {loose(key): value for key, value in item.items()}
+    return {}
 
 
 def _flat(item: Any, depth: int = 0) -> dict[str, Any]:
@@ -307,7 +313,9 @@ def _in_points(fields: Mapping[str, Any], start: str) -> list[dict[str, Any]]:
 def _text(content: Any) -> str | None:
     """Return the text of a message: a text, or the texts of its parts."""
     if isinstance(content, str):
-        return content if content.strip() else None
+        if content.strip():
+            return content
+        return None
     if isinstance(content, list):
         parts = [part if isinstance(part, str) else _named(part).get("text") for part in content]
         texts = [part for part in parts if isinstance(part, str) and part.strip()]
@@ -325,20 +333,26 @@ def _parsed(content: Any) -> Any:
         with suppress(ValueError, RecursionError):
             return json.loads(content)
         found = parse_list(content)
-        return content if found is None else found
+        if found is None:
+            return content
+        return found
     return content
 
 
 def _found(value: Any, number: Any, depth: int = 0) -> list[dict[str, Any]]:
     """Return the passages in a value: texts, objects with a text or an id, and lists of them."""
     if isinstance(value, str):
-        return [_passage({"text": value}, number)] if value.strip() else []
+        if value.strip():
+            return [_passage({"text": value}, number)]
+        return []
     if isinstance(value, Mapping):
         fields = _named(value)
         for key in _STEP["passages"]:
             if isinstance(fields.get(key), list) and depth < _DEEPEST:
                 return _found(fields[key], number, depth + 1)
-        return [_passage(value, number)] if _is_passage(value) else []
+        if _is_passage(value):
+            return [_passage(value, number)]
+        return []
     if isinstance(value, list | tuple) and depth < _DEEPEST:
         return [one for item in value for one in _each(item, number, depth)]
     return []
@@ -368,7 +382,9 @@ def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
         name = _named(fields.get("metadata")).get("id")
     if name is not None:
         passage["id"] = str(name)
-    return passage if number is None else {**passage, "step": number}
+    if number is None:
+        return passage
+    return {**passage, "step": number}
 
 
 def passages_with_ids(cells: Iterable[Any]) -> list[list[dict[str, Any]] | None] | None:
@@ -386,7 +402,9 @@ def passages_with_ids(cells: Iterable[Any]) -> list[list[dict[str, Any]] | None]
         return None
     passages = [None if items is None else _found(items, None) for items in found]
     has_id = any("id" in passage for items in passages for passage in items or ())
-    return passages if has_id else None
+    if has_id:
+        return passages
+    return None
 
 
 def from_contexts(raw: Raw, report: Lossy) -> None:

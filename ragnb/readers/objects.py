@@ -146,13 +146,17 @@ def _expression(text: str) -> str:
 def _printed(item: ast.expr) -> list[Any] | None:
     """Return the passages of one printed value: a text, an array of them, or an object with a text."""
     if isinstance(item, ast.Constant):
-        return [item.value] if isinstance(item.value, str) else None
+        if isinstance(item.value, str):
+            return [item.value]
+        return None
     if not isinstance(item, ast.Call):
         return None
     if isinstance(item.func, ast.Name) and item.func.id == "array":
         texts = _literal(item.args[0]) if item.args else None
         whole = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        return texts if whole else None
+        if whole:
+            return texts
+        return None
     fields = {word.arg: word.value for word in item.keywords if word.arg}
     text = next((_literal(fields[name]) for name in TEXT_ATTRIBUTES if name in fields), None)
     if isinstance(text, str) and text:
@@ -163,7 +167,9 @@ def _printed(item: ast.expr) -> list[Any] | None:
                 found[name] = held
         return [found]
     inner = next((fields[one] for one in ("node", "document") if one in fields), None)
-    return None if inner is None else _printed(inner)
+    if inner is None:
+        return None
+    return _printed(inner)
 
 
 def _literal(value: ast.expr) -> Any:
@@ -226,7 +232,10 @@ def _of_haystack(
 ) -> dict[str, list[Any]]:
     columns = {str(name): list(cells) for name, cells in inputs.items()}
     for name, result in results.items():
-        scores = result.get("individual_scores") if isinstance(result, Mapping) else None
+        if isinstance(result, Mapping):
+            scores = result.get("individual_scores")
+        else:
+            scores = None
         if isinstance(scores, list):
             columns[str(name)] = list(scores)
     size = max(map(len, columns.values()), default=0)
@@ -281,7 +290,9 @@ def _score_of(result: Any, invalid: bool) -> float | None:
         return None
     if result.score is not None:
         return float(result.score)
-    return None if result.passing is None else float(result.passing)
+    if result.passing is None:
+        return None
+    return float(result.passing)
 
 
 def dict_of_lists(source: Any) -> dict[str, list[Any]] | None:

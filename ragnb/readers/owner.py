@@ -65,7 +65,9 @@ def owner_rank(name: str) -> int | None:
         if word in _RANKED:
             return _RANKED.index(word)
     # A setting is named whole: a token_overlap is a metric.
-    return _WORDS.index(words[-1]) + len(_SURE) if words[-1] in _WORDS else None
+    if words[-1] in _WORDS:
+        return _WORDS.index(words[-1]) + len(_SURE)
+    return None
 
 
 def named_systems(columns: Iterable[str]) -> list[str]:
@@ -194,7 +196,9 @@ def _unnamed(table: Raw, key: str) -> Sequence[str]:
         and table.distinct(name) == systems
         and table.distinct(key, name) == size
     ]
-    return found if len(found) == 1 else ()
+    if len(found) == 1:
+        return found
+    return ()
 
 
 def _by_name_alone(
@@ -206,7 +210,9 @@ def _by_name_alone(
         sure = [name for name in sure if plain(name) != "store"]
     for name in sure if len(sure) > 1 else ():
         report.add("kept", name, f"one of {len(sure)} columns that may name the system", len(table))
-    return sure if len(sure) == 1 else ()
+    if len(sure) == 1:
+        return sure
+    return ()
 
 
 def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Lossy) -> None:

@@ -112,7 +112,9 @@ class _Compact:
         if depth > _DEEPEST:
             raise ValueError("nested too deep")
         if kind in (1, 2):
-            return kind == 1 if of_a_field else self.byte() == 1
+            if of_a_field:
+                return kind == 1
+            return self.byte() == 1
         if kind == 3:
             return self.byte()
         if kind in (4, 5, 6):

@@ -81,10 +81,10 @@ class Lossy:
         """Add what became of one file; where there are several, bad lines name it."""
         self.expect(other.lines, other.damaged)
         for row in other.rows:
-            named = (
-                f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
-            )
-            self.rows.append({**row, "detail": named})
+            detail = row["detail"]
+            if file and row["what"] == "bad_line":
+                detail = f"{file}, {detail}"
+            self.rows.append({**row, "detail": detail})
 
 
 @contextmanager
@@ -107,14 +107,16 @@ def column(cells: Any) -> Values:
     >>> column(pd.Series([1, 2], dtype="int32")).dtype.name, column([None, 0.5]).tolist(), column([1, "a"])
     ('int64', [nan, 0.5], [1, 'a'])
     """
-    values = cells if isinstance(cells, pd.Series) else pd.Series(cells, dtype=object)
+    if isinstance(cells, pd.Series):
+        values = cells
+    else:
+        values = pd.Series(cells, dtype=object)
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
-    kind = (
-        "string"
-        if isinstance(values.dtype, pd.StringDtype)
-        else pd.api.types.infer_dtype(values, skipna=True)
-    )
+    if isinstance(values.dtype, pd.StringDtype):
+        kind = "string"
+    else:
+        kind = pd.api.types.infer_dtype(values, skipna=True)
     wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
     with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
         if kind in _SIMPLE and not wraps:
@@ -279,9 +281,9 @@ class Raw:
             return place(self.file)
         at = row + 1 if self.lines is None else self.lines[row]
         file, at = at if isinstance(at, tuple) else (self.file, at)
-        return (
-            place(file, at) if self.lines and self.format in _WITH_LINES else f"{file}, row {at}: "
-        )
+        if self.lines and self.format in _WITH_LINES:
+            return place(file, at)
+        return f"{file}, row {at}: "
 
     def keep(self, rows: Iterable[int]) -> None:
         """Keep only these rows."""
@@ -403,7 +405,9 @@ def _short(cell: Any) -> str:
     if absent(cell):
         return "—"
     whole = isinstance(cell, float) and cell.is_integer()
-    return str(int(cell)) if whole else str(cell).strip()
+    if whole:
+        return str(int(cell))
+    return str(cell).strip()
 
 
 def _filled(cell: Any) -> bool:
@@ -427,11 +431,9 @@ def unpacked(cell: Any, form: str) -> Any:
     ({'a': 1}, '{a}', 7)
     """
     with suppress(ValueError):
-        return (
-            json.loads(cell)
-            if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL)
-            else cell
-        )
+        if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL):
+            return json.loads(cell)
+        return cell
     return cell
 
 
@@ -517,4 +519,6 @@ def clean_text(value: Any) -> Any:
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
         return {clean_text(key): clean_text(item) for key, item in value.items()}
-    return [clean_text(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [clean_text(item) for item in value]
+    return value

@@ -199,7 +199,9 @@ def _label(raw: Raw, row: int) -> str | None:
         else:
             texts.append(cell)
     labels = {text.strip() for text in texts}
-    return labels.pop() if len(labels) == 1 and numbers else None
+    if len(labels) == 1 and numbers:
+        return labels.pop()
+    return None
 
 
 def identify(raw: Raw, report: Lossy) -> None:
@@ -234,7 +236,10 @@ def identify(raw: Raw, report: Lossy) -> None:
         together = not weak and asked and _goes_with(raw, name)
         if differs or together or _repeats_as_questions(raw, name):
             rename_columns(raw, {name: "sample_id"}, report)
-            told = "differs in each row" if differs else "repeats as questions do"
+            if differs:
+                told = "differs in each row"
+            else:
+                told = "repeats as questions do"
             raw.fact(None, "row", "answers", f"the id {name} {told}")
             return
 
@@ -333,7 +338,9 @@ def _signs_of_totals(raw: Raw) -> str:
     asked = any(_has_sentences(raw.columns[name]) for name in _hinted(raw))
     if owners and not asked and not _has_lists(raw) and raw.distinct(*owners) == len(raw):
         alone = len(raw) > 1 or not _signs_of_answers(raw)
-        return f"each row has another {' and '.join(owners[:3])}" if alone else ""
+        if alone:
+            return f"each row has another {' and '.join(owners[:3])}"
+        return ""
     return ""
 
 

@@ -461,18 +461,16 @@ def _case_frame(cases: Any) -> pd.DataFrame:
     if isinstance(cases, pd.DataFrame):
         check_columns(cases)
         return cases
-    found = (
-        native(cases)
-        if hasattr(cases, "column_names")
-        else nw.from_native(cases, pass_through=True)
-    )
+    if hasattr(cases, "column_names"):
+        found = native(cases)
+    else:
+        found = nw.from_native(cases, pass_through=True)
     if isinstance(found, nw.DataFrame | nw.LazyFrame):
         return pd.DataFrame(found.lazy().collect().to_dict(as_series=False))
-    rows = (
-        list(cases)
-        if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping)
-        else [cases]
-    )
+    if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping):
+        rows = list(cases)
+    else:
+        rows = [cases]
     if not all(isinstance(row, EvalCase) for row in rows):
         found, path = (
             (repr(cases), repr(cases)) if isinstance(cases, str) else (type(cases).__name__, "path")

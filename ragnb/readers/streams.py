@@ -109,7 +109,9 @@ class Query(Raw):
             self.frame,
             (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first(),
         )
-        return None if row is None else self.where(row)
+        if row is None:
+            return None
+        return self.where(row)
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
@@ -381,11 +383,11 @@ def spans_of(table: Query, names: Iterable[str]) -> dict[str, tuple[float, float
 def _check_kinds(table: Query, metrics: Collection[str]) -> None:
     """Refuse cells that a query cannot turn into the numbers, identifiers and texts that they are to be."""
     for name, kind in table.named().collect_schema().items():
-        odd = (
-            (pl.Object, pl.Binary)
-            if name in metrics
-            else (pl.Object, pl.Duration) * (name in (*IDS, *TEXTS))
-        )
+        odd: tuple[Any, ...] = ()
+        if name in metrics:
+            odd = (pl.Object, pl.Binary)
+        elif name in (*IDS, *TEXTS):
+            odd = (pl.Object, pl.Duration)
         if kind in odd or (name == "sample_id" and kind.is_nested()):
             raise RagnbError(
                 f"{place(table.file)}column {name!r} holds {kind}, no text or number; convert it"
@@ -409,7 +411,9 @@ def stream_spark(
     RagnbError
         For two columns that mean one name, and a pick that is not there.
     """
-    picks = columns.of(frame.columns) if isinstance(columns, SharedPicks) else columns or {}
+    picks: Mapping[str, str] = columns or {}
+    if isinstance(columns, SharedPicks):
+        picks = columns.of(frame.columns)
     own = [one for one in metrics if isinstance(one, Metric)]
     named = canonical(frame, "system", metrics=own, picks=picks, **how)
     report = Lossy()
@@ -510,7 +514,9 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
 def _flat(cell: Any) -> Any:
     """Return a nested cell as text, but for a list of texts."""
     texts = isinstance(cell, list) and {*map(type, cell)} <= {str}
-    return as_text(cell) if isinstance(cell, dict | list) and not texts else cell
+    if isinstance(cell, dict | list) and not texts:
+        return as_text(cell)
+    return cell
 
 
 def _spread(frame: Any) -> Any:
@@ -571,7 +577,10 @@ def typed(
     numeric = [name for name in metrics if name in kinds and kinds[name].is_numeric()]
     numbers = [pl.col(name).cast(pl.Float64).fill_nan(None) for name in numeric]
     # An error that left another score of the row blank is that one's.
-    explains = pl.any_horizontal(*(one.is_null() for one in numbers)) if numbers else pl.lit(False)
+    if numbers:
+        explains = pl.any_horizontal(*(one.is_null() for one in numbers))
+    else:
+        explains = pl.lit(False)
     for name, kind in kinds.items():
         value = pl.col(name)
         reason: pl.Expr | None = broken
@@ -594,7 +603,10 @@ def typed(
         elif name in IDS or name in TEXTS:
             made.append(text_cells(name, kind).alias(name))
     counts = [near.sum().alias(str(i)) for i, near in enumerate(moved.values())]
-    counted = frame.select(counts).collect(engine="streaming").row(0) if counts else ()
+    if counts:
+        counted = frame.select(counts).collect(engine="streaming").row(0)
+    else:
+        counted = ()
     for (name, end), n in zip(moved, counted, strict=True):
         report.add("clipped", name, f"within {CLIP:g} of {end:g}", n)
     return frame.with_columns(made)
@@ -642,7 +654,10 @@ def _words_read(
             )
     lost = sum(n for word, n, _ in words if word in failed)
     report.add("left_out", name, f"words, read as failed scores: {shown_words(failed)}", lost)
-    given = text.replace_strict(values, default=None, return_dtype=pl.Float64) if values else None
+    if values:
+        given = text.replace_strict(values, default=None, return_dtype=pl.Float64)
+    else:
+        given = None
     read = pl.when(is_number).then(number)
     value = read if given is None else read.otherwise(given)
     return value, text.is_in(list(failed)) if failed else None
@@ -655,7 +670,9 @@ def _of(kinds: Mapping[str, str], kind: str) -> set[str]:
 def _truth(word: str) -> float | None:
     """Return 1 for a true, 0 for a false, None for a number in another notation, which a query does not read."""
     verdict = verdict_value(word)
-    return None if verdict is None else verdict[0]
+    if verdict is None:
+        return None
+    return verdict[0]
 
 
 def _broken_rows(kinds: Mapping[str, Any]) -> pl.Expr | None:
@@ -668,7 +685,9 @@ def _broken_rows(kinds: Mapping[str, Any]) -> pl.Expr | None:
             reasons.append(pl.when(says).then(word))
         elif kind == pl.Boolean and is_success_column(name):
             reasons.append(pl.when(~pl.col(name)).then(pl.lit(f"{name}: false")))
-    return pl.coalesce(reasons) if reasons else None
+    if reasons:
+        return pl.coalesce(reasons)
+    return None
 
 
 def _failures(
@@ -677,8 +696,14 @@ def _failures(
     """Return the status and reason of a metric whose blank cells are failures where there is a reason."""
     status = f"{name}__status"
     why = f"{name}__reason"
-    before = pl.col(status).cast(pl.String) if status in kinds else pl.lit(None, dtype=pl.String)
-    said = pl.col(why).cast(pl.String) if why in kinds else pl.lit(None, dtype=pl.String)
+    if status in kinds:
+        before = pl.col(status).cast(pl.String)
+    else:
+        before = pl.lit(None, dtype=pl.String)
+    if why in kinds:
+        said = pl.col(why).cast(pl.String)
+    else:
+        said = pl.lit(None, dtype=pl.String)
     failed = blank & reason.is_not_null() & before.is_null()
     return [
         pl.when(failed).then(pl.lit("failed")).otherwise(before).alias(status),
@@ -692,7 +717,9 @@ def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
     text = value if kind == pl.String else value.cast(pl.String)
     if kind.is_nested():
         joined = pl.when(value.list.len() > 0).then(value.list.join("\n"))
-        return joined if kind == pl.List(pl.String) and name in TEXTS else value
+        if kind == pl.List(pl.String) and name in TEXTS:
+            return joined
+        return value
     if name in TEXTS:
         return pl.when(~text.str.contains(r"^\s*(?:NaN|<NA>)\s*$")).then(text)
     if kind.is_float():
@@ -700,7 +727,9 @@ def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
         return pl.when(value.is_not_nan()).then(
             pl.when(value == value.round()).then(whole).otherwise(text)
         )
-    return pl.when(text != "").then(text) if kind == pl.String else text
+    if kind == pl.String:
+        return pl.when(text != "").then(text)
+    return text
 
 
 def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:

@@ -44,7 +44,10 @@ def separated(separators: str, document: Document, report: Lossy, strict: bool) 
     data = document.data()
     _check_first_line(data, separators, document)
     quick = len(data) > _LARGE and document.is_utf8
-    text = data[:_HEAD].decode("utf-8-sig", "replace") if quick else document.text(data)
+    if quick:
+        text = data[:_HEAD].decode("utf-8-sig", "replace")
+    else:
+        text = document.text(data)
     n_remarks = _remarks_above(text, separators)
     if n_remarks:
         quick = False
@@ -80,8 +83,13 @@ def _remarks_above(text: str, separators: str) -> int:
     lines = text[:_HEAD].splitlines()
     first = next((place for place, line in enumerate(lines) if line[:1] != "#"), 0)
     most = max((line.count(sign) for line in lines[:first] for sign in separators), default=0)
-    named = max((lines[first].count(sign) for sign in separators), default=0) if lines else 0
-    return first if most < named else 0
+    if lines:
+        named = max((lines[first].count(sign) for sign in separators), default=0)
+    else:
+        named = 0
+    if most < named:
+        return first
+    return 0
 
 
 def _check_first_line(data: bytes, separators: str, document: Document) -> None:
@@ -163,7 +171,9 @@ def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
         bare and bare > data.count(b"\r\n")
     )  # blank lines are no rows to csv
     odd = lone or not whole or b"\0" in data or data.count(b'"') != 2 * (quotes + around)
-    return None if odd else frame.fill_null("")
+    if odd:
+        return None
+    return frame.fill_null("")
 
 
 def _quick(
@@ -268,14 +278,13 @@ def _laid(
     cells = zip_longest(*([""] * width, *(row for _, row in filled)), fillvalue="")
     columns = _named(document, header, ([*column[1:]] for column in cells), report)
     odd = [(line, row) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
-    uneven = (
-        RagnbError(
+    if odd:
+        uneven = RagnbError(
             f"{place(document.path, odd[0][0])}found {len(odd[0][1])} cells, expected {width}; "
             "a cell with a comma in it needs quotes around it"
         )
-        if odd
-        else None
-    )
+    else:
+        uneven = None
     return Raw(
         columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False
     )
@@ -312,8 +321,6 @@ def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
     unnamed = {i for i, name in enumerate(header) if _UNNAMED.fullmatch(name)}
     filled = {i for i, cell in enumerate(first) if cell.strip() not in ("", "...", "…")}
     words = filled and all(not re.fullmatch(r"[-+.\d\s]+", first[i]) for i in filled)
-    return (
-        {i: first[i] for i in filled}
-        if words and filled <= unnamed and len(header) > len(filled)
-        else {}
-    )
+    if words and filled <= unnamed and len(header) > len(filled):
+        return {i: first[i] for i in filled}
+    return {}

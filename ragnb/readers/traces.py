@@ -307,14 +307,17 @@ def qrels_columns(columns: Collection[str]) -> tuple[str, ...]:
         role: next((name for name in names if name in columns), "")
         for role, names in WORDS["qrels"].items()
     }
-    query = "sample_id" if "sample_id" in columns else "question" if word["judged"] else ""
+    if "sample_id" in columns:
+        query = "sample_id"
+    elif word["judged"]:
+        query = "question"
+    else:
+        query = ""
     relevance = word["judged"] or word["score"]
     found = query and query in columns and word["passage"] and relevance
-    return (
-        (query, word["passage"], relevance)
-        if found and not {"answer", "answerable"} & {*columns}
-        else ()
-    )
+    if found and not {"answer", "answerable"} & {*columns}:
+        return (query, word["passage"], relevance)
+    return ()
 
 
 def _of_qrels(raw: Raw, names: tuple[str, ...], report: Lossy) -> None:
@@ -358,7 +361,9 @@ def _ids(value: Any, bare: bool = False) -> list[str] | None:
     chunks = _chunks(value)
     if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks or ()):
         raise ValueError(value)
-    return None if chunks is None else [chunk["id"] for chunk in chunks if chunk["id"] is not None]
+    if chunks is None:
+        return None
+    return [chunk["id"] for chunk in chunks if chunk["id"] is not None]
 
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
@@ -380,4 +385,6 @@ def _chunk(item: Any) -> dict[str, Any]:
     if not isinstance(item, dict):
         return {"id": as_id(item)}
     named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
-    return item if type(item.get("id")) is str else {**item, "id": as_id(named)}
+    if type(item.get("id")) is str:
+        return item
+    return {**item, "id": as_id(named)}

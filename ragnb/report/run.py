@@ -320,11 +320,9 @@ class RunFolder(NamedTuple):
             found = self.final.with_name(
                 (self.final.parent / "latest.txt").read_text(encoding="utf-8").strip()
             )
-            return (
-                found
-                if all((found / name).is_file() for name in ("scores.csv", "run.json"))
-                else None
-            )
+            if all((found / name).is_file() for name in ("scores.csv", "run.json")):
+                return found
+            return None
         return None
 
     def done(self) -> Path:
@@ -579,9 +577,11 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     errors = tuple(
         f"{one.scenario.stem}: {translated(one.error, lang)}" for one in made if one.result is None
     )
-    blocks: list[Block] = (
-        [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
-    )
+    blocks: list[Block]
+    if errors:
+        blocks = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")]
+    else:
+        blocks = []
     blocks.append(Text((say("index.note"),), "note"))
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
     tables = {
@@ -604,7 +604,10 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
 
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
-    change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
+    if run["change"].isidentifier():
+        change = say(f"index.{run['change']}")
+    else:
+        change = run["change"]
     said = [Small(run["verdict"])] if sentence and run["verdict"] else []
     verdict = (Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
     score: Cell = ""
@@ -613,11 +616,12 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
         ends = markup.ends(run["low"], run["high"])
         text = f"{run['scenario']} {run['at']}: {value} {ends}"
         span = run["range"]
-        drawn = (
-            [Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)]
-            if span
-            else []
-        )
+        if span:
+            drawn = [
+                Estimate("", "", run["value"], run["low"], run["high"], tuple(span), text=text)
+            ]
+        else:
+            drawn = []
         score = (value, Small(ends), *drawn)
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
     return (

@@ -41,7 +41,9 @@ def example_of(where: KeyPath, given: Any) -> Any:
     """
     path = path_of(where)
     if path in ("gates", "gates[]") and (gates := _meant_gates(given)):
-        return gates if path == "gates" else gates[0]
+        if path == "gates":
+            return gates
+        return gates[0]
     if path in _LISTS_OF_TEXT and isinstance(given, str) and _may_be_repeated(given):
         return [given]
     return EXAMPLES.get(path)
@@ -92,4 +94,6 @@ def bound_of(where: KeyPath, given: Any) -> str:
     ('>=', '')
     """
     is_number = isinstance(given, Real) and not isinstance(given, bool)
-    return _BOUNDS.get(str(where[-1]), "") if where[0] == "gates" and is_number else ""
+    if where[0] == "gates" and is_number:
+        return _BOUNDS.get(str(where[-1]), "")
+    return ""

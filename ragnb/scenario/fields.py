@@ -47,7 +47,9 @@ def _visible(value: str) -> str:
 
 
 def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, Decimal) and not value.is_snan() else value
+    if isinstance(value, Decimal) and not value.is_snan():
+        return float(value)
+    return value
 
 
 def _with_ratings(labels: int, info: ValidationInfo) -> int:
@@ -140,7 +142,9 @@ def _baseline(value: Any, info: ValidationInfo) -> Any:
             f"{shown(value)} is not a baseline; name a system, or a file or run to compare with"
         )
     found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
-    return found.resolve() if found.exists() else str(value)
+    if found.exists():
+        return found.resolve()
+    return str(value)
 
 
 def _input_file(value: Any, info: ValidationInfo) -> Path:
@@ -195,7 +199,10 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
 
 def _no_weights(metrics: Any) -> Any:
     """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
-    weights = metrics if isinstance(metrics, Mapping) else getattr(metrics, "to_dict", dict)()
+    if isinstance(metrics, Mapping):
+        weights = metrics
+    else:
+        weights = getattr(metrics, "to_dict", dict)()
     if weights and not any(isinstance(value, str) for value in weights.values()):
         names = masked(str(list(weights)))
         raise ValueError(f"is a list of names, such as {names}; weights go into metric_weights")

@@ -290,7 +290,9 @@ class Scenario(Frozen):
     @property
     def path(self) -> Path | None:
         """The file it came from, absolute; None in memory."""
-        return self._context["folder"] / self._source.file.name if self._source else None
+        if self._source:
+            return Path(self._context["folder"]) / self._source.file.name
+        return None
 
     @property
     def source(self) -> Source | None:
@@ -300,7 +302,9 @@ class Scenario(Frozen):
     @property
     def text(self) -> str | None:
         """The text of that file as it was read, line ends kept; None in memory."""
-        return self._source.text if self._source else None
+        if self._source:
+            return self._source.text
+        return None
 
     def replace(self, **overrides: Any) -> Scenario:
         """Return a new scenario with some settings changed, checked as the file was.
@@ -359,11 +363,10 @@ class Scenario(Frozen):
         title: 报告
         lang: zh
         """
-        folder = (
-            Path(relative_to)
-            if relative_to is not None
-            else self._context.get("folder") or Path.cwd()
-        )
+        if relative_to is not None:
+            folder = Path(relative_to)
+        else:
+            folder = self._context.get("folder") or Path.cwd()
         tree = self.model_dump(exclude_none=True)
         tree["metric_weights"] = {
             name: weight

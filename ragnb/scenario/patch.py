@@ -307,13 +307,21 @@ def _edits(
         else:
             colon = _end(text, key, value)
             yield colon, colon, f" {flow(after)}"
-    last = _end(text, *node.value[-1]) if node.value else node.start_mark.index + 1
+    if node.value:
+        last = _end(text, *node.value[-1])
+    else:
+        last = node.start_mark.index + 1
     if fresh and node.flow_style:
         yield last, last, ", " * bool(kept) + flow(fresh)[1:-1]
     elif fresh:
         # Comments at the foot of a file belong to what stands above them.
         foot = _DOCUMENT_END.search(text, last) if top else None
-        at = foot.start() if foot else len(text) if top else _line_end(text, last)
+        if foot:
+            at = foot.start()
+        elif top:
+            at = len(text)
+        else:
+            at = _line_end(text, last)
         yield at, at, block(fresh, node.start_mark.column, newline, step)
 
 
@@ -339,7 +347,9 @@ def _end(text: str, key: Any, value: Any) -> int:
         return text.index(":", key.end_mark.index) + 1
     if value.id != "scalar" and value.value and not value.flow_style:
         last = value.value[-1]
-        return _end(text, *last) if value.id == "mapping" else _end(text, key, last)
+        if value.id == "mapping":
+            return _end(text, *last)
+        return _end(text, key, last)
     return int(value.end_mark.index)
 
 
@@ -348,4 +358,6 @@ def _line_end(text: str, at: int) -> int:
     if text[at - 1 : at] in ("\r", "\n"):  # a block of text ends there already
         return at
     line_end = _BREAK.search(text, at)
-    return line_end.end() if line_end else len(text)
+    if line_end:
+        return line_end.end()
+    return len(text)

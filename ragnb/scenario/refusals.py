@@ -58,7 +58,10 @@ def findings(error: ValidationError, source: Source | None, top: type[BaseModel]
         file, line = (source.file, source.line(where)) if source else (None, None)
         reason = _reason(item, where, top, in_file=source is not None)
         lines[f"{place(file, line, dotted(where) or None)}{reason}"] = None
-    rest = [f"… and {len(lines) - _MOST_FINDINGS} more"] if len(lines) > _MOST_FINDINGS else []
+    if len(lines) > _MOST_FINDINGS:
+        rest = [f"… and {len(lines) - _MOST_FINDINGS} more"]
+    else:
+        rest = []
     return "\n".join([*list(lines)[:_MOST_FINDINGS], *rest])
 
 
@@ -77,11 +80,10 @@ def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -
         return "the number is too large"
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        hint = (
-            did_you_mean(value, choices)
-            if isinstance(value, str)
-            else f"(have: {listing(choices)})"
-        )
+        if isinstance(value, str):
+            hint = did_you_mean(value, choices)
+        else:
+            hint = f"(have: {listing(choices)})"
         reason = f"is not known; {masked(hint)}"
     elif share := _share_meant(kind, context, value):
         reason = f"{_REASONS[kind].format(**context).partition(';')[0]}; write {share}"
@@ -90,7 +92,9 @@ def _reason(item: Any, where: KeyPath, top: type[BaseModel], *, in_file: bool) -
     else:
         reason = masked(item["msg"])
     # Below llm_profiles a key may have strayed.
-    return reason if where[:1] == ("llm_profiles",) else f"{shown(value)} {reason}"
+    if where[:1] == ("llm_profiles",):
+        return reason
+    return f"{shown(value)} {reason}"
 
 
 def _how(where: KeyPath, value: Any, *, in_file: bool) -> str:
@@ -101,7 +105,9 @@ def _how(where: KeyPath, value: Any, *, in_file: bool) -> str:
     written = flow(example) if in_file else repr(example)
     if len(where) > 1:
         return written
-    return f"{where[0]}: {written}" if in_file else f"{where[0]}={written}"
+    if in_file:
+        return f"{where[0]}: {written}"
+    return f"{where[0]}={written}"
 
 
 def _unknown_key(where: KeyPath, value: Any, top: type[BaseModel], *, in_file: bool) -> str:
@@ -110,9 +116,10 @@ def _unknown_key(where: KeyPath, value: Any, top: type[BaseModel], *, in_file: b
     owner = OWNERS.get(above) or OWNERS.get(str(where[0]), top)
     reason = did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))
     if op := bound_of(where, value):
-        meant = (
-            f'op: "{op}", threshold: {value:g}' if in_file else f"op='{op}', threshold={value:g}"
-        )
+        if in_file:
+            meant = f'op: "{op}", threshold: {value:g}'
+        else:
+            meant = f"op='{op}', threshold={value:g}"
         return f"is not known; {reason}. Write {meant}"
     if reason.startswith("(have") and (example := EXAMPLES.get(path_of(where[:-1]))):
         return (

@@ -109,11 +109,9 @@ def flow(value: Any, style: str | None = None) -> str:
         text = repr(
             float(value) if isinstance(value, float) else value
         )  # numpy's floats are floats too
-        return (
-            text.replace("inf", ".inf")
-            if math.isinf(value) or "." in text
-            else text.replace("e", ".0e")
-        )
+        if math.isinf(value) or "." in text:
+            return text.replace("inf", ".inf")
+        return text.replace("e", ".0e")
     if style == "'":
         return "'" + value.replace("'", "''") + "'"
     if style is None and _PLAIN.fullmatch(value) and value.lower().strip(".") not in _WORDS:
@@ -163,7 +161,8 @@ def text_of(file: Path) -> str:
         hint = (
             " (it may be GBK; 'encoding:' in a scenario is for the files it names, not for itself)"
         )
-    hint = " (it looks like UTF-16)" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else hint
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        hint = " (it looks like UTF-16)"
     raise RagnbError(f"{place(file, line)}not UTF-8{hint}; save the file as UTF-8")
 
 
@@ -206,17 +205,17 @@ def _syntax_refusal(error: Exception, text: str, file: Path) -> RagnbError:
     ended = "end" in why and "stream" in why
     mark = (ended and getattr(error, "context_mark", None)) or getattr(error, "problem_mark", None)
     position = getattr(error, "position", None)
-    line = (
-        mark.line + 1
-        if mark
-        else text.count("\n", 0, position) + 1
-        if isinstance(position, int)
-        else 1
-    )
+    if mark:
+        line = mark.line + 1
+    elif isinstance(position, int):
+        line = text.count("\n", 0, position) + 1
+    else:
+        line = 1
     rows = text.splitlines()
-    key = (
-        _KEY.match(rows[line - 1]) if (why or position is not None) and line <= len(rows) else None
-    )
+    if (why or position is not None) and line <= len(rows):
+        key = _KEY.match(rows[line - 1])
+    else:
+        key = None
     where = place(file, line, masked(key[1].strip()) if key else None)
     for sign, refusal in _WHOLE.items():
         if sign in why:
@@ -272,10 +271,14 @@ class Source:
         if node.style is not None:
             return text
         if kind in ("null", "bool"):
-            return None if kind == "null" else text.lower() == "true"
+            if kind == "null":
+                return None
+            return text.lower() == "true"
         number = kind in ("int", "float")
         if number and _NUMBER.fullmatch(text):
-            return int(text) if kind == "int" else float(re.sub(r"\.(?=[iInN])", "", text))
+            if kind == "int":
+                return int(text)
+            return float(re.sub(r"\.(?=[iInN])", "", text))
         if not number and not _NUMBER_ELSEWHERE.fullmatch(text):
             return text  # also dates, =, yes and no
         why = (

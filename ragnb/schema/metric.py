@@ -68,7 +68,8 @@ def declare_step(name: str, low: float, high: float) -> str:
         return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
     a, b = ends
     other = "; divide by 100 if these are percent" if b == 100 else ""
-    other = "; clear the cells with -1 if it means a failed score" if low == -1 else other
+    if low == -1:
+        other = "; clear the cells with -1 if it means a failed score"
     return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
 
 
@@ -94,7 +95,9 @@ def scale_of(name: str, low: float, high: float) -> tuple[float, float]:
     >>> scale_of("semantic_similarity", -1, 1), scale_of("preference", -1, 1)
     ((0.0, 1.0), (-1, 1))
     """
-    return (0.0, 1.0) if name in COSINES and (low, high) == (-1, 1) else (low, high)
+    if name in COSINES and (low, high) == (-1, 1):
+        return (0.0, 1.0)
+    return (low, high)
 
 
 def metric_name(name: str) -> str:
@@ -131,7 +134,9 @@ def _given_role(role: Any, info: ValidationInfo) -> Any:
     """Return the role of a metric, from its name where none is given."""
     if role is not _UNSAID:
         return role
-    return "operation" if is_operation(info.data.get("name", "")) else "quality"
+    if is_operation(info.data.get("name", "")):
+        return "operation"
+    return "quality"
 
 
 def _given_direction(better: Any, info: ValidationInfo) -> Any:
@@ -144,13 +149,17 @@ def _given_direction(better: Any, info: ValidationInfo) -> Any:
         )
     if better is not _UNSAID:
         return better
-    return better_of_name(name) if is_operation(name) else "higher"
+    if is_operation(name):
+        return better_of_name(name)
+    return "higher"
 
 
 def _given_high(end: Any, info: ValidationInfo) -> Any:
     """Return the upper end of a metric; a latency or a cost has none where none is given."""
     if end is _UNSAID:
-        return math.inf if is_operation(info.data.get("name", "")) else 1.0
+        if is_operation(info.data.get("name", "")):
+            return math.inf
+        return 1.0
     return _known_end(end, info)
 
 
@@ -263,7 +272,11 @@ def known_metric(name: str) -> Metric | None:
     found = rank_measure(name)
     if found is None:
         return METRICS.get(name)
-    kind: Literal["binary", "continuous"] = "binary" if found[0] == "hit" else "continuous"
+    kind: Literal["binary", "continuous"]
+    if found[0] == "hit":
+        kind = "binary"
+    else:
+        kind = "continuous"
     return Metric(name, kind=kind, role="rate", family="retrieval")
 
 
@@ -281,13 +294,19 @@ def metric_list(metrics: MetricLike | Iterable[MetricLike] | None) -> list[Metri
     ['faithfulness']
     """
     if metrics is None or isinstance(metrics, str | Metric):
-        return None if metrics is None else [metrics]
+        if metrics is None:
+            return None
+        return [metrics]
     if isinstance(metrics, Mapping):
         raise RagnbError(
             f"metrics={dict(metrics)!r} is a mapping, and metrics= takes names; write metrics={list(metrics)!r}, "
             f"and pass weights as metric_weights={dict(metrics)!r}"
         )
-    given: list[Any] = list(metrics) if isinstance(metrics, Iterable) else [metrics]
+    given: list[Any]
+    if isinstance(metrics, Iterable):
+        given = list(metrics)
+    else:
+        given = [metrics]
     for item in given:
         if not isinstance(item, str | Metric):
             raise RagnbError(
@@ -346,7 +365,10 @@ def resolve_metrics(
         if metric is None and name in columns and is_operation(name):
             metric = Metric(name)  # which needs no declaration: no total asks for its range
         if metric is None:
-            step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
+            if name in columns:
+                step = f"Declare it: Metric({name!r}, low, high)"
+            else:
+                step = ""
             raise unknown("metric", name, [*METRICS, *declared], step)
         if name not in columns:
             have = [column for column in columns if column in METRICS or column in declared]

@@ -71,7 +71,9 @@ def quantile_of(name: str) -> tuple[float, str] | None:
         return None
     percent, _, column = found.groups()
     q = 0.5 if percent is None else round(float(percent) / 100, 5)
-    return (q, column) if q > 0 else None
+    if q > 0:
+        return (q, column)
+    return None
 
 
 def kind_of_operation(name: str) -> Literal["cost", "tokens", "rate", "time"]:

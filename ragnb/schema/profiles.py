@@ -72,7 +72,10 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
                 "headers_env contains an invalid header name; write {api-key: VARIABLE}"
             )
         if names.count(header.lower()) > 1 or header.lower() in _OURS:
-            why = "is sent by ragnb itself" if header.lower() in _OURS else "appears twice"
+            if header.lower() in _OURS:
+                why = "is sent by ragnb itself"
+            else:
+                why = "appears twice"
             raise ValueError(f"headers_env.{header} {why}; leave it out")
         if not _VARIABLE.fullmatch(variable) or holds_secret(variable):
             raise ValueError(

@@ -18,4 +18,6 @@ def rank_measure(name: str) -> tuple[str, int] | None:
     (('recall', 5), None, None)
     """
     found = _NAME.fullmatch(name)
-    return None if found is None else (found[1], int(found[2]))
+    if found is None:
+        return None
+    return (found[1], int(found[2]))

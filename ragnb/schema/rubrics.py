@@ -117,7 +117,10 @@ class Rubric(Frozen, str_strip_whitespace=True):
         if not self.low < self.high:
             raise refuse(f"the scale is {scale}; low must lie below high", "low")
         if not sum(d.weight for d in self.dimensions) > 0:
-            why = "no dimension" if not self.dimensions else "no dimension with a positive weight"
+            if not self.dimensions:
+                why = "no dimension"
+            else:
+                why = "no dimension with a positive weight"
             raise refuse(
                 f"holds {why}; write, for example, {{name: tone, weight: 1}}", "dimensions"
             )

@@ -61,11 +61,9 @@ def shown(value: object, most: int = 80) -> str:
     if isinstance(value, str):
         text = masked(value)
         return repr(text if len(text) <= most else f"{text[:most]}…")
-    return (
-        masked(repr(value))[:most]
-        if isinstance(value, int | float)
-        else f"a {type(value).__name__}"
-    )
+    if isinstance(value, int | float):
+        return masked(repr(value))[:most]
+    return f"a {type(value).__name__}"
 
 
 def _folded(text: str) -> str:
@@ -202,11 +200,9 @@ def _without_keys(text: str, *, random: bool = True) -> str:
         return _LOOKS["marked"].sub("***", made)
     made = _LOOKS["unbroken"].sub(lambda run: "***" if is_random(run[0]) else run[0], masked(made))
     folded = _folded(text)
-    return (
-        _without_keys(folded)
-        if made == text != folded and _without_keys(folded) != folded
-        else made
-    )
+    if made == text != folded and _without_keys(folded) != folded:
+        return _without_keys(folded)
+    return made
 
 
 def is_random(text: str) -> bool:

@@ -111,7 +111,9 @@ def json_part(text: str) -> str:
     """
     start = text.find("{")
     end = text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
+    if 0 <= start < end:
+        return text[start : end + 1]
+    return text
 
 
 def with_data(instruction: str, data: Mapping[str, Any]) -> str:

@@ -117,7 +117,10 @@ class Plan:
 
     def _cell(self, kind: str, number: int) -> Cell:
         sources = next(self.sources)[: 2 if kind == "multi" else 1]
-        persona = self.personas[(number - 1) % len(self.personas)] if self.personas else ""
+        if self.personas:
+            persona = self.personas[(number - 1) % len(self.personas)]
+        else:
+            persona = ""
         units = [row["unit"] for row in sources]
         shown = {row["unit"]: row["text"] for row in sources}
         inputs = {
@@ -149,7 +152,10 @@ class Plan:
         words = [say("generate.task"), say(f"generate.{inputs['kind']}")]
         words += [say("generate.persona", persona=persona)] if persona else []
         words += [say("generate.nth", nth=nth)] if nth > 1 else []
-        form = "generate.form_unanswerable" if inputs["kind"] == "unanswerable" else "generate.form"
+        if inputs["kind"] == "unanswerable":
+            form = "generate.form_unanswerable"
+        else:
+            form = "generate.form"
         return with_data("\n".join([*words, say(form)]), {"passages": inputs["passages"]})
 
     async def work(self, cell: Cell) -> Outcome:
@@ -180,7 +186,9 @@ def _without_evidence(quotes: Sequence[str], passages: Sequence[str]) -> str:
     plain = [_plain(text) for text in passages]
     if not quotes or not all(any(quote in text for text in plain) for quote in quotes):
         return "not_verbatim"
-    return "" if all(any(quote in text for quote in quotes) for text in plain) else "one_passage"
+    if all(any(quote in text for quote in quotes) for text in plain):
+        return ""
+    return "one_passage"
 
 
 def _plain(text: str) -> str:
@@ -422,7 +430,9 @@ def review_sheet(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _text(cell: Any) -> str:
-    return "" if absent(cell) else str(cell).strip()
+    if absent(cell):
+        return ""
+    return str(cell).strip()
 
 
 def with_decisions(

@@ -61,7 +61,9 @@ def precision(match: Match) -> float:
         if relevant:
             hits += 1
             precisions.append(hits / rank)
-    return math.fsum(precisions) / len(precisions) if precisions else 0.0
+    if precisions:
+        return math.fsum(precisions) / len(precisions)
+    return 0.0
 
 
 def recall(match: Match) -> float:
@@ -165,7 +167,9 @@ def _joined(words: Sequence[str]) -> str:
 def _overlap(words: Counter[str], others: Counter[str]) -> float:
     """Return the share of words, each as often as it occurs, that others hold."""
     total = words.total()
-    return (words & others).total() / total if total else 0.0
+    if total:
+        return (words & others).total() / total
+    return 0.0
 
 
 def has_gold(cases: pd.DataFrame) -> bool:
@@ -218,4 +222,6 @@ def _ids_in(cell: Any) -> list[Any] | None:
     if not hasattr(cell, "__len__") or isinstance(cell, str):
         return None
     ids = [one.get("id") if isinstance(one, Mapping) else one for one in cell]
-    return None if any(one is None for one in ids) else ids
+    if any(one is None for one in ids):
+        return None
+    return ids

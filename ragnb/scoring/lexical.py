@@ -244,17 +244,11 @@ def _names(text: str) -> list[Found]:
         name = hit.group(1) or hit.group(2)
         words = name.split()
         words = words[1:] if pattern("opener").fullmatch(words[0]) else words
-        if (
-            words
-            and hit.group(2)
-            and pattern("start").search(text[max(0, hit.start() - 40) : hit.start()])
-        ):
-            # The first word of a sentence is capitalised anyway; what follows it may be a name.
-            words = (
-                words[1:]
-                if pattern("sentence_word").fullmatch(words[0]) and len(words) != 2
-                else words
-            )
+        before = text[max(0, hit.start() - 40) : hit.start()]
+        begins = bool(words and hit.group(2) and pattern("start").search(before))
+        # The first word of a sentence is capitalised anyway; what follows it may be a name.
+        if begins and pattern("sentence_word").fullmatch(words[0]) and len(words) != 2:
+            words = words[1:]
         if words:
             found.append((" ".join(words), tuple(word.casefold() for word in words)))
     return found

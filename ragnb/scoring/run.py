@@ -234,7 +234,10 @@ class Plan:
             tokens = calls * _PER_CALL + (calls + scorer.embeds) * text_tokens
         model = _WITHOUT_MODEL.get(scorer.by, "ragas")
         parameters = dict[str, Any]()
-        vectors = {"embeddings": _name_of(self.embeddings)} if scorer.embeds else {}
+        if scorer.embeds:
+            vectors = {"embeddings": _name_of(self.embeddings)}
+        else:
+            vectors = {}
         if any(scorer.calls) and self.llm is not None:
             model = self.llm.profile.model
             parameters = self.parameters
@@ -272,13 +275,18 @@ class Plan:
             return by_gold(scorer.made_of, inputs)
         if scorer.by == "wording":
             return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
-        judge = Asker(self.llm, self.parameters) if self.llm and any(scorer.calls) else None
+        if self.llm and any(scorer.calls):
+            judge = Asker(self.llm, self.parameters)
+        else:
+            judge = None
         if scorer.by == "ours" and judge:
             value = await relevance(
                 judge, inputs["question"], inputs["retrieved_contexts"], self.lang
             )
         else:
-            embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
+            embed: Any = self._embed
+            if isinstance(self.embeddings, Client):
+                embed = self.embeddings.embed
             value = await ragas.collected(
                 scorer.made_of, inputs, judge, embed if scorer.embeds else None
             )
@@ -296,7 +304,11 @@ class Plan:
 def _name_of(embeddings: Client | Local | None) -> str:
     if isinstance(embeddings, Client):
         return embeddings.profile.model
-    kind: Any = embeddings if hasattr(embeddings, "__qualname__") else type(embeddings)
+    kind: Any
+    if hasattr(embeddings, "__qualname__"):
+        kind = embeddings
+    else:
+        kind = type(embeddings)
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -597,7 +609,10 @@ def answer_cases(
     async def work(cell: Cell) -> Outcome:
         started = time.perf_counter()
         question = cell.inputs["question"]
-        passages = None if retrieve is None else await called("retrieve", retrieve, question)
+        if retrieve is None:
+            passages = None
+        else:
+            passages = await called("retrieve", retrieve, question)
         passages = _texts_of(passages)
         answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
@@ -662,7 +677,9 @@ async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a thread, and await what it returns if need be; what it raises is a failed call."""
     try:
         found = await asyncio.to_thread(function, *args)
-        return await found if inspect.isawaitable(found) else found
+        if inspect.isawaitable(found):
+            return await found
+        return found
     except (CallFailed, Stop):
         raise
     except Exception as error:

@@ -148,7 +148,9 @@ def _phrase(w: Formatter, row: Row, key: str, lost: int) -> list[str]:
 
 
 def _with_system(w: Formatter, system: Any, text: str) -> str:
-    return text if pd.isna(system) else w.say("account.of_system", system=system, text=text)
+    if pd.isna(system):
+        return text
+    return w.say("account.of_system", system=system, text=text)
 
 
 def worst_words(w: Formatter, metric: str, row: Row, key: str = "account.worst") -> str:
@@ -190,7 +192,9 @@ def account_table(w: Formatter) -> Table | None:
         ">column.not_applicable": lambda row: count(row["not_applicable"]),
         ">account.if_wrong": lambda row: _if_wrong(w, row),
     }
-    return w.table(rows, columns, folded=w.say("account.title")) if rows else None
+    if rows:
+        return w.table(rows, columns, folded=w.say("account.title"))
+    return None
 
 
 def _label(w: Formatter, row: Row) -> str:

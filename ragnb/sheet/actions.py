@@ -36,14 +36,18 @@ def file_of(w: Formatter, *roles: str) -> str | None:
     for role in roles:
         paths = [file["path"] for file in w.whole.inputs if file["role"] == role]
         if paths:
-            return shown_name(paths[0]) if len(paths) == 1 else None
+            if len(paths) == 1:
+                return shown_name(paths[0])
+            return None
     return None
 
 
 def shown_name(name: Any) -> str | None:
     """Return a name as a shell takes it, None for one that cannot be shown as it is."""
     text = str(name)
-    return None if _UNSHOWN.search(text) or text.startswith("-") else shlex.quote(text)
+    if _UNSHOWN.search(text) or text.startswith("-"):
+        return None
+    return shlex.quote(text)
 
 
 def action(w: Formatter, key: str, command: str, **words: Any) -> Action | None:

@@ -221,11 +221,10 @@ class Assessment:
         >>> assess(scores).of_system("b").means["value"].tolist()
         [0.8, 0.8]
         """
-        names = (
-            self.systems["system"].unique().tolist()
-            if self.systems is not None and self.only is None
-            else []
-        )
+        if self.systems is not None and self.only is None:
+            names = self.systems["system"].unique().tolist()
+        else:
+            names = []
         if name not in names:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
@@ -306,7 +305,10 @@ class Assessment:
         """Return the whole page, which opens from a file and asks no host."""
         say = load(self.scenario.lang)
         lang = self.scenario.lang
-        docs = 0 if self.documents is None else self.documents["document"].nunique()
+        if self.documents is None:
+            docs = 0
+        else:
+            docs = self.documents["document"].nunique()
         key = (
             "sheet.questions" if self.systems is None else "sheet.answers"
         )  # each system answers each

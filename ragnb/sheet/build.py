@@ -287,7 +287,9 @@ def _turns(scenario: Scenario, scores: Any, metrics: list[Metric]) -> pd.DataFra
             level=scenario.level,
         )
     found: pd.DataFrame | None = _stacked(parts)
-    return found if found is not None and len(found) else None
+    if found is not None and len(found):
+        return found
+    return None
 
 
 def _noise(scenario: Scenario, frame: Any, metrics: list[Metric]) -> weights.Noise | None:
@@ -392,7 +394,10 @@ def _part(
     taken_of_rows = found.pop() if wanted else None
     gains, mode_gains, shares, spread, reduced, *grouped = found
     weighing = _weighing(scenario, metrics, reduced.docs)
-    outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
+    if inputs.labelled:
+        outcomes = outcome_counts(frame, lang=scenario.lang)
+    else:
+        outcomes = None
     means = weighing.means(reduced)
     # A total does not apply to a question to which none of its metrics applies.
     total = means["role"] == "total"
@@ -462,17 +467,15 @@ def _stacked(parts: Mapping[Any, Any]) -> Any:
 def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
     wanted = scenario.candidate
     if wanted is not None and names == [None]:
-        names = (
-            streams.distinct_values(frame, "system")
-            if "system" in weights.column_names(frame)
-            else []
-        )
+        if "system" in weights.column_names(frame):
+            names = streams.distinct_values(frame, "system")
+        else:
+            names = []
     if wanted is not None and wanted not in names:
-        step = (
-            ""
-            if names
-            else "The rows name no system; leave candidate: out, or add a column 'system'."
-        )
+        if names:
+            step = ""
+        else:
+            step = "The rows name no system; leave candidate: out, or add a column 'system'."
         raise unknown("candidate", wanted, [str(name) for name in names], step)
 
 
@@ -484,9 +487,10 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         for m in metrics
         if m.name in weights.column_names(frame) and m.role != "operation"
     ]
-    scored = (
-        nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
-    )
+    if some:
+        scored = nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True))
+    else:
+        scored = None
     asked, shared, rows = streams.common_questions(
         frame if scored is None else scored.to_native(), names
     )
@@ -544,7 +548,9 @@ def _by_document(
     weighed = named["n"] * [by_name.get(weights.nfc(name), 1.0) for name in named["document"]]
     named["share"] = (weighed / weighed[total].sum()).where(total)
     named["pull"] = named["share"] * (named["value"] - of_all["value"])
-    return named if len(named) else None
+    if len(named):
+        return named
+    return None
 
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
@@ -594,7 +600,9 @@ def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | No
         by = str(one.by)
         tables.append(weighing.means(one).rename(columns={by: "group", f"metric_{by}": by}))
         tables[-1].insert(0, "slice", by)
-    return pd.concat(tables, ignore_index=True) if tables else None
+    if tables:
+        return pd.concat(tables, ignore_index=True)
+    return None
 
 
 def weighable(
@@ -656,4 +664,6 @@ def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | Non
     if (scenario.baseline or (others if len(others) == 1 else None)) is None:
         return None
     _, every = paired_runs(run, scenario.baseline or others[0])
-    return with_ratings(every, scenario)[0] if len(every) == 1 else None
+    if len(every) == 1:
+        return with_ratings(every, scenario)[0]
+    return None

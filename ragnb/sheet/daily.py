@@ -55,11 +55,10 @@ def daily_table(w: Formatter) -> Table:
     def outcome(row: Row) -> tuple[Any, ...]:
         mark = Mark(_TONES[row["outcome"]], w.say(f"daily.{row['outcome']}"))
         day = day_words(row["most_day"])
-        said = (
-            w.say("daily.on", k=count(row["most_k"]), day=day)
-            if row["outcome"] == "one_day"
-            else ""
-        )
+        if row["outcome"] == "one_day":
+            said = w.say("daily.on", k=count(row["most_k"]), day=day)
+        else:
+            said = ""
         return mark, Small(said)
 
     def difference(row: Row) -> tuple[Any, ...]:

@@ -27,7 +27,9 @@ def for_scripts(w: Formatter, sections: Iterable[Section]) -> list[Section]:
     """Return the sections of a page with the metrics under a heading that stays, and a row for each question."""
     kept = [_with_plain_heading(w, section) for section in sections]
     per_question = labels(w)
-    return kept if per_question is None else [*kept, per_question]
+    if per_question is None:
+        return kept
+    return [*kept, per_question]
 
 
 def _with_plain_heading(w: Formatter, section: Section) -> Section:
@@ -75,4 +77,6 @@ def _code(value: Any) -> str:
     """Write a fact as 1 or 0, a text as it is, and nothing for what does not apply."""
     if is_missing(value):
         return ""
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value)

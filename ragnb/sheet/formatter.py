@@ -96,7 +96,10 @@ class Formatter:
             if name != TOTAL and name not in [*self.rates, *self.operations]
         ]
         rubric = sheet.scenario.rubric
-        names = set() if rubric is None else {one.name for one in rubric.dimensions}
+        if rubric is None:
+            names = set()
+        else:
+            names = {one.name for one in rubric.dimensions}
         apart = [name for name in self.quality if name in names and not self.rows[name]["weight"]]
         others = [name for name in self.quality if name not in names]
         # The dimensions of a rubric that have a section of their own beside metrics of another scale.
@@ -157,7 +160,9 @@ class Formatter:
     def title(self, metric: str) -> str:
         """Return the name as a heading begins."""
         name = self.name(metric)
-        return name[:1].upper() + name[1:] if self.about(metric) else name
+        if self.about(metric):
+            return name[:1].upper() + name[1:]
+        return name
 
     def about(self, metric: str) -> dict[str, str]:
         """Return the entry of the catalogue of metrics; an empty one for a metric that is not in it."""
@@ -180,9 +185,9 @@ class Formatter:
         """Join names; those after the first few are counted."""
         names = list(map(str, names))
         shown = self.say("list.join").join(names[:most])
-        return (
-            shown if len(names) <= most else self.say("list.more", names=shown, n=len(names) - most)
-        )
+        if len(names) <= most:
+            return shown
+        return self.say("list.more", names=shown, n=len(names) - most)
 
     def link(self, sample: object) -> Link:
         """Return a link to a question by what it is known by, as `key_of` names its place."""
@@ -239,7 +244,9 @@ class Formatter:
         """Write a threshold: a percentage as it was set, a score with three decimals."""
         if self.is_amount(metric):
             return amount(value)
-        return f"{100 * value:g} %" if self.is_share(metric) else number(value)
+        if self.is_share(metric):
+            return f"{100 * value:g} %"
+        return number(value)
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone, ``0.771–0.843``; nothing where there is none."""
@@ -325,16 +332,18 @@ class Formatter:
         """Return the named thresholds of a metric, in its own units, the milder one first."""
         if metric != TOTAL:
             rule: Any = self.rules.get(metric)
-            known = {} if rule is None else {"warning": rule.warning, "critical": rule.critical}
+            if rule is None:
+                known = {}
+            else:
+                known = {"warning": rule.warning, "critical": rule.critical}
             return tuple(
                 (self.say(f"severity.{key}"), at) for key, at in known.items() if at is not None
             )
         low, high = self.span(TOTAL) or (0.0, 0.0)
-        bands = (
-            {}
-            if low == high
-            else {key: getattr(self.sheet.scenario.bands, key) for key in ("good", "watch")}
-        )
+        if low == high:
+            bands = {}
+        else:
+            bands = {key: getattr(self.sheet.scenario.bands, key) for key in ("good", "watch")}
         return tuple(
             (self.say(f"mark.{key}"), low + (high - low) * at) for key, at in bands.items()
         )
@@ -345,13 +354,11 @@ class Formatter:
         if pd.isna(value) or not limits:
             return ""
         better = self.better[metric]
-        return (
-            "bad"
-            if past(value, limits[-1], better)
-            else "watch"
-            if past(value, limits[0], better)
-            else "good"
-        )
+        if past(value, limits[-1], better):
+            return "bad"
+        if past(value, limits[0], better):
+            return "watch"
+        return "good"
 
     def is_low(self, metric: str, value: Any) -> bool:
         """Whether a value is beyond a threshold of its metric."""
@@ -369,7 +376,9 @@ class Formatter:
         """Return the whole range of a metric, where it has ends."""
         low = self.rows[metric]["range_low"]
         high = self.rows[metric]["range_high"]
-        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+        if math.isfinite(low) and math.isfinite(high):
+            return (low, high)
+        return None
 
     # Gates
 
@@ -382,9 +391,14 @@ class Formatter:
         bound = self.bound("higher" if gate["op"] == ">=" else "lower", limit)
         key = "difference" if gate["role"] == "difference" else "metric"
         plain = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
-        words = self.about(metric).get("requirement") if key == "metric" else None
+        if key == "metric":
+            words = self.about(metric).get("requirement")
+        else:
+            words = None
         text = words.format(bound=bound) if words else plain
-        return text if gate["system"] is None else f"{gate['system']}: {text}"
+        if gate["system"] is None:
+            return text
+        return f"{gate['system']}: {text}"
 
     def bound(self, better: str, limit: str) -> str:
         """Write what is asked of a value: "at least 0.8" where higher is better, "at most" where lower is."""
@@ -395,7 +409,9 @@ class Formatter:
     def code(self, gate: Row) -> str:
         """Write a gate by its identifiers: ``G2 · under_refusal ≤ 0.05``."""
         what = f"{gate['metric']} {'≥' if gate['op'] == '>=' else '≤'} {gate['threshold']:g}"
-        return what if gate["gate"] == gate["metric"] else f"{gate['gate']} · {what}"
+        if gate["gate"] == gate["metric"]:
+            return what
+        return f"{gate['gate']} · {what}"
 
     def outcome(self, gate: Row) -> Mark:
         """Return what came out of a gate; one that blocks is bad, however it was decided."""
@@ -435,11 +451,15 @@ def below(w: Formatter, metric: str) -> pd.Series:
 
 def chance(p: float) -> str:
     """Write a probability as a percentage; one that would be written as none is said to be small."""
-    return "< 0.1 %" if p < 0.001 else percent(p)
+    if p < 0.001:
+        return "< 0.1 %"
+    return percent(p)
 
 
 def text_of(row: Row, key: str) -> str:
-    return "" if is_missing(row.get(key)) else str(row[key])
+    if is_missing(row.get(key)):
+        return ""
+    return str(row[key])
 
 
 def id_of(row: Row) -> str:
@@ -448,8 +468,6 @@ def id_of(row: Row) -> str:
 
 
 def list_of(value: Any) -> list[Any]:
-    return (
-        list(value)
-        if isinstance(value, list | tuple | np.ndarray)
-        else [value] * isinstance(value, str)
-    )
+    if isinstance(value, list | tuple | np.ndarray):
+        return list(value)
+    return [value] * isinstance(value, str)

@@ -13,9 +13,9 @@ from ragnb.sheet.formatter import DATA, LABELS, Formatter
 def tally(w: Formatter) -> dict[str, int]:
     """Return how often each label occurs; nothing without labels."""
     table = w.sheet.outcomes
-    return (
-        {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
-    )
+    if table is None:
+        return {}
+    return {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
 
 
 def counted(w: Formatter, metric: str) -> tuple[int, int]:
@@ -48,10 +48,14 @@ def label_stack(w: Formatter, rows: pd.DataFrame) -> Stack:
 def n_wrong(w: Formatter, metric: str) -> int:
     """Return how many answers a rate counts as wrong; 0 where no label says."""
     k, n = counted(w, metric)
-    return k if wrong_label(metric) else n - k
+    if wrong_label(metric):
+        return k
+    return n - k
 
 
 def wrong_label(metric: str) -> str:
     """Return the label that a rate of wrong answers counts; nothing for any other metric."""
     label: str = DATA["counted"].get(metric, [["OK"]])[0][0]
-    return "" if label in RIGHT else label
+    if label in RIGHT:
+        return ""
+    return label

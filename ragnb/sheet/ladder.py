@@ -24,7 +24,9 @@ def best_first(means: pd.DataFrame, metric: str) -> list[str]:
 def rungs_of(w: Formatter) -> list[dict[Any, Any]]:
     """Return the differences that decide between the best of several systems and the others."""
     table = w.whole.ladder
-    return [] if table is None else records(table[table["primary"]])
+    if table is None:
+        return []
+    return records(table[table["primary"]])
 
 
 def nearest_of(rungs: Sequence[Row]) -> Row:
@@ -35,7 +37,9 @@ def nearest_of(rungs: Sequence[Row]) -> Row:
 def more_needed(row: Row) -> int:
     """Return how many more questions would decide a difference; 0 where they would not, or it is decided."""
     needed = row["questions_needed"]
-    return 0 if pd.isna(needed) else max(0, int(needed - row["n_common"]))
+    if pd.isna(needed):
+        return 0
+    return max(0, int(needed - row["n_common"]))
 
 
 def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
@@ -53,7 +57,10 @@ def ladder_finding(w: Formatter, rungs: list[dict[Any, Any]]) -> str:
     if nearest["outcome"] == "better":
         words["others"] = w.list(f"{row['baseline']} ({change(row, w.say)})" for row in rungs)
         return w.say("ladder.better", **words)
-    key = nearest["outcome"] if nearest["outcome"] in ("better_within", "same") else "open"
+    if nearest["outcome"] in ("better_within", "same"):
+        key = nearest["outcome"]
+    else:
+        key = "open"
     more = more_needed(nearest)
     if key == "open" and more:
         words["more"] = count(more)

@@ -100,7 +100,10 @@ def _system_notes(
     sheet: Assessment, inputs: Inputs, metrics: list[Metric], asked: Mapping[Any, int], say: Say
 ) -> Iterator[Row]:
     """Say what a judge left out because the gates were settled, and what several systems have in common."""
-    reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
+    if inputs.stream is None:
+        reasons = [f"{metric.name}__reason" for metric in metrics]
+    else:
+        reasons = []
     if (
         left := inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum()
         if reasons
@@ -248,9 +251,15 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
     named = named if row["system"] is None else f"{row['system']}: {named}"
     if if_documents_fail(row):
         write = percent if row["role"] == "rate" else number
-        key = "documents_may_fail" if row["outcome"] == "pass" else "documents_unseen"
+        if row["outcome"] == "pass":
+            key = "documents_may_fail"
+        else:
+            key = "documents_unseen"
         told = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
-        own = means if row["system"] is None else means[means["system"] == row["system"]]
+        if row["system"] is None:
+            own = means
+        else:
+            own = means[means["system"] == row["system"]]
         n = own.loc[own["metric"] == row["metric"], "n_clusters"].iloc[0]
         yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **told)
     elif row["outcome"] == "undecided" and not pd.isna(row["low"]) and not _lost(sheet, row):
@@ -295,7 +304,9 @@ def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row
 
 
 def _of_system(row: Mapping[str, Any], text: str) -> str:
-    return text if row["system"] is None else f"{row['system']}: {text}"
+    if row["system"] is None:
+        return text
+    return f"{row['system']}: {text}"
 
 
 def _rate(sheet: Assessment, metric: str, system: Any) -> int:
@@ -391,11 +402,9 @@ def _input_notes(
 
 def _first(say: Say, names: Sequence[str]) -> str:
     """Name the first of what a note counts."""
-    return (
-        say("note.first", names=", ".join(one_line(name, 60) for name in names[:3]))
-        if names
-        else ""
-    )
+    if names:
+        return say("note.first", names=", ".join(one_line(name, 60) for name in names[:3]))
+    return ""
 
 
 def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:

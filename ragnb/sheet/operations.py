@@ -52,14 +52,18 @@ class Measured(NamedTuple):
         ends = (0.0, 1.0) if name == ERRORS else (0.0, np.inf)
         found = stats.clustered_mean(values, self.clusters, ends=ends, level=level)
         # No answer takes less than nothing.
-        return replace(found, low=0.0) if found.low < 0 <= values.min() else found
+        if found.low < 0 <= values.min():
+            return replace(found, low=0.0)
+        return found
 
     def quantile(self, name: str, q: float, level: float) -> Estimate:
         """Return a quantile of a measure; a lost value may lie at either end."""
         values = self.values[name]
         lost = self.lost[name]
         found = stats.quantile_interval(values, q, self.clusters, lost=lost, level=level)
-        return replace(found, low=0.0) if found.low == -np.inf else found
+        if found.low == -np.inf:
+            return replace(found, low=0.0)
+        return found
 
 
 def measured_reduction(
@@ -97,9 +101,10 @@ def measured_reduction(
         if failed is not None and ERRORS not in table:
             table[ERRORS] = failed
         docs = batch.labels(doc, compose=True)
-        found = (
-            question_clusters(batch, docs, questions) if cluster is None else batch.labels(cluster)
-        )
+        if cluster is None:
+            found = question_clusters(batch, docs, questions)
+        else:
+            found = batch.labels(cluster)
         labels = pd.Categorical.from_codes(found.codes, pd.Index(found.names, dtype=object))
         lost = {f"{name}__lost": _is_lost(batch.frame, name, table[name]) for name in names}
         return pd.DataFrame({**table, **lost, "": labels})
@@ -245,7 +250,10 @@ def rows_for_gates(
         q, column = quantile_of(name) or (None, name)
         if column not in found.values:
             continue
-        one = found.mean(column, level) if q is None else found.quantile(column, q, level)
+        if q is None:
+            one = found.mean(column, level)
+        else:
+            one = found.quantile(column, q, level)
         rows.append(
             {
                 "metric": name,
@@ -260,7 +268,9 @@ def rows_for_gates(
                 "role": "operation",
             }
         )
-    return pd.DataFrame(rows) if rows else None
+    if rows:
+        return pd.DataFrame(rows)
+    return None
 
 
 def with_questions_needed(

@@ -118,7 +118,9 @@ def clustering(scenario: Scenario) -> dict[str, Any]:
 def bias_of(card: CalibrationCard | None, dimension: str) -> float | None:
     """Return by how much the judge is above people on a dimension; None where no label says."""
     row = verdict_of(card, dimension)
-    return None if row is None or pd.isna(row["bias"]) else float(row["bias"])
+    if row is None or pd.isna(row["bias"]):
+        return None
+    return float(row["bias"])
 
 
 def verdict_of(card: CalibrationCard | None, dimension: str) -> dict[Any, Any] | None:
@@ -126,4 +128,6 @@ def verdict_of(card: CalibrationCard | None, dimension: str) -> dict[Any, Any] |
     if card is None:
         return None
     rows = [row for row in records(card.verdicts) if row["dimension"] in (dimension, "all")]
-    return rows[0] if len(rows) == 1 else None
+    if len(rows) == 1:
+        return rows[0]
+    return None

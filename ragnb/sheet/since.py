@@ -148,7 +148,10 @@ def gates_before(w: Formatter) -> dict[str, str]:
     """
     baseline = w.whole.scenario.baseline
     gates = w.whole.gates
-    own = gates[gates["system"] == baseline] if isinstance(baseline, str) else gates[:0]
+    if isinstance(baseline, str):
+        own = gates[gates["system"] == baseline]
+    else:
+        own = gates[:0]
     if len(own):
         return dict(zip(own["gate"], own["outcome"], strict=True))
     found = _of_baseline(w, "gates.json")
@@ -159,7 +162,9 @@ def gates_before(w: Formatter) -> dict[str, str]:
 def _of_baseline(w: Formatter, name: str) -> Any:
     """Return what a file of the baseline's folder holds; None where it is no folder of a run."""
     baseline = w.whole.scenario.baseline
-    return None if baseline is None else _read(Path(str(baseline)) / name)
+    if baseline is None:
+        return None
+    return _read(Path(str(baseline)) / name)
 
 
 def _read(path: Path) -> Any:

@@ -77,7 +77,12 @@ def standing(w: Formatter) -> Standing:
     if missed:
         furthest = min(missed, key=lambda one: one.spare)
         every = len(missed) == len(judged) > 1
-        key = "missed_all" if every else "missed_one" if len(missed) == 1 else "missed"
+        if every:
+            key = "missed_all"
+        elif len(missed) == 1:
+            key = "missed_one"
+        else:
+            key = "missed"
         finding = _said(w, f"standing.{key}", furthest, words)
         return Standing("bad", "missed", finding, len(low), _short(w, furthest), len(judged))
     if low:
@@ -126,7 +131,9 @@ def side_of(w: Formatter, metric: str, row: Row) -> str:
         return OPEN
     if w.is_low(metric, best):
         return MISSED
-    return OPEN if w.is_low(metric, worst) else MET
+    if w.is_low(metric, worst):
+        return OPEN
+    return MET
 
 
 def _short(w: Formatter, one: _Mean) -> str:

@@ -37,7 +37,9 @@ def systems_table(w: Formatter) -> Table:
     def beside(name: str) -> tuple[Any, ...] | str:
         row = rungs.get(name)
         if row is None:
-            return w.say("systems.reference") if rungs and name == order[0] else ""
+            if rungs and name == order[0]:
+                return w.say("systems.reference")
+            return ""
         # The row is of the first system beside this one: read from this one, the sign turns.
         turned = turned_row(row)
         wins = w.say("systems.counts", wins=row["losses"], ties=row["ties"], losses=row["wins"])
@@ -110,7 +112,9 @@ def metric_by_system(w: Formatter) -> Table | None:
         row = means[system][metric]
         written = w.mean_cell(row)
         tone = side_of(w, metric, row) if metric != TOTAL else ""
-        return (Mark(tone, str(written[0])), *written[1:]) if tone else written
+        if tone:
+            return (Mark(tone, str(written[0])), *written[1:])
+        return written
 
     def head(metric: str) -> tuple[Any, ...]:
         known = w.thresholds(metric)
@@ -121,7 +125,9 @@ def metric_by_system(w: Formatter) -> Table | None:
     def leads(metric: str) -> str:
         better = [row for row in rungs if row["metric"] == metric and row["outcome"] == "better"]
         others = w.list(one_line(row["baseline"], 40) for row in better)
-        return w.say("systems.better_than", names=others) if better else ""
+        if better:
+            return w.say("systems.better_than", names=others)
+        return ""
 
     rows = [
         (

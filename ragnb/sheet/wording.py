@@ -30,7 +30,9 @@ def longest(sizes: Sequence[int], budget: int) -> int:
 def cut(value: object, most: int) -> str:
     """Return a stranger's text of at most so many bytes, with an ellipsis where it goes on."""
     held = str(value).encode("utf-8", "replace")
-    return str(value) if len(held) <= most else held[:most].decode("utf-8", "ignore") + " …"
+    if len(held) <= most:
+        return str(value)
+    return held[:most].decode("utf-8", "ignore") + " …"
 
 
 _FEWEST_WORDS = 3  # "Yes." claims nothing that wording could show
@@ -71,7 +73,10 @@ def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
 
 
 def _said(found: Standing, say: Any) -> str:
-    key = "questions.partly" if found.verdict == "partly" else "questions.not_found"
+    if found.verdict == "partly":
+        key = "questions.partly"
+    else:
+        key = "questions.not_found"
     if not found.missing:
         return str(say(key))
     return str(say(f"{key}_of", what=say("list.join").join(found.missing[:5])))

@@ -108,7 +108,9 @@ def chance_floor(
     x, y = rows.columns
     met = rows.counts @ _sizes_near(y, rows.counts, x, tolerance)
     total = rows.counts.sum()
-    return float(met / total**2) if total else float("nan")
+    if total:
+        return float(met / total**2)
+    return float("nan")
 
 
 def best_constant(
@@ -138,7 +140,10 @@ def best_constant(
     y = rows.columns[0]
     score = np.nan
     if len(y):
-        offered = np.minimum(y + tolerance, y.max()) if levels is None else levels
+        if levels is None:
+            offered = np.minimum(y + tolerance, y.max())
+        else:
+            offered = levels
         tried = np.unique(np.asarray(offered, dtype=float))
         score = float(
             tried[int(np.argmax(_sizes_near(y, rows.counts * rows.weights, tried, tolerance)))]
@@ -259,7 +264,10 @@ def _of_moments(
 ) -> Estimate:
     """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
     x, y = rows.columns
-    origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum()) if len(x) else 0.0
+    if len(x):
+        origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum())
+    else:
+        origin = 0.0
     x = x - origin
     y = y - origin
     return rows.jackknife(
@@ -465,7 +473,9 @@ def kendall(
         2 * pooled - inside
     ).T  # a pair of two clusters is lost with either, one within a cluster once
     found = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
-    return found if np.isfinite(found.value) else NONE
+    if np.isfinite(found.value):
+        return found
+    return NONE
 
 
 def kendall_within(
@@ -542,7 +552,9 @@ def kendall_of_means(
 
 
 def _rounded(values: Values, digits: int | None) -> Values:
-    return values if digits is None else np.round(np.asarray(values, dtype=float), digits)
+    if digits is None:
+        return values
+    return np.round(np.asarray(values, dtype=float), digits)
 
 
 def _tau(sums: Array) -> Array:

@@ -111,12 +111,18 @@ def complete_rows(
     """
     values = checked(*columns)
     first = values[0]
-    size = np.ones(len(first)) if counts is None else np.asarray(counts, dtype=float)
+    if counts is None:
+        size = np.ones(len(first))
+    else:
+        size = np.asarray(counts, dtype=float)
     if size.shape != first.shape or not (size > 0).all() or (clusters is None and (size < 1).any()):
         raise RagnbError(
             "counts must be one number per row, 1 or more (above 0 in clusters): how many rows each row represents"
         )
-    weight = np.ones(len(first)) if weights is None else relative(np.asarray(weights, dtype=float))
+    if weights is None:
+        weight = np.ones(len(first))
+    else:
+        weight = relative(np.asarray(weights, dtype=float))
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
     kept &= weight > LOST_IN_ROUNDING * weight[kept].max(initial=0.0)
     code = packed(cluster_codes(clusters, len(first))[kept])
@@ -320,7 +326,10 @@ def jackknife(
         without = statistic(sums - parts)
     g = round(float(many.sum()))
     n = float(many @ sizes)
-    se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2))) if g > 1 else np.nan
+    if g > 1:
+        se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2)))
+    else:
+        se = np.nan
     df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
     low, high = t_interval(value, se, df, level, bounded=bounded)
     return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g)
@@ -569,7 +578,10 @@ def p_above(
                 level=1 - 2 * np.exp(tried),
                 fraction=fraction,
             )
-            beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
+            if found.value > threshold:
+                beyond = ends[0] > threshold
+            else:
+                beyond = ends[1] < threshold
             first = int(np.argmax(beyond)) if beyond.any() else 63
             least = tried[max(first - 1, 0)]
             most = tried[first]

@@ -259,7 +259,10 @@ def _point(
             variance = (gg - g**2 / rows) / (rows - 1)
             best = np.clip(covariance / (rows / more * variance), 0.0, 1.0)
             moved = rows / more * (g / rows - f / w)
-        lam = np.where(variance > noise, best, 0.0) if weight is None else np.full_like(n, weight)
+        if weight is None:
+            lam = np.where(variance > noise, best, 0.0)
+        else:
+            lam = np.full_like(n, weight)
         lam = np.where(more > 0, lam, 0.0)
         value = y / w + np.where(lam != 0, lam * moved, 0.0)
     return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
@@ -271,7 +274,9 @@ def both_clusters(clusters: Labels, others: Labels, name: str) -> Any:
         raise RagnbError(
             f"clusters are given for one kind of row only; give both clusters and {name}, or neither"
         )
-    return None if clusters is None else np.concatenate([np.asarray(clusters), np.asarray(others)])
+    if clusters is None:
+        return None
+    return np.concatenate([np.asarray(clusters), np.asarray(others)])
 
 
 def fit_map(
@@ -301,11 +306,10 @@ def fit_map(
     if kind == "linear":
         centre = float(c @ x / c.sum())
         mean = float(c @ y / c.sum())
-        slope = (
-            float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre)))
-            if np.ptp(x) > 0
-            else 0.0
-        )
+        if np.ptp(x) > 0:
+            slope = float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre)))
+        else:
+            slope = 0.0
         return lambda scores: mean + slope * (np.asarray(scores, dtype=float) - centre)
     from scipy.optimize import isotonic_regression
 

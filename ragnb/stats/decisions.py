@@ -55,7 +55,9 @@ def wilson_size(value: float, low: float, high: float, df: float, level: float) 
     ends = [end for end in (low, high) if min(end, 1 - end) > _NEAR and end != value]
     told = [t2 * end * (1 - end) / (value - end) ** 2 for end in ends]
     alike = bool(told) and np.allclose(told, told[0], rtol=1e-6)
-    return float(told[0]) if alike else float("nan")
+    if alike:
+        return float(told[0])
+    return float("nan")
 
 
 def questions_to_decide(
@@ -107,7 +109,10 @@ def questions_to_decide(
 
     def decided(k: int) -> float:
         r = np.float64((n + k) / n)
-        error = se if size is None else np.sqrt(threshold * (1 - threshold) / size)
+        if size is None:
+            error = se
+        else:
+            error = np.sqrt(threshold * (1 - threshold) / size)
         half = t_quantile(level, freedom * r) * error / np.sqrt(r)
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = [
@@ -118,7 +123,9 @@ def questions_to_decide(
     # The probability rises with k wherever the interval at hand contains the threshold.
     most = int(MOST_TIMES * n)
     needed = bisect_left(range(1, most + 1), _POWER, key=decided) + 1
-    return needed if needed <= most else None
+    if needed <= most:
+        return needed
+    return None
 
 
 def unseen_failures(

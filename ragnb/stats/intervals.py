@@ -267,7 +267,10 @@ def skewed_df(p: Any, n: Any, t: Any, g_eff: Any, df0: Any, sum_h4: Any = None) 
     shrink = t**2 / n
     centre = (p + shrink / 2) / (1 + shrink)
     kurtosis = 1.5 * (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
-    spread = 1 / df0 if sum_h4 is None else np.clip(g_eff**2 * sum_h4, 1 / df0, 2 / df0)
+    if sum_h4 is None:
+        spread = 1 / df0
+    else:
+        spread = np.clip(g_eff**2 * sum_h4, 1 / df0, 2 / df0)
     return np.asarray(np.maximum(1 / (1 / df0 + kurtosis * spread), 1.0))
 
 

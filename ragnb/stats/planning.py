@@ -186,7 +186,9 @@ def sample_size_exact(
         return near
     sizes = np.arange(1, 2 * near + 61)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
-    return int(sizes[weak[-1]]) + 1 if len(weak) else 1
+    if len(weak):
+        return int(sizes[weak[-1]]) + 1
+    return 1
 
 
 def anova_icc(values: Values, clusters: Labels, *, counts: Labels = None) -> float:
@@ -206,7 +208,9 @@ def anova_icc(values: Values, clusters: Labels, *, counts: Labels = None) -> flo
         return float("nan")
     between, inside, m0 = mean_squares(rows.columns[0], rows.code, rows.counts)
     bottom = between + (m0 - 1) * inside
-    return float((between - inside) / bottom) if bottom > 0 else float("nan")
+    if bottom > 0:
+        return float((between - inside) / bottom)
+    return float("nan")
 
 
 def design_effect(sizes: Values, rho: float) -> float:
@@ -220,7 +224,9 @@ def design_effect(sizes: Values, rho: float) -> float:
     2.0
     """
     m = np.asarray(sizes, dtype=float)
-    return float(max(1.0, 1 + (np.sum(m**2) / np.sum(m) - 1) * rho)) if np.isfinite(rho) else 1.0
+    if np.isfinite(rho):
+        return float(max(1.0, 1 + (np.sum(m**2) / np.sum(m) - 1) * rho))
+    return 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +315,10 @@ def _labelled(
     level = 1 - 2 * alpha
     how: Any = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "level": level}
     share = clustered_mean(flags, clusters, **how)
-    rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
+    if clusters is not None:
+        rho = anova_icc(flags, clusters, counts=counts)
+    else:
+        rho = float("nan")
     c = rows.counts
     v = rows.weights
     kept = float(kish(c @ v, c @ v**2))
@@ -451,7 +460,10 @@ def label_budget(
     rows = complete_rows([flags], clusters, counts, weights)
     n = at_hand.n
     sizes_seen = np.bincount(rows.code, rows.counts)
-    per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
+    if clusters is None:
+        per_label = 1.0
+    else:
+        per_label = float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
         told = (n, need.total, need.likely, labels_planned)
         here = [size for size in told if size is not None]

@@ -177,7 +177,9 @@ def _quantiles(ordered: Array, counts: Codes, q: float) -> Array:
 
 
 def _first(at: Array, holds: Flags) -> float:
-    return float(at[holds.argmax()]) if holds.any() else np.inf
+    if holds.any():
+        return float(at[holds.argmax()])
+    return np.inf
 
 
 def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, Array, Array]:

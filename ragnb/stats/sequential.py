@@ -74,7 +74,9 @@ def pooled_variance(values: Values, groups: npt.ArrayLike) -> float:
     sizes = np.bincount(code)
     residuals = x - (np.bincount(code, weights=x) / sizes)[code]
     freedom = len(x) - len(sizes)
-    return float(residuals @ residuals) / freedom if freedom else float("nan")
+    if freedom:
+        return float(residuals @ residuals) / freedom
+    return float("nan")
 
 
 def side_is_settled(

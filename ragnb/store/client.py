@@ -595,7 +595,10 @@ class Client:
         started = time.perf_counter()
         try:
             got, counts = await tries(self._try, meter, asked, chat)
-            reply = self.redact(_text_of(got)) if chat else _vectors(got, len(asked["input"]))
+            if chat:
+                reply = self.redact(_text_of(got))
+            else:
+                reply = _vectors(got, len(asked["input"]))
             tokens_in, tokens_out = counts
             seconds = time.perf_counter() - started
             return Call(key, reply, meter.tag, tokens_in, tokens_out, seconds)
@@ -646,7 +649,9 @@ class Client:
         if isinstance(cause, Refused):
             reason = self.redact(str(cause))
             is_for_all = cause.for_all and not self._answered
-            return self._stop(reason, refused=True) if is_for_all else CallFailed(reason)
+            if is_for_all:
+                return self._stop(reason, refused=True)
+            return CallFailed(reason)
         if isinstance(error, openai.APITimeoutError | TimeoutError):
             return Again(f"no reply within {self.timeout:g} s")
         if isinstance(error, openai.APIConnectionError):
@@ -842,6 +847,9 @@ def _text_of(got: Any) -> str:
         "the reply has no content": content is None,
     }
     if fault := next((words for words, is_so in faults.items() if is_so), None):
-        whole = got.model_dump_json(warnings=False) if hasattr(got, "model_dump_json") else str(got)
+        if hasattr(got, "model_dump_json"):
+            whole = got.model_dump_json(warnings=False)
+        else:
+            whole = str(got)
         raise CallFailed(fault, content or whole)
     return str(content)

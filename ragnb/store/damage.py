@@ -58,7 +58,10 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     if not main.startswith(_MAGIC):
         if not (_OURS.search(main) if main else log):
             raise no_store(path)
-        why = "its first page is overwritten" if main else "it is empty, and its log is not"
+        if main:
+            why = "its first page is overwritten"
+        else:
+            why = "it is empty, and its log is not"
         raise unreadable_store(path, why)
     wrong = _missing_pages(main)
     try:
@@ -154,7 +157,9 @@ def _missing_pages(main: bytes) -> list[str]:
         return []
     page_size = int.from_bytes(main[16:18], "big")
     missing = int.from_bytes(main[28:32], "big") - len(main) // max(1, page_size)
-    return [f"the file is cut: its last {missing} pages are missing"] if missing > 0 else []
+    if missing > 0:
+        return [f"the file is cut: its last {missing} pages are missing"]
+    return []
 
 
 def _unread_frames(log: bytes, frames_read: int) -> list[str]:
@@ -209,11 +214,8 @@ def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
     except UNREADABLE:
         most = _last(file, table)
         with suppress(*UNREADABLE):  # no row is smaller than 64 bytes
-            most = (
-                pragma(file, "page_size") * pragma(file, "page_count") // 64
-                if most is None
-                else most
-            )
+            if most is None:
+                most = pragma(file, "page_size") * pragma(file, "page_count") // 64
         for number in range(last + 1, (most or 0) + 1):
             with suppress(*UNREADABLE):
                 yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
@@ -226,11 +228,11 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     place = names.index("checksum") if "checksum" in names else 0
     for values in cursor:  # of a claim its date tells
         odd = place and checksum_of(values[1:place]).encode() != values[place]
-        row: Row = (
-            {"damaged": True}
-            if odd or (names[-1] == "until" and not isinstance(values[-1], float))
-            else {}
-        )
+        row: Row
+        if odd or (names[-1] == "until" and not isinstance(values[-1], float)):
+            row = {"damaged": True}
+        else:
+            row = {}
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):

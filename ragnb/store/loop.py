@@ -450,7 +450,9 @@ class _Job:
         if not isinstance(call.reply, str):
             return call.reply
         meter.replies.append(number)
-        return call.reply.replace(call.tag, meter.tag) if call.tag and meter.tag else call.reply
+        if call.tag and meter.tag:
+            return call.reply.replace(call.tag, meter.tag)
+        return call.reply
 
     def _redacted(self, value: Any) -> Any:
         """Remove keys that an endpoint or a library may have echoed."""

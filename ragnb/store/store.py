@@ -398,9 +398,10 @@ class Store(AbstractContextManager["Store"]):
         for cell in frame.to_dict("records"):
             named = {"sample_id": str(cell["sample_id"]), "doc_name": cell["cluster"]}
             row = rows.setdefault((cell["sample_id"], cell["repeat"]), named)
-            parts = (
-                cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
-            )
+            if isinstance(cell["value"], dict):
+                parts = cell["value"]
+            else:
+                parts = {cell["what"]: cell["value"]}
             row |= {
                 str(name): float(value)
                 for name, value in parts.items()
@@ -470,12 +471,16 @@ def _now() -> str:
 def date_of(seconds: float | None) -> str | None:
     """Seconds since 1970 as a date; None for what is beyond the calendar."""
     date: Any = pd.to_datetime(seconds or math.nan, unit="s", utc=True, errors="coerce")
-    return None if pd.isna(date) else str(date.isoformat(timespec="seconds"))
+    if pd.isna(date):
+        return None
+    return str(date.isoformat(timespec="seconds"))
 
 
 def _clean(text: str | None) -> str | None:
     """A lone surrogate as ``\\udXXX``: SQLite takes only UTF-8, and what was paid for must be kept."""
-    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
+    if text is None:
+        return None
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _text(value: Any) -> str | None:

@@ -89,7 +89,10 @@ def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
     made: list[nw.Expr] = []
     for name in blind:
         status = f"{name}__status"
-        word = nw.col(status).cast(nw.String) if status in names else nw.lit(None, nw.String)
+        if status in names:
+            word = nw.col(status).cast(nw.String)
+        else:
+            word = nw.lit(None, nw.String)
         made.append(nw.when(~_unanswerable()).then(nw.col(name)).alias(name))
         made.append(
             nw.when(_unanswerable()).then(nw.lit("not_applicable")).otherwise(word).alias(status)

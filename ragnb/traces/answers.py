@@ -38,9 +38,9 @@ def composed(texts: pl.Series) -> pl.Series:
     """
     rows = (texts.str.len_bytes() != texts.str.len_chars()).fill_null(False).arg_true()
     rows = rows.filter(texts.gather(rows).str.contains(f"[^{SETTLED}]"))
-    return (
-        texts.clone().scatter(rows, texts.gather(rows).str.normalize("NFC")) if len(rows) else texts
-    )
+    if len(rows):
+        return texts.clone().scatter(rows, texts.gather(rows).str.normalize("NFC"))
+    return texts
 
 
 def trimmed_and_lowered(texts: pl.Series) -> tuple[pl.Series, pl.Series]:

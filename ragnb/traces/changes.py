@@ -84,7 +84,10 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
     >>> changes({"refused": refused}, days).measures[["before_k", "now_k", "outcome"]].values.tolist()
     [[26, 70, 'rose']]
     """
-    day = pd.Series(pd.NaT, index=range(_size(values))) if days is None else pd.Series(days)
+    if days is None:
+        day = pd.Series(pd.NaT, index=range(_size(values)))
+    else:
+        day = pd.Series(days)
     day = day.reset_index(drop=True)
     first = first_of_last(day.dropna())
     codes, dates = pd.factorize(day, sort=True)  # of a request whose day is missing the code is -1
@@ -114,7 +117,10 @@ def changes(values: dict[str, Any], days: Any, level: float = 0.95) -> Changes:
     )
     of_day = pd.Series(dates)
     table["most_day"] = of_day.reindex(table["most_day"].to_numpy(dtype=int)).to_numpy()
-    every = pd.concat(by_day, ignore_index=True) if by_day else pd.DataFrame(columns=[*DAY_COLUMNS])
+    if by_day:
+        every = pd.concat(by_day, ignore_index=True)
+    else:
+        every = pd.DataFrame(columns=[*DAY_COLUMNS])
     every["day"] = of_day.reindex(every["day"].to_numpy(dtype=int)).to_numpy()
     return Changes(table, every)
 
@@ -206,7 +212,9 @@ def _outcome(row: dict[str, Any], p_holm: float, level: float, is_compared: bool
     if not is_compared:
         return "all"
     if p_holm <= 1 - level:
-        return "rose" if row["difference"] > 0 else "fell"
+        if row["difference"] > 0:
+            return "rose"
+        return "fell"
     if row["most_k"] >= max(_LEAST_ON_A_DAY, _ONE_DAY * row["now_k"]):
         return "one_day"
     return "no_change"
@@ -219,6 +227,9 @@ def _by_day(name: str, value: Values, codes: Codes) -> pd.DataFrame:
     k = np.bincount(codes[some], value[some])
     kept = np.flatnonzero(n)
     is_latency = name == "latency" and len(kept) > 0
-    middle = _medians_of_days(value[some], codes[some]) if is_latency else k[kept] / n[kept]
+    if is_latency:
+        middle = _medians_of_days(value[some], codes[some])
+    else:
+        middle = k[kept] / n[kept]
     made = {"measure": name, "day": kept, "k": k[kept].astype(float), "n": n[kept], "value": middle}
     return pd.DataFrame(made, columns=list(DAY_COLUMNS)).tail(_MOST_DAYS)

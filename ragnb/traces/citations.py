@@ -357,7 +357,9 @@ def tried(citations: str) -> list[str]:
     """
     if citations in FORMS:
         return [citations]
-    return ["field", "list"] if citations == "list" else [*SHAPES]
+    if citations == "list":
+        return ["field", "list"]
+    return [*SHAPES]
 
 
 def citation_forms(labelled: Any) -> list[dict[str, Any]]:

@@ -158,7 +158,10 @@ def label_claims(
     need_known("citations", citations, list(citing.CHOICES))
     how: dict[str, Any] = {"refusal": refusal, "patterns": patterns, "split": split, "join": join}
     labelled = label_traces(named, gold=gold, citations=citations, **how)
-    frame = labelled if isinstance(labelled, pd.DataFrame) else labelled.to_pandas()
+    if isinstance(labelled, pd.DataFrame):
+        frame = labelled
+    else:
+        frame = labelled.to_pandas()
     answers = list(_answers(frame, _corpus(passages)))
     rows, texts = _rows(answers, frame, doc, how | {"citations": citations})
     if client is not None:
@@ -418,7 +421,9 @@ def _verdict(
     if wording < ENOUGH or figures < 1 or names < 1:
         return "partly"
     sentences = [sentence for text in texts for sentence in _sentences(text)]
-    return "undecided" if is_reversed(claim, sentences) else "supported"
+    if is_reversed(claim, sentences):
+        return "undecided"
+    return "supported"
 
 
 _RATES = ("cited_share", "claim_support", "figure_support")

@@ -72,7 +72,9 @@ def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
     found = native(frame)
     kind = found.implementation
     if kind.is_polars():
-        return made.lazy() if isinstance(found, nw.LazyFrame) else made
+        if isinstance(found, nw.LazyFrame):
+            return made.lazy()
+        return made
     if kind.is_pyarrow():
         return made.to_arrow()
     if kind.is_duckdb():
@@ -109,9 +111,11 @@ def column(frame: Any, name: str) -> pl.Series:
 def cells(frame: Any, name: str) -> list[Any]:
     """Return a column as Python objects."""
     pandas = isinstance(frame, pd.DataFrame)
-    out: list[Any] = (
-        frame[name].to_numpy(dtype=object).tolist() if pandas else frame[name].to_list()
-    )
+    out: list[Any]
+    if pandas:
+        out = frame[name].to_numpy(dtype=object).tolist()
+    else:
+        out = frame[name].to_list()
     return out
 
 
@@ -175,7 +179,10 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     kind = None if isinstance(frame, pd.DataFrame) else frame[name].dtype
     inner = getattr(kind, "inner", None)
     if inner == pl.String or (isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String):
-        entry = pl.element() if inner == pl.String else pl.element().struct.field("id")
+        if inner == pl.String:
+            entry = pl.element()
+        else:
+            entry = pl.element().struct.field("id")
         one_form = pl.element().map_batches(_one_form, return_dtype=pl.String, is_elementwise=True)
         series: pl.Series = frame[name].list.eval(entry).list.eval(one_form)
         return series
@@ -221,7 +228,9 @@ def _id_text(value: Any) -> str | None:
         return value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return None if absent(value) else str(value)
+    if absent(value):
+        return None
+    return str(value)
 
 
 def answerable(frame: Any) -> pl.Series:
@@ -253,7 +262,9 @@ def answerable(frame: Any) -> pl.Series:
 
 
 def _label(frame: Any, row: int) -> Any:
-    return frame.index[row] if isinstance(frame, pd.DataFrame) else row
+    if isinstance(frame, pd.DataFrame):
+        return frame.index[row]
+    return row
 
 
 def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
@@ -288,11 +299,15 @@ def _filled(frame: Any, theirs: Any) -> Any:
         return theirs
     ours = frame[theirs.name]
     if isinstance(ours, pd.Series):
-        return ours.astype(object).where(ours.notna(), theirs) if ours.isna().any() else ours
+        if ours.isna().any():
+            return ours.astype(object).where(ours.notna(), theirs)
+        return ours
     if ours.null_count() and ours.dtype != theirs.dtype:
         ours = ours.cast(pl.String)
         theirs = theirs.cast(pl.String)
-    return ours.zip_with(ours.is_not_null(), theirs) if ours.null_count() else ours
+    if ours.null_count():
+        return ours.zip_with(ours.is_not_null(), theirs)
+    return ours
 
 
 def assemble(frame: Any, new: pl.DataFrame) -> Any:

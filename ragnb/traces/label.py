@@ -148,17 +148,18 @@ def label_traces(
             )
 
         def match_part(part: pl.DataFrame) -> Match | None:
-            return None if gold is None else match(part, gold, by)
+            if gold is None:
+                return None
+            return match(part, gold, by)
 
         def seen(part: pl.DataFrame) -> dict[str | None, citing.Seen]:
             rows = _read_rows(part, gold, match_part(part), words, own)[1]
             return citing.read(rows, split=split, citations=citations, known=_gold_ids(gold)).seen
 
-        forms = (
-            citing.chosen(reduced(named, seen, citing.merged), citations)
-            if citations == "auto"
-            else None
-        )
+        if citations == "auto":
+            forms = citing.chosen(reduced(named, seen, citing.merged), citations)
+        else:
+            forms = None
 
         def label(part: pl.DataFrame) -> Any:
             return _labelled(part, gold, match_part(part), named=own, forms=forms, **how)[0]
@@ -223,11 +224,15 @@ def _read_rows(
 
 def _gold_ids(gold: Any) -> pl.Series | None:
     """Return all ids that gold names, as those that an answer may cite."""
-    return None if gold is None else columns.id_lists(gold, "gold_ids").explode()
+    if gold is None:
+        return None
+    return columns.id_lists(gold, "gold_ids").explode()
 
 
 def _words(words: str | Sequence[str]) -> list[str]:
-    return [words] if isinstance(words, str) else list(words)
+    if isinstance(words, str):
+        return [words]
+    return list(words)
 
 
 def _answers(frame: Any) -> pl.DataFrame:

@@ -166,7 +166,10 @@ def _changes(rows: pd.DataFrame, level: float) -> Changes:
         values["latency"] = (latency / (1000 if is_milliseconds else 1)).to_numpy()
     times = named_column(rows, TIMES)
     moments = None if times is None else _moments(times)
-    days = None if moments is None else moments.dt.tz_localize(None).dt.normalize()
+    if moments is None:
+        days = None
+    else:
+        days = moments.dt.tz_localize(None).dt.normalize()
     return changes(values, days, level)
 
 
@@ -230,7 +233,9 @@ def named_column(rows: pd.DataFrame, names: Sequence[str]) -> Any:
     [3]
     """
     found = column_named(rows, names)
-    return None if found is None else rows[found]
+    if found is None:
+        return None
+    return rows[found]
 
 
 def column_named(rows: pd.DataFrame, names: Sequence[str]) -> str | None:

@@ -113,9 +113,11 @@ def join_counts(traces: Any, met: Match | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
     keys = keys_of(traces) if met is None else met.traces
     names = keys["name"]
-    unmet: Mapping[str, Sequence[str] | pl.Series] = (
-        _unmet(met) if met else dict.fromkeys(_UNMET, ())
-    )
+    unmet: Mapping[str, Sequence[str] | pl.Series]
+    if met:
+        unmet = _unmet(met)
+    else:
+        unmet = dict.fromkeys(_UNMET, ())
     # A question that the same system (and repeat) has answered before.
     run = {
         name: columns.texts(traces, name) for name in ("system", "repeat") if name in traces.columns
@@ -269,7 +271,9 @@ def join_on_spark(traces: Any, gold: Any, join: Join) -> str:
         lambda part: columns.ids(part, "sample_id").is_in(known).any(),
         any,
     )
-    return "id" if met else "question"
+    if met:
+        return "id"
+    return "question"
 
 
 def _report_on_spark(traces: Any, gold: Any, join: str) -> dict[str, Any]:

@@ -97,7 +97,10 @@ def refusal_metrics(
         raise RagnbError(
             f"the frame contains no rate; label the traces with rn.label_traces; {step}"
         )
-    names = there if asked is None else [one if isinstance(one, str) else one.name for one in asked]
+    if asked is None:
+        names = there
+    else:
+        names = [one if isinstance(one, str) else one.name for one in asked]
     for name in names:
         need_known("metric", name, there, "Label the traces with rn.label_traces.")
     found = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)

@@ -29,7 +29,9 @@ def rates_by_system(
     >>> rates_by_system(rows, [Metric("hit", role="rate")])[["system", "metric", "value"]].values.tolist()
     [['a', 'hit', 1.0], ['b', 'hit', 0.0]]
     """
-    parts = rows.groupby("system", sort=False) if "system" in rows else [(None, rows)]
+    parts: Iterable[tuple[Any, pd.DataFrame]] = [(None, rows)]
+    if "system" in rows:
+        parts = rows.groupby("system", sort=False)
     out = []
     for system, part in parts:
         means = weighted_means(part.reset_index(drop=True), metrics=list(metrics), by=by, **how)

@@ -77,7 +77,9 @@ def sample_traces(
         kept = np.array(
             [is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool
         )
-        return frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
+        if isinstance(frame, pd.DataFrame):
+            return frame[kept]
+        return frame.filter(kept)
 
     if on_spark(traces):
         return cast(Frame, mapped(traces, sampled))

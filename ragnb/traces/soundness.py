@@ -55,7 +55,10 @@ def expectations(gold: Any, named: bool | None = None) -> pl.DataFrame:
     ids = columns.distinct(columns.id_lists(gold, "gold_ids"))
     answerable = columns.answerable(gold)
     named = names_ids(_kinds_of(ids, answerable)) if named is None else named
-    ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype)) if named else ids.clear(len(ids))
+    if named:
+        ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype))
+    else:
+        ids = ids.clear(len(ids))
     claims = trimmed_and_lowered(columns.texts(gold, "gold_claim"))[1]
     expected = pl.DataFrame({"answerable": answerable, "gold_ids": ids, "claim": claims})
     return expected.with_columns(matched=pl.lit(True))

@@ -205,7 +205,10 @@ def _of_parts(
     made: list[Any] = []
     with closing(_parts(rows)) as parts:
         for part in map(_pandas, filter(len, parts)):
-            made = [*made, take(part)] if len(made) < _HELD else [merge(made), take(part)]
+            if len(made) < _HELD:
+                made = [*made, take(part)]
+            else:
+                made = [merge(made), take(part)]
     return merge(made or [take(_pandas(collected(rows.head(0)).to_polars()))])
 
 
@@ -237,7 +240,10 @@ def _pandas(part: pl.DataFrame) -> pd.DataFrame:
     for column in part:
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
             whole = column.dtype.is_integer() and not column.null_count()
-            numbers = column if whole else column.cast(pl.Float64).fill_null(np.nan)
+            if whole:
+                numbers = column
+            else:
+                numbers = column.cast(pl.Float64).fill_null(np.nan)
             made[column.name] = numbers.to_numpy()
         elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
             words = column.cast(pl.Categorical)

@@ -101,7 +101,9 @@ def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
 
 def _middle(metric: Metric) -> float:
     low, high = metric.scale
-    return low / 2 + high / 2 if metric.bounded else 0.0
+    if metric.bounded:
+        return low / 2 + high / 2
+    return 0.0
 
 
 def _on_data(metric: Metric, values: Array) -> bool:
@@ -182,7 +184,10 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     >>> add_up(cells, zero, zero, zero).sums
     array([[0.75]])
     """
-    labels = [group, cluster + 1] if doc is cluster else [group, cluster + 1, doc + 1]
+    if doc is cluster:
+        labels = [group, cluster + 1]
+    else:
+        labels = [group, cluster + 1, doc + 1]
     if cells.size and cells.weight.min() < cells.weight.max():
         labels.append(np.unique(cells.weight, return_inverse=True)[1])
     key = Keys.of([(codes, int(codes.max(initial=0)) + 1) for codes in labels], cells.present)

@@ -96,7 +96,9 @@ def document_column(have: list[str], doc: str) -> str | None:
     True
     """
     need_columns(have, {doc} - {"doc_name"})
-    return doc if doc in have else None
+    if doc in have:
+        return doc
+    return None
 
 
 def question_clusters(batch: Batch, base: Labels, questions: str | None) -> Labels:
@@ -133,7 +135,8 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
     kind = rows.collect_schema()[name]
     if kind.is_nested() or kind in (nw.Object, nw.Unknown):
         return 0, 0
-    rows = rows if without is None else rows.filter(key_of(rows, without).is_null())
+    if without is not None:
+        rows = rows.filter(key_of(rows, without).is_null())
     known = rows.select(key_of(rows, name).alias("q")).filter(~nw.col("q").is_null())
     if rows.implementation.is_polars():
         return count_distinct(known.to_native(), pl.col("q"))
@@ -157,8 +160,6 @@ def _has_gaps(frame: Any, column: str) -> bool:
 
 def _as_label(asked: pd.Series[Any]) -> pd.Series[Any]:
     """Questions that are lists of turns as text."""
-    return (
-        asked.map(str, na_action="ignore")
-        if pd.api.types.infer_dtype(asked, skipna=True) == "mixed"
-        else asked
-    )
+    if pd.api.types.infer_dtype(asked, skipna=True) == "mixed":
+        return asked.map(str, na_action="ignore")
+    return asked

@@ -134,7 +134,10 @@ def _no_metric(frame: Any) -> RagnbError:
             column = rows[numbers[0]].drop_nulls()
             low, high = (float(column.min()), float(column.max())) if len(column) else (0.0, 1.0)
             unit = f"declare its scale: metrics=[rn.Metric({numbers[0]!r})] if it is 0..1"
-            step = unit if low >= 0 and high <= 1 else declare_step(numbers[0], low, high)
+            if low >= 0 and high <= 1:
+                step = unit
+            else:
+                step = declare_step(numbers[0], low, high)
     return RagnbError(
         f"no column is a metric that ragnb knows (columns: {listing(kinds)}; numeric: {listing(numbers)}); {step}"
     )
@@ -176,7 +179,9 @@ def opened(frame: Any) -> Frame:
     """
     found: Frame = native(frame)
     eager_polars = isinstance(found, nw.DataFrame) and found.implementation.is_polars()
-    return found.lazy() if eager_polars else found
+    if eager_polars:
+        return found.lazy()
+    return found
 
 
 def stays_lazy(frame: Any) -> bool:
@@ -192,12 +197,16 @@ def collected(frame: Frame) -> nw.DataFrame[Any]:
         return cast(
             nw.DataFrame[Any], nw.from_native(frame.to_native().collect(engine="streaming"))
         )
-    return frame.collect(backend="pandas") if frame.implementation.is_duckdb() else frame.collect()
+    if frame.implementation.is_duckdb():
+        return frame.collect(backend="pandas")
+    return frame.collect()
 
 
 def swift(frame: Frame) -> nw.LazyFrame[Any]:
     """Return a query over the rows; those of an eager frame go to Polars, which shares Arrow's numbers."""
-    return nw.from_native(frame.to_polars()).lazy() if isinstance(frame, nw.DataFrame) else frame
+    if isinstance(frame, nw.DataFrame):
+        return nw.from_native(frame.to_polars()).lazy()
+    return frame
 
 
 def key_of(frame: Frame, column: str) -> nw.Expr:
@@ -216,11 +225,9 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
         return nw.when(~key.is_nan()).then(key)
-    return (
-        key.cast(nw.String)
-        if kind.is_integer() or kind in (nw.Date, nw.Categorical, nw.Enum)
-        else key
-    )
+    if kind.is_integer() or kind in (nw.Date, nw.Categorical, nw.Enum):
+        return key.cast(nw.String)
+    return key
 
 
 def score_of(name: str, kind: Any) -> nw.Expr:
@@ -228,7 +235,9 @@ def score_of(name: str, kind: Any) -> nw.Expr:
     if not kind.is_numeric() and kind != nw.Boolean:
         return nw.lit(None, dtype=nw.Float64)
     value = nw.col(name).cast(nw.Float64)
-    return nw.when(~value.is_nan()).then(value) if kind.is_float() else value
+    if kind.is_float():
+        return nw.when(~value.is_nan()).then(value)
+    return value
 
 
 def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple[nw.Expr, str]]]:
@@ -286,17 +295,20 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         odd = np.array([not _is_score(v) for v in column], dtype=bool)
         if odd.any():
             at = int(np.argmax(odd))
-            kind = (
-                "text"
-                if isinstance(column.iloc[at], str)
-                else f"of type {type(column.iloc[at]).__name__}"
-            )
+            if isinstance(column.iloc[at], str):
+                kind = "text"
+            else:
+                kind = f"of type {type(column.iloc[at]).__name__}"
             raise RagnbError(
                 f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is {kind}, not a score; "
                 "read the file with rn.read_scores, or convert the column to numbers"
             )
     plain = column.dtype == np.float64
-    values: Array = column.to_numpy() if plain else column.to_numpy(dtype=float, na_value=np.nan)
+    values: Array
+    if plain:
+        values = column.to_numpy()
+    else:
+        values = column.to_numpy(dtype=float, na_value=np.nan)
 
     def wrong(x: Array) -> Flags:
         return np.isinf(x) | (x < metric.low - CLIP) | (x > metric.high + CLIP)

@@ -340,7 +340,10 @@ def _components(sums: _Sums, has_documents: bool) -> _Components:
     within = ratio(sums.judgements, sums.judgements_df)
     of_answers = ratio(sums.answers, sums.answers_df)
     between = ratio(sums.squares - ratio(sums.means**2, sums.clusters), sums.clusters - 1)
-    of_questions = ratio(sums.questions, sums.questions_df) if has_documents else between
+    if has_documents:
+        of_questions = ratio(sums.questions, sums.questions_df)
+    else:
+        of_questions = between
     judge = within
     answers = np.maximum(of_answers - ratio(within, s), 0.0)
     # Where no answer was drawn anew, answers cannot be told from questions.
@@ -475,7 +478,9 @@ def _threshold_of(
         return threshold.get(name)
     if threshold is not None:
         return threshold
-    return 1.0 if values.dropna().isin([0, 1]).all() else None
+    if values.dropna().isin([0, 1]).all():
+        return 1.0
+    return None
 
 
 def _questions(rows: pd.DataFrame, name: str, plan: _Plan, at: float | None) -> pd.DataFrame:
@@ -544,7 +549,10 @@ def _split(
             if rows[name].notna().sum() < 2:
                 continue
             sums, has_documents = _sums(rows, name, plan)
-            at = None if is_difference else _threshold_of(rows[name], name, threshold)
+            if is_difference:
+                at = None
+            else:
+                at = _threshold_of(rows[name], name, threshold)
             table = _questions(rows, name, plan, at)
             found = {
                 "shares": _shares(sums, has_documents, plan),

@@ -66,7 +66,9 @@ def conversation_cluster(frame: Any, doc: str = "doc_name") -> str | None:
     if table[doc].isna().any() or documents >= table[name].nunique():
         return name
     across = table.drop_duplicates()[name].duplicated().any()
-    return name if across else None
+    if across:
+        return name
+    return None
 
 
 def turn_column(frame: Any) -> str | None:

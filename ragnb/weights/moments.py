@@ -88,11 +88,18 @@ class Moments:
         if self.corpus == "complete":
             return INSIDE
         if self.cluster is not None:
-            named = "conversation" if is_conversation(self.cluster) else "cluster"
-            return named if self.clusters else "row"
+            if is_conversation(self.cluster):
+                named = "conversation"
+            else:
+                named = "cluster"
+            if self.clusters:
+                return named
+            return "row"
         if self.docs and self.by != self.doc:
             return "document"
-        return "question" if self.questions else "row"
+        if self.questions:
+            return "question"
+        return "row"
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments of both sets of rows together, as if they had been reduced at once.
@@ -587,11 +594,9 @@ def _combined(parts: Sequence[Moments]) -> Moments:
 
 
 def _shown(value: object) -> str:
-    return (
-        ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in value)
-        if isinstance(value, tuple)
-        else repr(value)
-    )
+    if isinstance(value, tuple):
+        return ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in value)
+    return repr(value)
 
 
 def _union(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:

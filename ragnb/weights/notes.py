@@ -114,7 +114,9 @@ def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
     # A file that was written and read again holds an empty reason as a missing cell.
     reasons = means.loc[means["role"] == "total", "reason"].dropna()
     code, _, detail = str(next(iter(reasons), "")).partition(": ")
-    return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
+    if code:
+        return load(lang)(f"note.no_total_{code}", detail=detail)
+    return ""
 
 
 def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, Any]]:

@@ -97,7 +97,10 @@ def gains_reduction(
         kinds = kind[docs.codes]
         if (weight := batch.weights()) is not None:
             each, kinds = np.unique(each[kinds] * weight, return_inverse=True)
-        of_part = np.zeros(len(batch)) if part is None else evaluated(part, batch, metrics)
+        if part is None:
+            of_part = np.zeros(len(batch))
+        else:
+            of_part = evaluated(part, batch, metrics)
         place = np.asarray(of_part, dtype=np.int64)
         present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
         key = Keys.of([(kinds, len(each)), (place, parts)], present)
@@ -129,7 +132,8 @@ def gains_reduction(
             weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]],
         )
         gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
-        return gains[0] if part is None else gains
+        of_all: Array = gains[0]
+        return of_all if part is None else gains
 
     return Reduction(kernel, joined, [weighing.doc, DRAWN] if checked else [DRAWN], finish)
 
@@ -298,7 +302,10 @@ def weigh(
         text = key.cast(nw.String)
         digits = key.cast(nw.Int64).cast(nw.String)
         floats = rows.collect_schema()[column].is_float()
-        key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
+        if floats:
+            key = nw.when(key == key.round()).then(digits).otherwise(text)
+        else:
+            key = text
         return key.replace_strict(
             list(canonical), list(canonical.values()), default=1.0, return_dtype=nw.Float64
         )

@@ -37,7 +37,9 @@ def canonical_name(name: object) -> str:
     >>> canonical_name(7.0), canonical_name(0.5), canonical_name("7.0")
     ('7', '0.5', '7.0')
     """
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
+    if isinstance(name, float) and name.is_integer():
+        return str(int(name))
+    return str(name)
 
 
 def nfc(name: object) -> str:
@@ -60,7 +62,9 @@ def metric_name(name: str, names: Collection[str] = ()) -> str:
     ('faithfulness', 'Groundedness', 'q')
     """
     meant = name if name in names else rename_map([name]).get(name, name)
-    return meant if meant in METRICS else name
+    if meant in METRICS:
+        return meant
+    return name
 
 
 def check_weights(
@@ -103,7 +107,10 @@ def check_weights(
             raise RagnbError(
                 f"{where}{value!r} is not a weight; it must be finite and not negative"
             )
-        key = nfc(name) if what == "doc_weights" else metric_name(str(name), names)
+        if what == "doc_weights":
+            key = nfc(name)
+        else:
+            key = metric_name(str(name), names)
         if key in checked:
             raise RagnbError(
                 f"{where}the name appears twice (equal in Unicode form NFC); keep one of them"
@@ -146,11 +153,10 @@ def document_weights(
     Names that do not occur warn, and weights of 0 that leave out every row are refused.
     """
     warn_unused(weights, names, "doc_weights")
-    each = (
-        np.array([*(weights.get(name, 1.0) for name in names), 1.0])
-        if weights
-        else np.ones(len(names) + 1)
-    )
+    if weights:
+        each = np.array([*(weights.get(name, 1.0) for name in names), 1.0])
+    else:
+        each = np.ones(len(names) + 1)
     refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
     return each
 

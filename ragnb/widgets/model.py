@@ -72,7 +72,9 @@ class Numbers:
         """The weight map of two systems, at these weights."""
         found = self._model._map(self._docs)
         some = found is not None and any(self._metrics[name] for name in found.metrics)
-        return found.reweighed(self._metrics) if found is not None and some else None
+        if found is not None and some:
+            return found.reweighed(self._metrics)
+        return None
 
     @cached_property
     def by_people(self) -> Row | None:
@@ -160,9 +162,9 @@ class Weighing:
 
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
-        return (
-            self.start(field, name) if (value := self._entries[field].get(name)) is None else value
-        )
+        if (value := self._entries[field].get(name)) is None:
+            return self.start(field, name)
+        return value
 
     def start(self, field: str, name: str) -> float:
         """Return what an entry counts at the start: the file's value, else the usual one."""
@@ -171,7 +173,9 @@ class Weighing:
     def share(self, name: str) -> float:
         """Return a metric's share of all metric weights; nan where they are all 0."""
         total = math.fsum(self.metric_weights.values())
-        return self.weight(METRIC, name) / total if total > 0 else math.nan
+        if total > 0:
+            return self.weight(METRIC, name) / total
+        return math.nan
 
     def is_changed(self) -> bool:
         """Whether there is something to save."""
@@ -205,7 +209,9 @@ class Weighing:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
         name = nfc(text.strip())
         if len(hits := [name] if name in self.documents else self.find(name)) > 1:
-            return self.say("editor.several", n=len(hits), text=name[:80]) if name else ""
+            if name:
+                return self.say("editor.several", n=len(hits), text=name[:80])
+            return ""
         if taken := [
             row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))
         ]:
@@ -301,7 +307,10 @@ class Weighing:
             Without a file, with weights that are none, and when the file changed since it was read.
         """
         path = self.scenario.path
-        problems = [self.say("editor.no_file")] if path is None else list(self.problems.values())
+        if path is None:
+            problems = [self.say("editor.no_file")]
+        else:
+            problems = list(self.problems.values())
         if path is None or problems:
             raise RagnbError(" ".join(problems))
         gone = [name for name in self._file[DOC] if name not in self._entries[DOC]]
@@ -365,7 +374,9 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
         return None, ""
     with suppress(ValueError):
         if math.isfinite(value := float(text.replace("_", "?"))):
-            return (value, "") if value >= 0 else (None, "negative")
+            if value >= 0:
+                return (value, "")
+            return (None, "negative")
     return None, "not_number"
 
 

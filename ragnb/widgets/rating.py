@@ -86,7 +86,9 @@ class Rating(Items):
     def dimension(self) -> str:
         """What the next key scores: the first dimension without a score, else the one after the last scored."""
         missing = [name for name in self.dimensions if name not in self.scores]
-        return missing[0] if missing else self.dimensions[self._turn % len(self.dimensions)]
+        if missing:
+            return missing[0]
+        return self.dimensions[self._turn % len(self.dimensions)]
 
     def enter(self, score: int) -> None:
         """Score the current dimension."""
@@ -131,11 +133,16 @@ class Rating(Items):
 
     def _mine(self, row: Row) -> Key | None:
         """Which item a row of this rater scores."""
-        return (row["item_id"], row.get("system", "")) if row["rater"] == self.rater else None
+        if row["rater"] == self.rater:
+            return (row["item_id"], row.get("system", ""))
+        return None
 
     def _read(self) -> Iterator[Row]:
         """Yield the ratings of the file; a last line that was cut off is none."""
-        lines = self.file.read_bytes().split(b"\n")[:-1] if self.file.exists() else []
+        if self.file.exists():
+            lines = self.file.read_bytes().split(b"\n")[:-1]
+        else:
+            lines = []
         for at, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)

@@ -74,11 +74,9 @@ class Review(Items):
         self.editing = known.get("decision") == "edit"
 
     def _read(self) -> pd.DataFrame:
-        return (
-            with_decisions(self.cases, self.file)
-            if self.file.exists()
-            else review_sheet(self.cases)
-        )
+        if self.file.exists():
+            return with_decisions(self.cases, self.file)
+        return review_sheet(self.cases)
 
     def _take(self, sheet: pd.DataFrame) -> None:
         self.done = {row["sample_id"]: row for row in records(sheet) if row["decision"]}
@@ -88,7 +86,8 @@ class Review(Items):
 
     def _save(self, item: Any, given: dict[str, str]) -> None:
         sheet = self._read()
-        given = given | {"comment": self.comments[item.key]} if item.key in self.comments else given
+        if item.key in self.comments:
+            given = given | {"comment": self.comments[item.key]}
         sheet.loc[sheet["sample_id"] == item.key, list(given)] = list(given.values())
         write_whole(
             self.file, "\ufeff" + to_csv_text(sheet)

@@ -198,7 +198,10 @@ class Studio(Twin):
         ends = {_COMPLETE: "finished", _INCOMPLETE: "incomplete", _STOPPED: "stopped"}
         key = ends.get(code, "failed")
         if is_bill:
-            key = ("nothing_asked" if is_empty else "bill") if code == _COMPLETE else "refused"
+            if code == _COMPLETE:
+                key = "nothing_asked" if is_empty else "bill"
+            else:
+                key = "refused"
         text: str = self.model.say(f"studio.{key}")
         return text
 

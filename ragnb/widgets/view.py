@@ -178,7 +178,12 @@ class WeightRow:
         self.place = (kind, name)
         self.busy = False
         # The right end of the slider; it moves when a greater weight is typed.
-        top = 4.0 if kind == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
+        if kind == DOC:
+            top = 4.0
+        elif max(model.metric_weights.values()) < 1:
+            top = 1.0
+        else:
+            top = 2.0
         self.text = field(
             lambda _: name, "", tooltip=name, continuous_update=False, style=NAMED, layout=_NARROW
         )
@@ -316,12 +321,16 @@ def _radar(model: Weighing) -> Safe:
     values = {
         name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()
     }
-    return draw(w.radar(axes, values, model.say("editor.radar"))) if axes else Safe("")
+    if axes:
+        return draw(w.radar(axes, values, model.say("editor.radar")))
+    return Safe("")
 
 
 def _percent(share: float) -> str:
     """Write a share of the total without decimals."""
-    return "—" if math.isnan(share) else f"{100 * share:.0f} %"
+    if math.isnan(share):
+        return "—"
+    return f"{100 * share:.0f} %"
 
 
 def _table(model: Weighing, rows: list[dict[str, Any]], title: str = "") -> Safe:

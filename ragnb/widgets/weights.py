@@ -91,7 +91,9 @@ class WeightEditor(Twin):
     def means(self) -> pd.DataFrame:
         """The means, as `ragnb.weighted_means` gives them; of several systems each its own, by ``system``."""
         now = self.model.now
-        return now.means if now.systems is None else now.systems
+        if now.systems is None:
+            return now.means
+        return now.systems
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the scenario's file, or into a new one, and return the fields that changed."""

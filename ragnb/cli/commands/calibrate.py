@@ -51,7 +51,9 @@ def calibrate_command(
     reading = {name: asked[name] for name in ("missing", "scale", "encoding", "judge")}
     if sample is not None:
         return _sample(ratings, sample, asked, reading)
-    return _golden(ratings, asked, reading) if golden else _calibrate(ratings, asked, reading)
+    if golden:
+        return _golden(ratings, asked, reading)
+    return _calibrate(ratings, asked, reading)
 
 
 def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
@@ -82,7 +84,10 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         )
     judged = None
     if asked["judged"] is not None:
-        names = list(dict.fromkeys(ratings["dimension"])) if "dimension" in ratings else None
+        if "dimension" in ratings:
+            names = list(dict.fromkeys(ratings["dimension"]))
+        else:
+            names = None
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
     how = (
@@ -123,11 +128,16 @@ def _page(card: Any) -> str:
 
 def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     """Return the rows of the requested dimensions."""
-    have = [str(name) for name in frame["dimension"].unique()] if "dimension" in frame else []
+    if "dimension" in frame:
+        have = [str(name) for name in frame["dimension"].unique()]
+    else:
+        have = []
     for name in dimensions:
         if name not in have:
             raise unknown("dimension", name, have)
-    return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
+    if dimensions:
+        return frame[frame["dimension"].isin(dimensions)]
+    return frame
 
 
 def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[str, Any]) -> int:
@@ -176,7 +186,12 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     numbers = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
     rows = [["", *keys, *(say(f"golden.{name}") for name in numbers)]]
     for row in checked.to_dict("records"):
-        mark = "—" if is_missing(row["within"]) else "✓" if row["within"] else "✗"
+        if is_missing(row["within"]):
+            mark = "—"
+        elif row["within"]:
+            mark = "✓"
+        else:
+            mark = "✗"
         shown = [
             "—" if is_missing(row[name]) else form.format(row[name])
             for name, form in numbers.items()
@@ -185,7 +200,12 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     click.echo("\n".join(terminal.text_table(rows)))
     off = int((~checked["within"]).sum())
     open_ = int(checked["within"].isna().sum())
-    verdict = "off" if off else "open" if open_ else "fine"
+    if off:
+        verdict = "off"
+    elif open_:
+        verdict = "open"
+    else:
+        verdict = "fine"
     exactly = "_exact" if verdict == "fine" and not tolerance else ""
     click.echo(
         say(

@@ -75,11 +75,10 @@ def check_command(
             "answers too: --traces traces.jsonl"
         )
     settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
-    sheet = (
-        assess(Scenario(**given), **settings)
-        if source is None
-        else assess(source, **given, **settings)
-    )
+    if source is None:
+        sheet = assess(Scenario(**given), **settings)
+    else:
+        sheet = assess(source, **given, **settings)
     if (path := asked["to_label"]) and sheet.log is None:
         raise RagnbError(
             f"--to-label {path}: only traces without gold have questions to label; leave it out"
@@ -107,7 +106,11 @@ def check_command(
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     if sheet.incomplete:
         terminal.on_stderr(_repair(sheet, source or asked["scores"] or asked["traces"]))
-    return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
+    if sheet.incomplete:
+        return BAD_INPUT
+    if sheet.blocked:
+        return BLOCKED
+    return PASSED
 
 
 def _repair(sheet: Assessment, source: Path | None) -> str:

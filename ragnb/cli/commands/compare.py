@@ -76,7 +76,9 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     }
     kinds["github"] = partial(_comment, view, new, base, asked, settings)
     terminal.write_files(asked, markdown=view.markdown, html=view.html, **kinds)
-    return _gate_code(table, asked["gate"]) if asked["gate"] else PASSED
+    if asked["gate"]:
+        return _gate_code(table, asked["gate"])
+    return PASSED
 
 
 @command("accept")
@@ -149,7 +151,9 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
             raise RagnbError(
                 f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02"
             ) from None
-    return margins[""] if plain else margins or None
+    if plain:
+        return margins[""]
+    return margins or None
 
 
 def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
@@ -165,6 +169,9 @@ def _junit(title: str, table: pd.DataFrame, lang: str, policy: Any) -> str:
     for row in table.to_dict("records"):
         name = f"{row['candidate']}: {row['metric']}" + f" ({row['baseline']})" * several
         is_asked = row["primary"] or (policy == "all" and row["outcome"] == "worse")
-        kind = kinds.get(gate_verdict(row, policy), "system-out") if is_asked else "system-out"
+        if is_asked:
+            kind = kinds.get(gate_verdict(row, policy), "system-out")
+        else:
+            kind = "system-out"
         cases.append((name, kind, row["outcome"], headline(row, say)))
     return junit(title, cases)

@@ -148,7 +148,9 @@ def judge_command(
         of_loop.append(stage.closing(found.account, own_functions=callable(loop["system"])))
         click.echo("\n".join(of_loop))
         open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
-    return BLOCKED if open_ else PASSED
+    if open_:
+        return BLOCKED
+    return PASSED
 
 
 def _loop(
@@ -160,7 +162,11 @@ def _loop(
     named = named or (stage.scenario.system.improve if attempts else None)
     if attempts is None and named is None:
         return None
-    system: Any = named_function(named, stage.folder) if named else stage.client(role="answer")
+    system: Any
+    if named:
+        system = named_function(named, stage.folder)
+    else:
+        system = stage.client(role="answer")
     if attempts is None or system is None:
         raise RagnbError(
             "the retry loop takes --improve N and the system: --system MODULE:FUNCTION, a function of question, "

@@ -64,7 +64,9 @@ def open_command(folder: Path | None, port: int | None, no_browser: bool, lang: 
 
 def _usual_folder() -> Path:
     scenarios = Path("scenarios")
-    return scenarios if scenarios.is_dir() else Path()
+    if scenarios.is_dir():
+        return scenarios
+    return Path()
 
 
 def _need_scenarios(folder: Path) -> None:

@@ -59,7 +59,10 @@ def plan_command(
 
 
 def _sentence(row: dict[Any, Any], say: Any) -> str:
-    about = row["about"] if row["system"] is None else f"{row['system']}: {row['about']}"
+    if row["system"] is None:
+        about = row["about"]
+    else:
+        about = f"{row['system']}: {row['about']}"
     words = {
         "about": about,
         **{name: number(row[name]) for name in ("expected", "target", "detectable")},

@@ -66,7 +66,9 @@ def report_command(
     if many or out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
         click.echo(f"Index: {index(out, made=in_order, lang=terminal.speaking())}")
-    return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
+    if any(made.result is None for made in made_of.values()):
+        return BAD_INPUT
+    return PASSED
 
 
 def _tell(made: Made, many: bool) -> None:

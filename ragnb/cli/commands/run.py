@@ -71,7 +71,10 @@ def run_command(
     for dry in [True] if dry_run else [True, False]:  # the whole bill comes before the first call
         for place, stage in enumerate(order, 1):
             where = {"place": place, "of": len(order), "stage": stage}
-            kept = None if stage == "report" else stage_table(stage, with_cases(scenario, stage))
+            if stage == "report":
+                kept = None
+            else:
+                kept = stage_table(stage, with_cases(scenario, stage))
             if kept and kept.complete:
                 if dry:
                     click.echo(say("run.unchanged", **where, table=one_line(kept.path)))

@@ -75,7 +75,10 @@ def runs_command(
             f"ragnb compare {store}#{runs[-1]} {store}#{runs[0]}"
         )
     with Store(store, new=False) as opened:
-        found_runs = _run(opened.frame(runs[0]), say) if runs else _runs(opened.runs(), say)
+        if runs:
+            found_runs = _run(opened.frame(runs[0]), say)
+        else:
+            found_runs = _runs(opened.runs(), say)
         click.echo("\n".join(_claims(opened.claims(), say) if claims else found_runs))
     return PASSED
 
@@ -90,7 +93,9 @@ def _outcome(wrong: Sequence[str], next_step: str) -> int:
     """Print the problems of a store and the next step."""
     if wrong:
         click.echo("\n".join([*terminal.as_list(wrong), next_step]))
-    return BAD_INPUT if wrong else PASSED
+    if wrong:
+        return BAD_INPUT
+    return PASSED
 
 
 def _table(say: Any, words: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:

@@ -104,7 +104,9 @@ class Stage:
             raise RagnbError(
                 "--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge"
             )
-        return self.client(model) if model else None
+        if model:
+            return self.client(model)
+        return None
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
@@ -115,9 +117,10 @@ class Stage:
         if scenario.cases is None and self.dry_run and scenario.documents is not None:
             return self._as_if_made()
         if scenario.cases is None:
-            step = (
-                "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
-            )
+            if scenario.documents:
+                step = "run ragnb generate first"
+            else:
+                step = "add 'cases: my_cases.jsonl'"
             raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
         # What was measured differs from run to run; a table of scores does not.
         found: pd.DataFrame = cases_of(scenario)
@@ -161,7 +164,9 @@ class Stage:
         else:
             terminal.write_csv(self.out, table)
         record_stage(self.name, self.scenario, self.out, complete=complete, **stopped)
-        return PASSED if complete else BLOCKED
+        if complete:
+            return PASSED
+        return BLOCKED
 
     def means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> Iterator[str]:
         """Yield one line per metric (and system): mean, interval and counts."""

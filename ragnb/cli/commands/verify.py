@@ -41,4 +41,6 @@ def verify_command(run: Path, lang: str | None) -> int:
         click.echo("- " + say(f"verify.{row['what']}", **words))
     if not found.same and set(found.moved["what"]) == {"table"}:
         click.echo(say("verify.nothing"))
-    return PASSED if found.same else BLOCKED
+    if found.same:
+        return PASSED
+    return BLOCKED

@@ -42,8 +42,12 @@ def _of_kind(w: Formatter, kind: str, gates: list[dict[Any, Any]]) -> Hero | Non
         return of_log(w)
     if kind == JUDGE and not is_blocked:
         row = passing_row(w)
-        return None if row is None else of_judge(w, row, gates)
-    return of_systems(w, gates) if kind == SYSTEMS and not is_blocked else None
+        if row is None:
+            return None
+        return of_judge(w, row, gates)
+    if kind == SYSTEMS and not is_blocked:
+        return of_systems(w, gates)
+    return None
 
 
 def sentence(w: Formatter) -> str:

@@ -79,15 +79,17 @@ def of_failed(w: Formatter) -> Hero:
 def _next(w: Formatter) -> Action | None:
     """Return the look at the file of the scores, or of the traces, which says what it lacks."""
     name = file_of(w, "scores", "traces")
-    return None if name is None else Action(f"ragnb inspect {name}", w.say("action.inspect"))
+    if name is None:
+        return None
+    return Action(f"ragnb inspect {name}", w.say("action.inspect"))
 
 
 def name_of(w: Formatter, bound: Bound, write: Callable[[str], str] | None = None) -> str:
     """Return the metric as `write` does, of several systems with its system."""
     name = (write or w.name)(bound.metric)
-    return (
-        name if bound.system is None else w.say("account.of_system", system=bound.system, text=name)
-    )
+    if bound.system is None:
+        return name
+    return w.say("account.of_system", system=bound.system, text=name)
 
 
 def _in_words(w: Formatter, bound: Bound) -> str:

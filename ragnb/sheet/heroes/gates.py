@@ -54,7 +54,10 @@ def _decided(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, 
         asks=w.requirement(nearest),
         value=w.interval(nearest["metric"], nearest),
     )
-    flip = "" if pd.isna(nearest["p_flip"]) else w.say("headline.flip", p=chance(nearest["p_flip"]))
+    if pd.isna(nearest["p_flip"]):
+        flip = ""
+    else:
+        flip = w.say("headline.flip", p=chance(nearest["p_flip"]))
     return "good", "passed", title, lead + flip
 
 
@@ -72,7 +75,12 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
         w.about(metric).get("headline"),
         counted(w, metric) if w.shown == gate["system"] else (0, 0),
     )
-    key = "open" if not fails else "differs" if gate["role"] == "difference" else "metric"
+    if not fails:
+        key = "open"
+    elif gate["role"] == "difference":
+        key = "differs"
+    else:
+        key = "metric"
     title = w.say(f"headline.{key}", **said)
     lead = w.say("headline.asks" if fails else "headline.seen", **said)
     if (
@@ -99,7 +107,9 @@ def _no_citations(w: Formatter, gate: Row) -> str:
     rows = notes[
         (notes["code"] == "no_citations") & notes["about"].isin([gate["system"], "traces"])
     ]
-    return str(rows["text"].iloc[0]) if len(rows) else ""
+    if len(rows):
+        return str(rows["text"].iloc[0])
+    return ""
 
 
 def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, str]:

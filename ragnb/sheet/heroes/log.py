@@ -43,7 +43,9 @@ class _Facts(NamedTuple):
     @property
     def failed_share(self) -> float:
         row = self.measures.get("failed")
-        return row["now"] if row is not None and row["now_n"] else 0.0
+        if row is not None and row["now_n"]:
+            return float(row["now"])
+        return 0.0
 
     @property
     def many_unsupported(self) -> bool:
@@ -142,7 +144,10 @@ def difference_words(w: Formatter, row: Row) -> tuple[str, str]:
         return "", ""
     share = row["measure"] != "latency"
     value, low, high = (signed(row[name], share) for name in ("difference", "low", "high"))
-    text = w.say("gates.points", n=value) if share else w.say("daily.seconds", n=value)
+    if share:
+        text = w.say("gates.points", n=value)
+    else:
+        text = w.say("daily.seconds", n=value)
     return text, "" if pd.isna(row["low"]) else w.say("sheet.from_to", low=low, high=high)
 
 
@@ -160,7 +165,9 @@ def _rates(w: Formatter, measures: Mapping[str, Row]) -> str:
 
 def day_words(day: Any) -> str:
     """Write a day as ISO 8601 does, which every language reads alike."""
-    return "" if pd.isna(day) else f"{day:%Y-%m-%d}"
+    if pd.isna(day):
+        return ""
+    return f"{day:%Y-%m-%d}"
 
 
 def _next(w: Formatter, worded: int) -> Action | None:
@@ -177,4 +184,6 @@ def _next(w: Formatter, worded: int) -> Action | None:
 
 def _quoted(value: str) -> str:
     """Quote for a shell, by double quotes where it would change nothing between them."""
-    return shlex.quote(value) if re.search(r'[$`"!]|\\\\', value) else f'"{value}"'
+    if re.search(r'[$`"!]|\\\\', value):
+        return shlex.quote(value)
+    return f'"{value}"'

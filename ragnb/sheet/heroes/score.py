@@ -22,7 +22,10 @@ def score_words(w: Formatter, rows: Mapping[str, Row]) -> str:
     if (metric := headline_metric(rows)) is None:
         return w.say("headline.no_score") + (parts_of_total(w, {}) if w.quality else "")
     low, high = (f"{rows[metric][end]:g}" for end in ("range_low", "range_high"))
-    scale = "" if (low, high) == ("0", "1") else w.say("headline.scale", low=low, high=high)
+    if (low, high) == ("0", "1"):
+        scale = ""
+    else:
+        scale = w.say("headline.scale", low=low, high=high)
     row = rows[metric]
     said = f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
     said += worst_words(w, metric, row)
@@ -37,7 +40,10 @@ def parts_of_total(w: Formatter, rows: Mapping[str, Row]) -> str:
     of = [name for name, row in rows.items() if row["role"] != "total" and row["weight"] > 0]
     why = {code: w.say(f"headline.left_out_{code}") for code in set(offered.values())}
     names = [w.say("headline.left_out_name", name=n, why=why[code]) for n, code in offered.items()]
-    of_which = w.say("headline.of", names=w.list(map(w.name, of), most=6)) if of else ""
+    if of:
+        of_which = w.say("headline.of", names=w.list(map(w.name, of), most=6))
+    else:
+        of_which = ""
     return of_which + w.say("headline.left_out", names=w.list(names, most=6))
 
 

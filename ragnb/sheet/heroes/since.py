@@ -88,7 +88,9 @@ def _on(w: Formatter, found: Since) -> str:
     if n < every:
         key = "hero.since_on_changed" if changed else "hero.since_on"
         return w.say(key, n=count(n), all=count(every), what=changed)
-    return w.say("hero.since_changed", what=changed) if changed else ""
+    if changed:
+        return w.say("hero.since_changed", what=changed)
+    return ""
 
 
 def _next(w: Formatter) -> Action | None:
@@ -100,7 +102,10 @@ def _next(w: Formatter) -> Action | None:
     if source is None or source.startswith("--") or baseline is None:
         return None
     path = Path(str(baseline))
-    name = shown_name(path.name) if path.parent.resolve() == folder.resolve() else None
+    if path.parent.resolve() == folder.resolve():
+        name = shown_name(path.name)
+    else:
+        name = None
     if name is None or not path.exists():
         return None
     return Action(f"ragnb compare {source} {name} --gate", w.say("action.compare"))

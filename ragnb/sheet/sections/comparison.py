@@ -26,14 +26,20 @@ from ragnb.sheet.systems_table import metric_by_system
 def comparison(w: Formatter) -> Section | None:
     """Return how the run differs from its baseline, and several systems side by side; nothing without either."""
     table = w.whole.comparison
-    rows = [] if table is None else records(table := table[table["n_common"] > 0])
+    if table is None:
+        rows = []
+    else:
+        rows = records(table := table[table["n_common"] > 0])
     accepted = w.whole.accepted
     if accepted is not None:
         accepted = accepted[accepted["n_common"] > 0]
     said = [] if accepted is None else [*_beside_anchor(w, accepted)]
     if not rows and not said and w.whole.systems is None:
         return None
-    beside_anchor = [difference_table(accepted, w.lang, name=w.title)] if said else []
+    if said:
+        beside_anchor = [difference_table(accepted, w.lang, name=w.title)]
+    else:
+        beside_anchor = []
     lines = [Text((line,)) for line in said]
     if not rows and (rungs := rungs_of(w)):
         lead = w.say("compared.lead", level=w.level)
@@ -78,7 +84,10 @@ def _difference_finding(w: Formatter, row: Mapping[Any, Any]) -> str:
 
 def _beside_anchor(w: Formatter, accepted: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on each candidate beside the accepted run."""
-    decisive = accepted[accepted["primary"]] if accepted["primary"].any() else accepted[:1]
+    if accepted["primary"].any():
+        decisive = accepted[accepted["primary"]]
+    else:
+        decisive = accepted[:1]
     for row in records(decisive):
         yield w.say("compare.anchor", head=_difference_finding(w, row))
 

@@ -33,7 +33,10 @@ def documents(w: Formatter) -> Section | None:
     table = w.sheet.documents
     finding = w.say("section.documents")
     shown = _slices(w)
-    n = 0 if table is None or table["value"].isna().all() else table["document"].nunique()
+    if table is None or table["value"].isna().all():
+        n = 0
+    else:
+        n = table["document"].nunique()
     if n > 1:
         rows = table[table["metric"] == TOTAL]
         rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
@@ -113,7 +116,9 @@ def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
 
 
 def _share(value: float) -> str:
-    return "" if pd.isna(value) else f"{100 * value:.0f} %"
+    if pd.isna(value):
+        return ""
+    return f"{100 * value:.0f} %"
 
 
 def _cell(w: Formatter, row: Row, plain: bool) -> object:
@@ -123,7 +128,9 @@ def _cell(w: Formatter, row: Row, plain: bool) -> object:
     if pd.isna(value):
         return Small(w.kind_of_gap(row))
     text = w.value(metric, value)
-    return Mark(w.tone(metric, value), text) if not plain and w.is_low(metric, value) else text
+    if not plain and w.is_low(metric, value):
+        return Mark(w.tone(metric, value), text)
+    return text
 
 
 def _slices(w: Formatter) -> list[Block]:
@@ -142,11 +149,10 @@ def _slices(w: Formatter) -> list[Block]:
         cells = {
             (row["group"], row["metric"]): w.mean_cell(row) for row in records(table[in_order])
         }
-        more = (
-            w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
-            if len(groups) > _MOST_GROUPS
-            else ""
-        )
+        if len(groups) > _MOST_GROUPS:
+            more = w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS)
+        else:
+            more = ""
         title = w.say("documents.slice", name=name, level=w.level) + more
         rows = tuple(
             (w.title(one), *(cells[group, one] for group in groups[:_MOST_GROUPS]))

@@ -63,7 +63,10 @@ def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> block
     fails = gate["outcome"] == "fail"
     wrong, (right, n) = n_wrong(w, metric), counted(w, OUTCOME)
     words = {"right": count(right), "then": count(right + wrong), "n": count(n)}
-    last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if fails else ""
+    if fails:
+        last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates")
+    else:
+        last = ""
     gains = [last, w.say("fix.right", **words) if wrong else _gain(w, finding)]
     return blocks.Step(
         _problem(w, metric),
@@ -81,11 +84,10 @@ def _of_finding(w: Formatter, row: Row) -> blocks.Step:
     problem = _problem(w, row["metric"])
     if (also := next(rule.also for rule in RULES if rule.name == row["rule"])) is not None:
         problem = w.say("fix.although", metric=w.title(metric), other=w.name(also.metric))
-    detail = (
-        w.say("fix.conclusive" if row["certain"] else "fix.not_conclusive", **said)
-        if said["ends"]
-        else ""
-    )
+    if said["ends"]:
+        detail = w.say("fix.conclusive" if row["certain"] else "fix.not_conclusive", **said)
+    else:
+        detail = ""
     gain = _gain(w, row)
     most = _reachable(w, metric)
     if most is not None and past(most, row["threshold"], w.better[metric]):
@@ -106,7 +108,9 @@ def _problem(w: Formatter, metric: str) -> str:
 
 def _gain(w: Formatter, finding: Row | None) -> str:
     cost = 0 if finding is None else finding["cost"]
-    return w.say("fix.overall", gain=number(cost)) if cost > 0 else ""
+    if cost > 0:
+        return w.say("fix.overall", gain=number(cost))
+    return ""
 
 
 def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[Any, ...]]:
@@ -125,10 +129,15 @@ def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[An
 
 
 def _sample(w: Formatter, metric: str, sample: Row) -> tuple[Any, ...]:
-    score = "" if w.rows[metric]["kind"] == "binary" else w.value(metric, sample["score"])
+    if w.rows[metric]["kind"] == "binary":
+        score = ""
+    else:
+        score = w.value(metric, sample["score"])
     names = filter(None, (text_of(sample, key) for key in ("sample_id", "system", "doc_name")))
     name, *more = [one_line(one, 40) for one in names] or ["?"]
-    link = name if is_missing(sample.get("sample_id")) else w.link(sample["sample_id"])
+    link: str | Link = name
+    if not is_missing(sample.get("sample_id")):
+        link = w.link(sample["sample_id"])
     return link, " · ".join(filter(None, (score, *more, one_line(text_of(sample, "question"), 80))))
 
 
@@ -186,5 +195,8 @@ def _modes(w: Formatter) -> Table | None:
 
     columns: dict[str, Write] = {"column.mode": mode, ">column.n": lambda row: count(row["n"])}
     columns |= {">column.share": share, ">column.cost": lambda row: number(row["cost"])}
-    title = w.say("fix.modes_most", mode=w.say(f"mode.{most[0]}")) if most else w.say("fix.modes")
+    if most:
+        title = w.say("fix.modes_most", mode=w.say(f"mode.{most[0]}"))
+    else:
+        title = w.say("fix.modes")
     return w.table(records(some), columns, folded=title)

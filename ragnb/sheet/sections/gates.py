@@ -29,9 +29,9 @@ def gates(w: Formatter) -> Section | None:
     table = Table(heads, ordered, cards=True) if ordered else None
     lead = w.say("gates.lead", level=w.level)
     badge = next(iter(by_outcome(w, judging)), "")
-    return (
-        w.section("gates", _finding(w, judging), lead, [by_system, table], badge) if rows else None
-    )
+    if rows:
+        return w.section("gates", _finding(w, judging), lead, [by_system, table], badge)
+    return None
 
 
 def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
@@ -39,7 +39,12 @@ def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
     out = []
     for gate in records(w.whole.gates):
         skipped = gate["outcome"] in ("no_data", "undecided") and gate["reason"] == ""
-        kind = "failure" if gate["blocks"] else "skipped" if skipped else "system-out"
+        if gate["blocks"]:
+            kind = "failure"
+        elif skipped:
+            kind = "skipped"
+        else:
+            kind = "system-out"
         system = "" if gate["system"] is None else f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
         row = _row(w, gate)
@@ -62,7 +67,9 @@ def gate_list(w: Formatter) -> Table | None:
         ">gates.more": lambda row: row.more,
         "gates.asks": lambda row: row.asks,
     }
-    return w.table(rows, columns) if rows else None
+    if rows:
+        return w.table(rows, columns)
+    return None
 
 
 class _Row(NamedTuple):
@@ -97,17 +104,16 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
         if failed:
             return texts.counted(w.say, "gates.incomplete", failed)
         return w.say("gates.advisory_only")
-    key = (
-        "failed"
-        if n["fail"]
-        else "open"
-        if n["undecided"]
-        else "no_data"
-        if not n["pass"]
-        else "passed"
-        if n["pass"] == len(rows)
-        else "passed_some"
-    )
+    if n["fail"]:
+        key = "failed"
+    elif n["undecided"]:
+        key = "open"
+    elif not n["pass"]:
+        key = "no_data"
+    elif n["pass"] == len(rows):
+        key = "passed"
+    else:
+        key = "passed_some"
     key += "_open" if n["fail"] and n["undecided"] else ""
     if key == "passed":
         return texts.counted(w.say, "gates.finding_passed", len(rows))

@@ -37,7 +37,9 @@ def metrics(w: Formatter) -> Section | None:
         if not any(map(w.known, names or told)):
             return None
         return w.section("metrics", w.say("measures.so_far"), lead, shown)
-    badge = Mark(found.tone, w.say("measures.low", n=found.low)) if found.low else ""
+    badge: Mark | str = ""
+    if found.low:
+        badge = Mark(found.tone, w.say("measures.low", n=found.low))
     return w.section("metrics", found.finding, lead, shown, badge)
 
 
@@ -73,7 +75,9 @@ def measures(w: Formatter, names: list[str], folded: str = "") -> Table | None:
     heads = tuple(
         w.head(f"measures.{key}") for key in ("metric", "weight", "n", "mean", "scale", "bins")
     )
-    return Table(heads, tuple(measure(w, name) for name in names), folded=folded) if names else None
+    if names:
+        return Table(heads, tuple(measure(w, name) for name in names), folded=folded)
+    return None
 
 
 def measure(w: Formatter, metric: str) -> blocks.Measure:
@@ -114,9 +118,8 @@ def histogram(w: Formatter, metric: str) -> blocks.Histogram | None:
     between[0] -= low
     between[-1] -= high
     limit = next((at for _, at in w.thresholds(metric)), np.nan)
-    below = (
-        rows["bin_high"] <= limit + 1e-9
-        if w.better[metric] == "higher"
-        else rows["bin_low"] >= limit - 1e-9
-    )
+    if w.better[metric] == "higher":
+        below = rows["bin_high"] <= limit + 1e-9
+    else:
+        below = rows["bin_low"] >= limit - 1e-9
     return blocks.Histogram(low, tuple(between), high, tuple(below.tolist()))

@@ -34,7 +34,10 @@ def _bounds(w: Formatter, bounds: list[Bound]) -> Table:
     def seen(bound: Bound) -> tuple[object, ...]:
         row = bound.row
         said = w.say("missing.seen", seen=count(row["seen"]), n=count(row["expected"]))
-        lacking = w.say("missing.lacking", n=count(row["lost"])) if row["lost"] else ""
+        if row["lost"]:
+            lacking = w.say("missing.lacking", n=count(row["lost"]))
+        else:
+            lacking = ""
         return said, Small(lacking)
 
     def asked(bound: Bound) -> tuple[object, ...]:
@@ -44,14 +47,19 @@ def _bounds(w: Formatter, bounds: list[Bound]) -> Table:
         return name_of(w, bound, w.title), Small(w.bound(w.better[bound.metric], limit))
 
     def at_point(low: float, high: float) -> float:
-        return low if low == high else float("nan")
+        if low == high:
+            return low
+        return float("nan")
 
     def drawn(bound: Bound) -> Estimate | str:
         span = w.span(bound.metric)
         low, high = sorted((bound.row["worst"], bound.row["best"]))
         if span is None or pd.isna(low):
             return ""
-        limits = () if pd.isna(bound.at) else ((w.limit(bound.metric, bound.at), bound.at),)
+        if pd.isna(bound.at):
+            limits = ()
+        else:
+            limits = ((w.limit(bound.metric, bound.at), bound.at),)
         return Estimate(
             possible(bound),
             "",

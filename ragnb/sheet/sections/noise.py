@@ -20,7 +20,10 @@ def noise(w: Formatter) -> Section | None:
     found: Noise | None = w.whole.noise
     if found is None:
         return None
-    metric = TOTAL if (found.shares["metric"] == TOTAL).any() else found.shares["metric"].iloc[0]
+    if (found.shares["metric"] == TOTAL).any():
+        metric = TOTAL
+    else:
+        metric = found.shares["metric"].iloc[0]
     shares = found.shares[found.shares["metric"] == metric]
     if shares["share"].isna().all():
         return None
@@ -49,7 +52,9 @@ def _shares(w: Formatter, table: pd.DataFrame) -> Block:
 def _steps(w: Formatter, table: pd.DataFrame, metric: str) -> Block:
     def after(row: dict[str, float]) -> object:
         written = number(row["se_after"])
-        return Mark("good", written) if row["best"] else written
+        if row["best"]:
+            return Mark("good", written)
+        return written
 
     columns: list[tuple[str, Write]] = [
         *_system(w, table),

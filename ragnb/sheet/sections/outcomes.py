@@ -86,5 +86,8 @@ def _turned(w: Formatter) -> Table | None:
         for word, row in zip(words, counts.to_numpy().tolist(), strict=True)
     ]
     heads = (w.say("outcomes.before_now"), *(f">{word}" for word in words), ">Σ")
-    baseline = "" if w.sheet.comparison is None else w.sheet.comparison["baseline"].iloc[0]
+    if w.sheet.comparison is None:
+        baseline = ""
+    else:
+        baseline = w.sheet.comparison["baseline"].iloc[0]
     return Table(heads, tuple(rows), caption=w.say("outcomes.from_to", name=baseline))

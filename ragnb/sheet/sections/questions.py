@@ -51,7 +51,12 @@ def questions(w: Formatter) -> Section | None:
     rest = tuple((made.plain(row), made.filters(row)) for row in rows[MOST_WHOLE:])
     every = count(w.sheet.rows)
     filters = [*(sample.filters for sample in samples), *(held for _, held in rest)]
-    key = "streamed" if w.sheet.streamed else "all" if len(samples) == w.sheet.rows else "most"
+    if w.sheet.streamed:
+        key = "streamed"
+    elif len(samples) == w.sheet.rows:
+        key = "all"
+    else:
+        key = "most"
     say = {
         word: made.words[word] for word in _WORDS
     }  # the script fills what stands in their braces
@@ -63,9 +68,9 @@ def questions(w: Formatter) -> Section | None:
     own = [held for held in filters if w.shown is None or held["s"] == w.shown]
     wrong = sum(held["w"] == "1" for held in own)
     finding = _questions_finding(w, wrong, is_labelled=made.labelled)
-    return (
-        w.section("questions", finding, w.say("questions.lead"), [block], every) if rows else None
-    )
+    if rows:
+        return w.section("questions", finding, w.say("questions.lead"), [block], every)
+    return None
 
 
 def _questions_finding(w: Formatter, wrong: int, *, is_labelled: bool) -> str:
@@ -132,7 +137,10 @@ class _Rows:
         self.texts = [name for name in ("answer", "ground_truth_answer") if name in scores]
         self.keys = dict[str, int]()
         self.numbers = dict[str, int]()
-        known = {} if w.sheet.changed is None else w.sheet.changed.set_index("sample_id").to_dict()
+        if w.sheet.changed is None:
+            known = {}
+        else:
+            known = w.sheet.changed.set_index("sample_id").to_dict()
         self.changed = known.get("change", {})
         self.before = known.get("before_label", {})
         self.labelled = bool(scores["label"].notna().any())
@@ -160,10 +168,14 @@ class _Rows:
         return key
 
     def label(self, row: Row) -> Mark | str:
-        return label_mark(self.w, row["label"]) if text_of(row, "label") else ""
+        if text_of(row, "label"):
+            return label_mark(self.w, row["label"])
+        return ""
 
     def score(self, name: str, row: Row) -> str:
-        return "" if is_missing(row.get(name)) else self.w.value(name, row[name])
+        if is_missing(row.get(name)):
+            return ""
+        return self.w.value(name, row[name])
 
     def plain(self, row: Row) -> tuple[str, ...]:
         """Return the cells of a row that only the script lists."""
@@ -258,7 +270,10 @@ class _Rows:
         """Return the lists to choose from: documents, and metrics below their threshold."""
         w = self.w
         scores = self.w.sheet.scores
-        docs = scores[self.doc].dropna().unique().tolist() if self.doc in scores else []
+        if self.doc in scores:
+            docs = scores[self.doc].dropna().unique().tolist()
+        else:
+            docs = []
         low = [
             name
             for name in [*w.quality, *w.rates]
@@ -283,8 +298,6 @@ def _why(w: Formatter, name: str, row: Row) -> str:
     """Return why a cell holds no score, else the word for that kind of absence."""
     status, reason = (row.get(f"{name}__{what}") for what in ("status", "reason"))
     word = w.say(f"column.{status if status in ('failed', 'not_applicable') else 'missing'}")
-    return (
-        word
-        if is_missing(reason) or not str(reason).strip()
-        else f"{word}: {one_line(reason, 120)}"
-    )
+    if is_missing(reason) or not str(reason).strip():
+        return word
+    return f"{word}: {one_line(reason, 120)}"

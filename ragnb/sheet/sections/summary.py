@@ -50,7 +50,10 @@ def summary(w: Formatter) -> Section:
     ]
     if kind_of(w) == LOG:
         shown.append(daily_table(w))
-    pictures = [] if judged is None else [pass_mark(w, judged), radar_of_passing(w, judged)]
+    if judged is None:
+        pictures = []
+    else:
+        pictures = [pass_mark(w, judged), radar_of_passing(w, judged)]
     changed = since_bar(w) if kind_of(w) in (JUDGE, TRACES, SCORES) else None
     return w.section("summary", "", "", [*shown, changed or _bar(w), *pictures])
 
@@ -78,7 +81,10 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         before = float(rows[0]["baseline_mean"])
         than = Small(w.say("compared.than", name=rows[0]["baseline"]))
         notes.append((Mark(mark.tone, f"{mark.text} {difference(rows[0], w.say)}"), than))
-    name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {one_line(w.shown, 40)}"
+    if w.shown is None:
+        name = w.title(metric)
+    else:
+        name = f"{w.title(metric)} · {one_line(w.shown, 40)}"
     return w.estimate(metric, row, before=before)._replace(interval="", tone=""), name, tuple(notes)
 
 
@@ -115,4 +121,6 @@ def _bar(w: Formatter) -> blocks.Bar | None:
         )
     title = w.say("sheet.ended_right", n=count(right), all=count(n)) + w.say("headline.end")
     shown = tuple((w.say(f"sheet.{name}"), tuple(parts)) for name, parts in groups.items())
-    return blocks.Bar(title, w.say("sheet.bar_note"), shown) if found else None
+    if found:
+        return blocks.Bar(title, w.say("sheet.bar_note"), shown)
+    return None

@@ -88,7 +88,9 @@ def _table(w: Formatter, rows: pd.DataFrame) -> Table:
             if not pd.isna(label):
                 said = label_mark(w, label)
             marked = row.get(f"{name}_marked")
-            return (said,) if marked is None else (said, marked)
+            if marked is None:
+                return (said,)
+            return (said, marked)
 
         return cell
 

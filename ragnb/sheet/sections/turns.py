@@ -74,7 +74,10 @@ def _changes(w: Formatter, rows: list[Row]) -> Table:
         share = w.is_share(row["metric"])
         ends = [signed(row[end], share) for end in ("low", "high")]
         known = not pd.isna(row["low"])
-        between = w.say("sheet.from_to", low=ends[0], high=ends[1]) if known else ""
+        if known:
+            between = w.say("sheet.from_to", low=ends[0], high=ends[1])
+        else:
+            between = ""
         return signed(row["slope"], share), Small(between)
 
     columns: dict[str, Write] = {
