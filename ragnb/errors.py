@@ -103,8 +103,10 @@ def place(file: object = None, line: int | None = None, key: str | None = None) 
     "s.yaml, line 3, key 'doc_weights.a': "
     """
     words = [str(file)] if file is not None else []
-    words += [f"line {line}"] if line is not None else []
-    words += [f"key {key!r}"] if key is not None else []
+    if line is not None:
+        words.append(f"line {line}")
+    if key is not None:
+        words.append(f"key {key!r}")
     if words:
         return f"{', '.join(words)}: "
     return ""

@@ -46,7 +46,8 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     sheet = result
     if not isinstance(result, Assessment):
         given = Scenario.without_files() if scenario is None else scenario
-        given = load_scenario(given) if isinstance(given, str | Path) else given
+        if isinstance(given, str | Path):
+            given = load_scenario(given)
         sheet = assess(
             result, **{key: getattr(given, key) for key in given.model_fields_set - {*SOURCES}}
         )

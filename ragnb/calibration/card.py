@@ -231,9 +231,8 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
-    alone |= (
-        {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
-    )
+    if card.verdicts["labels_planned"].isna().all():
+        alone |= {"labels_planned", "widened"}
     blocks: dict[str, Table | Text] = {}
     for key, columns in LAYOUT["tables"].items():
         rows = frames[key].to_dict("records")

@@ -409,7 +409,8 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
     ['judge_a', 'judge_b']
     """
     found = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
-    found = ["judge"] if "judge" in found and not named else found
+    if "judge" in found and not named:
+        found = ["judge"]
     return [name for name in found if pd.api.types.is_numeric_dtype(ratings[name])]
 
 

@@ -225,7 +225,8 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     for band in np.unique(code):
         found = share(part := cells[code == band], asked)
         above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
-        above = above if found.n_clusters >= LEAST_CLUSTERS else np.nan
+        if found.n_clusters < LEAST_CLUSTERS:
+            above = np.nan
         if labelled:
             name = f"{band:g}"
         else:

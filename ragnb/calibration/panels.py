@@ -237,7 +237,8 @@ def _items(
     if "rater" not in table or "item_id" not in table:
         return rows
     keys = [rows["dimension"], table["item_id"]]
-    keys += [table["system"]] if "system" in table else []
+    if "system" in table:
+        keys += [table["system"]]
     grouped = rows.drop(columns="dimension").groupby(keys, sort=False, dropna=False)
     how: dict[Any, Any] = dict.fromkeys(scores, "first")
     how |= {"human": "mean", "cluster": "first", "weight": "first"}

@@ -234,7 +234,8 @@ def _checked(
         raters = people
     else:
         raters = list(itertools.takewhile(columns.__contains__, numbered))
-    raters = raters if len(raters) > 1 else []
+    if len(raters) <= 1:
+        raters = []
     if len(people) > 1 or (raters and people[0] not in columns):
         human = []
     else:

@@ -180,7 +180,8 @@ def reasons_of(
         out += [say("calibration.inflated" + "_system" * (part["kind"] == "system"), part)]
     for word in (TRUST, REJECT):
         named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
-        out += [say(f"calibration.bands_{text_key(word)}", {"bands": named})] if named else []
+        if named:
+            out += [say(f"calibration.bands_{text_key(word)}", {"bands": named})]
     out += [needs, say(f"calibration.width{if_exact(asked.tolerance)}", facts)]
     if np.isfinite(facts["ceiling"]):
         return (*out, say("calibration.ceiling", facts))

@@ -457,7 +457,8 @@ def _left_out(pairs: Pairs, states: Array, only: Flags) -> str:
         (pairs.baseline, states[1, only[0]]),
     ):
         why = [f"{n} {STATES[k]}" for k, n in enumerate(np.bincount(lacking)) if n and k]
-        parts += [f"{name}: {', '.join(why)}"] if why else []
+        if why:
+            parts += [f"{name}: {', '.join(why)}"]
     return "; ".join(parts)
 
 

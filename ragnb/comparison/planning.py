@@ -160,8 +160,12 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     span = (0, 1) if shares else (-np.inf, np.inf)
     wanted = asked["questions"] is None
     bounds = {"target": span, "icc": (0, 1), "level": (1e-6, 1 - 1e-6), "per_document": (1, np.inf)}
-    bounds |= {"expected": span} if wanted else {"questions": (2, np.inf)}
-    bounds |= {} if shares else {"sd": (1e-12, np.inf)}
+    if wanted:
+        bounds |= {"expected": span}
+    else:
+        bounds |= {"questions": (2, np.inf)}
+    if not shares:
+        bounds |= {"sd": (1e-12, np.inf)}
     if lacking := [name for name in bounds if asked[name] is None]:
         example = ", ".join(f"{name}={_SUCH_AS[kind][name]}" for name in lacking)
         raise RagnbError(

@@ -337,8 +337,10 @@ def paired_runs(
     """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
     scenario = run.scenario
     system = run.system
-    baseline = scenario.baseline if baseline is None else baseline
-    baseline = scenario.anchor if baseline is None else baseline
+    if baseline is None:
+        baseline = scenario.baseline
+    if baseline is None:
+        baseline = scenario.anchor
     if baseline is None:
         if run.systems:
             have = f"one of the systems {listing(run.systems)}, or another run"
@@ -368,9 +370,13 @@ def paired_runs(
         )
     read: tuple[str | None, ...] = ("sample_id", "question", on, scenario.doc, scenario.cluster)
     read += (by, "label", system)
-    read += () if inside else (REFERENCE,)
+    if not inside:
+        read += (REFERENCE,)
     rows = [rows_of(run.frame, metrics, read, doc=scenario.doc)]
-    rows += rows if inside else [rows_of(other.frame, metrics, read, doc=scenario.doc)]
+    if inside:
+        rows += rows
+    else:
+        rows += [rows_of(other.frame, metrics, read, doc=scenario.doc)]
     out = []
     for pair in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
         of_pair = zip(rows, pair, strict=True)
@@ -449,7 +455,8 @@ def _sides(
                 f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
             )
         return [(name, inside) for name in others]
-    chosen = chosen if len(run.systems) > 1 else [None]
+    if len(run.systems) <= 1:
+        chosen = [None]
     several = len(other.systems) > 1
     if lacking := [name for name in chosen if several and name not in other.systems]:
         step = "write the rows of one of them to a file of its own, and compare with that"

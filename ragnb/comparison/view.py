@@ -201,7 +201,8 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit = row["cluster_unit"]
     common = counted(say, "compare.common", count(row["n_common"]))
-    common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
+    if unit != "row":
+        common += counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["n_lost"]:
         common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
     if row.get("people") in BY_PEOPLE:

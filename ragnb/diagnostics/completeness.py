@@ -182,7 +182,8 @@ def _gate(
 ) -> dict[str, Any]:
     allowed = allow.get(ALLOWED[name], 0.0)
     gate = Gate(name, name, ">=", 1 - allowed)
-    system = None if system is _FILES else system
+    if system is _FILES:
+        system = None
     if not judged:
         # No metric applies to any row, so nothing was measured.
         return gate_row(gate, math.nan, 0, system=system) | {"blocks": no_data == "fail"}

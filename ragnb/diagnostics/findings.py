@@ -161,7 +161,8 @@ def findings(
         certain = bool(past(mean["high" if better == "higher" else "low"], threshold, better))
         if rule.also is not None:
             other = means[rule.also.metric]
-            severity = severity if meets(other["value"], rule.also) else ""
+            if not meets(other["value"], rule.also):
+                severity = ""
             certain &= meets(other["low" if rule.also.op == ">=" else "high"], rule.also)
         if severity:
             row = {
@@ -240,8 +241,10 @@ def _good(metric: Metric) -> float:
 
 def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
     """The positions of the `top` worst scores, worst first, ties in their order, without nan."""
-    x = np.where(x == _good(metric), np.nan, x) if metric.kind == "binary" else x
-    x = x if metric.better == "higher" else -x
+    if metric.kind == "binary":
+        x = np.where(x == _good(metric), np.nan, x)
+    if metric.better != "higher":
+        x = -x
     ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN)) if len(x) else x
     least = (
         np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan

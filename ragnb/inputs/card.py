@@ -386,7 +386,8 @@ def card_of(
     lang: str = "en",
 ) -> FileCard:
     """Return the card of a file or a frame, given what a caller has said of its columns."""
-    encoding = None if encoding == "utf-8" else encoding
+    if encoding == "utf-8":
+        encoding = None
     frame = read_table(source, columns=columns, encoding=encoding)
     path = str(source)
     origin = frame.attrs["source"]

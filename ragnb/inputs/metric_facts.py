@@ -120,7 +120,8 @@ def _row(
         scale_evidence = mixed
     low, high = ends or (math.nan, math.nan)
     unsaid = ["scale"] if ends is None else []
-    unsaid += ["direction"] if better == "?" else []
+    if better == "?":
+        unsaid.append("direction")
     binary = bool(values.isin([0, 1]).all()) and (low, high) == (0, 1)
     kind = (tool or {}).get("kind") or (metric.kind if metric and counts else None)
     return {

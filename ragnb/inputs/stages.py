@@ -231,7 +231,8 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
         return None
     today = _inputs(stage, scenario)
     changed = [name for name, value in inputs.items() if today.get(name) != value]
-    changed += [] if digest([table]) == sha256 else ["table"]
+    if digest([table]) != sha256:
+        changed.append("table")
     whole = kept.get("complete", True) and set(_asked(stage, scenario)) <= {*kept.get("asked", ())}
     return StageTable(stage, table, tuple(changed), complete=whole and not changed)
 
@@ -474,7 +475,8 @@ def read_scenario(
     scenario: Scenario, frame: Any = None, *, gold: Any = None, log: bool = False
 ) -> tuple[Scenario, Inputs, list[Metric]]:
     """Read the files of a scenario, or a frame in their place, and the tables of its stages."""
-    scenario = with_cases(scenario) if frame is None else scenario
+    if frame is None:
+        scenario = with_cases(scenario)
     inputs = gather(scenario, frame, gold=gold, log=log)
     if frame is None:
         join_stages(scenario, inputs)

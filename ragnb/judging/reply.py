@@ -147,7 +147,8 @@ def unwrapped(text: str) -> str:
     """
     for _ in range(2):
         body = _unfenced(text).strip()
-        body = f'"{body}"' if pattern("escaped_object").match(body) else body
+        if pattern("escaped_object").match(body):
+            body = f'"{body}"'
         with suppress(ValueError):
             if pattern("object_in_a_string").match(body):
                 text = json.loads(body, strict=False)

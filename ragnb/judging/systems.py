@@ -306,7 +306,8 @@ def improve(
                     next_rows.append(
                         row | {key: value for key, value in reply.items() if value is not None}
                     )
-            unanswered += 0 if stopped else len(low) - len(next_rows)
+            if not stopped:
+                unanswered += len(low) - len(next_rows)
             if not next_rows:
                 break
             current = pd.DataFrame(next_rows, dtype=object)

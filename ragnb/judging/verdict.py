@@ -332,7 +332,8 @@ class _Reading:
         meant = set[tuple[str, float]]()
         for kind, name, item in self._members(value):
             with suppress(Unreadable):
-                meant |= {(name, self._number(name, item))} if kind == "score" else set()
+                if kind == "score":
+                    meant |= {(name, self._number(name, item))}
         return meant
 
     # Content
@@ -343,7 +344,8 @@ class _Reading:
         scale = pattern("scale_of").fullmatch(word)
         suffixed = pattern("suffixed").fullmatch(word)
         readings = [(word, None), *([(scale[1], "")] if scale else [])]
-        readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])] if suffixed else []
+        if suffixed:
+            readings += [(plain(suffixed[1]), suffixed[2] or suffixed[3])]
         return next(
             ((self.names[base], stated) for base, stated in readings if base in self.names),
             (None, None),

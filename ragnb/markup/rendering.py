@@ -362,9 +362,12 @@ def axis_names(axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], lang:
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
         whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
         words = [one_line(metric, 40)]
-        words += ["↓"] if lower else []
-        words += [f"({low:g}–{high:g})"] if mixed else []
-        words += [f"({missing}{one_line(whose, 40)})" if whose else f"({missing})"] if gaps else []
+        if lower:
+            words.append("↓")
+        if mixed:
+            words += [f"({low:g}–{high:g})"]
+        if gaps:
+            words += [f"({missing}{one_line(whose, 40)})" if whose else f"({missing})"]
         names.append(" ".join(words))
     return names
 

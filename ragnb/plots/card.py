@@ -85,7 +85,8 @@ class Part:
                 raise RagnbError(
                     f"there are several {key}s; choose one: card.only({key}={names[0]!r}) (have: {have})"
                 )
-            self._keys |= {key: names[0]} if names else {}
+            if names:
+                self._keys |= {key: names[0]}
         self.about = " · ".join(one_line(word, 40) for word in self._keys.values())
         self.rows = frame.reset_index(drop=True)
         self.look = look | {"lang": look.get("lang") or self.set("lang")}
@@ -187,8 +188,10 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
         finding = say(f"chart.pairs{exactly}", tolerance=f"{width:g}", **counts)
         outlined = say(f"chart.outlined{exactly}", tolerance=f"{width:g}")
         notes = [say("chart.judge_axis"), outlined]
-        notes += [] if exact and exact_too else [say("chart.rounded")]
-        finding = finding if n.sum() else say("chart.no_pairs")
+        if not (exact and exact_too):
+            notes.append(say("chart.rounded"))
+        if not n.sum():
+            finding = say("chart.no_pairs")
         describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), say("chart.human_axis"))
     return ax
 
@@ -459,11 +462,8 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
         verdict = str(row.get("verdict", ""))
         at = estimate(row, "share")
         words = [with_interval(*at, percent=True), p.n(row["n"])]
-        words += (
-            [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")]
-            if verdict in _VERDICTS
-            else []
-        )
+        if verdict in _VERDICTS:
+            words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")]
         rows.append((name, [Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))]))
         shown.get(verdict, []).insert(0, name)
     found = [
@@ -475,7 +475,8 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
         finding = say("chart.bands.all", found=say("chart.and").join(found))
     else:
         finding = say("chart.bands.none")
-    finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
+    if bands["share"].isna().all():
+        finding = say("chart.no_pairs")
     width = p.set("tolerance")
     axis = say(
         "chart.band_axis" if width else "chart.band_axis_exact",

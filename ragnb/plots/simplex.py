@@ -133,7 +133,8 @@ def _strips(ax: Axes, found: Any, say: Callable[..., str], colours: Sequence[str
         shares = strip["share"].to_numpy()
         width = strip["share"].iloc[1]
         for kept, look in _areas(strip, found, say, colours):
-            look |= {"label": "_part"} if place else {}
+            if place:
+                look |= {"label": "_part"}
             ax.barh([place] * kept.sum(), width, left=shares[kept] - width / 2, height=0.55, **look)
         ax.plot(today, place, "o", color=INK, label="_row" if place else say("chart.today"))
         if not math.isnan(flip):

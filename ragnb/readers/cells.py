@@ -189,7 +189,8 @@ def _passages(value: Any) -> tuple[Any, bool]:
     elif absent(value):
         return None, True
     else:
-        value = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
         items = list(value) if isinstance(value, list | tuple) else [value]
     passages = [
         _passage(item) or (json.dumps(item, ensure_ascii=False, default=str), None)
@@ -494,7 +495,8 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     # Of a file of texts an empty cell is missing.
     as_read = as_text if raw.typed else present_text
     readers = dict.fromkeys(TEXTS, as_read) | dict.fromkeys(IDS, as_id)
-    readers |= {} if raw.typed else dict.fromkeys(LISTS, _parsed)
+    if not raw.typed:
+        readers |= dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         cells = raw.columns.get(name)
         if cells is not None and not (
@@ -781,7 +783,8 @@ def _plain(value: Any) -> Any:
     """Return a cell as a text, a number or a bool; a missing one as an empty text."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    value = sorted(value) if isinstance(value, set | frozenset) else value
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
     if isinstance(value, list | tuple | dict):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     if absent(value):

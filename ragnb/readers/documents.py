@@ -98,7 +98,8 @@ class Document:
                 head = stream.peek(16)[:16]
                 for mark, kind in _KINDS.items():
                     if head.startswith(mark):
-                        kind = self._zipped() if mark == b"PK\x03\x04" else kind
+                        if mark == b"PK\x03\x04":
+                            kind = self._zipped()
                         raise RagnbError(f"{place(self.path)}{kind or _KINDS[mark]}")
                 yield stream
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -120,7 +121,8 @@ class Document:
 
     def text(self, data: bytes | None = None) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
-        data = self.data() if data is None else data
+        if data is None:
+            data = self.data()
         with suppress(UnicodeError):
             # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
             if (

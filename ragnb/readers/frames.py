@@ -155,7 +155,8 @@ def _names(
         if "system" in kept and "system" not in {*columns, *names.values()}:
             free = [n for n in columns if n not in kept and n not in names]
             told = [n for n in named_systems(free) if not (is_repeat_name(n) and number(n))]
-            names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
+            if len(told) == 1:
+                names |= dict.fromkeys(told, "system")
     except RagnbError as error:
         raise RagnbError(
             f"{str(error).partition('; pick one')[0]}; rename the intended column"

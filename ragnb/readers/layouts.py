@@ -464,7 +464,8 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
         report.add("mapped", name, "a column each", rows * bool(spread))
         named = {f"{name}.{key}" if key in columns else key: cells for key, cells in spread.items()}
         columns |= named
-        metrics += named if name == "namedScores" else []
+        if name == "namedScores":
+            metrics += named
     graded = [_assertions(cell) for cell in raw.cells("gradingResult")]
     for name in metrics:
         own = [row.get(name, {}) for row in graded]
@@ -594,13 +595,16 @@ def _read_flattened(raw: Raw, report: Lossy) -> None:
     for name in list(columns):
         side, _, rest = name.partition(".")
         evaluator, _, short = rest.rpartition(".")
-        short = evaluator if short == "output" and evaluator else short
+        if short == "output" and evaluator:
+            short = evaluator
         if name in references and (len(references) == 1 or "answer" in meanings([rest])):
             short = "ground_truth_answer"
         if side in tool["sides"] and short and short not in columns:
             raw.rename({name: short}, report)
-            scores += [short] if side == "feedback" or (side == "outputs" and evaluator) else []
-            of_models |= {short} if side == "outputs" else set()
+            if side == "feedback" or (side == "outputs" and evaluator):
+                scores.append(short)
+            if side == "outputs":
+                of_models |= {short}
     for name in scores:
         sides = (columns.get(f"{name.removesuffix('_score')}_{end}") for end in tool["verdicts"])
         beside = next((cells for cells in sides if cells is not None), None)

@@ -155,9 +155,12 @@ def _told(cells: Sequence[Any]) -> Told:
         if items is None:
             continue
         one = _of_messages(items) if _is_chat(items) else _of_steps(items)
-        question = one.question if question is None else question
-        answer = one.answer if answer is None else answer
-        passages = one.passages if passages is None else passages
+        if question is None:
+            question = one.question
+        if answer is None:
+            answer = one.answer
+        if passages is None:
+            passages = one.passages
     return Told(question, answer, passages)
 
 

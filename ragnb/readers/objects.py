@@ -78,7 +78,8 @@ def _text_of(item: Any) -> str | None:
         # The properties of a node without text raise.
         with suppress(Exception):
             held = getattr(item, name, None)
-            held = held() if callable(held) else held
+            if callable(held):
+                held = held()
         if isinstance(held, str):
             return held
     for name in ("node", "document", "chunk", "doc"):

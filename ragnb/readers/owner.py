@@ -265,7 +265,8 @@ def _call_repeat(table: Raw, counts: Sequence[str], key: str | None, report: Los
     counts = [name for name in counts if name in table.columns]
     if key is None or "repeat" in table.columns or len(counts) != 1:
         return
-    key = key if key in table.columns else "question"
+    if key not in table.columns:
+        key = "question"
     keys = [name for name in (key, "system", *counts) if name in table.columns]
     if table.distinct(*keys) == len(table):
         rename_columns(table, {counts[0]: "repeat"}, report)

@@ -195,7 +195,8 @@ def _label(raw: Raw, row: int) -> str | None:
             return None
         elif name in _GROUPS or owner_rank(name) is not None:
             # Where nothing else is filled, the mean itself may be named here.
-            texts += [cell] if is_mean_label(cell) else []
+            if is_mean_label(cell):
+                texts.append(cell)
         else:
             texts.append(cell)
     labels = {text.strip() for text in texts}

@@ -61,7 +61,8 @@ def separated(separators: str, document: Document, report: Lossy, strict: bool) 
     format = "tsv" if separator == "\t" else "csv"
     if quick and not line and (raw := _quick(document, data, separator, report, format)):
         return raw
-    text = document.text(data) if quick else text
+    if quick:
+        text = document.text(data)
     return _laid(
         document,
         _rows(document, text[line.end(1) if line else 0 :], separator, report),

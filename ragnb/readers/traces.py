@@ -374,7 +374,8 @@ def _chunks(value: Any) -> list[dict[str, Any]] | None:
         return value
     if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
         return None
-    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     items = parse_list(value) if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or any(isinstance(item, list | tuple) for item in items):
         raise ValueError(value)

@@ -521,7 +521,8 @@ def history(out: Path) -> list[Run]:
         }
         run |= {"page": folder / "report.ipynb", "at": at, "outcome": "stopped", "verdict": ""}
         with suppress(OSError, ValueError, KeyError, TypeError):
-            run |= {} if folder.suffix else _read(folder)
+            if not folder.suffix:
+                run |= _read(folder)
         if run["value"] is not None:
             run["change"] = "other_weights" if before else "first"
             if before and all(run[key] == before[key] for key in ("weights", "range")):

@@ -53,7 +53,8 @@ def findings(error: ValidationError, source: Source | None, top: type[BaseModel]
     lines: dict[str, None] = {}
     for item in error.errors(include_url=False):
         where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
-        where = where[:-1] if where[-1:] == ("[key]",) else where
+        if where[-1:] == ("[key]",):
+            where = where[:-1]
         where += tuple(item.get("ctx", {}).get("below", ()))
         file, line = (source.file, source.line(where)) if source else (None, None)
         reason = _reason(item, where, top, in_file=source is not None)

@@ -147,7 +147,8 @@ class Rubric(Frozen, str_strip_whitespace=True):
         if not self.low <= gate.threshold <= self.high:
             why = f"{gate.threshold:g} is outside the scale {scale}; give a score on it"
             raise refuse(f"{why}: passing: {{…, threshold: …}}", "passing", "threshold")
-        scale = scale if self.decimals else f"{scale}, in whole numbers"
+        if not self.decimals:
+            scale = f"{scale}, in whole numbers"
         for i, anchor in enumerate(self.anchors):
             where = ("anchors", i, "scores")
             for name in dict.fromkeys([*names, *anchor.scores]):

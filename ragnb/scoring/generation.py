@@ -150,8 +150,10 @@ class Plan:
         persona = inputs["persona"]
         nth = inputs["nth"]
         words = [say("generate.task"), say(f"generate.{inputs['kind']}")]
-        words += [say("generate.persona", persona=persona)] if persona else []
-        words += [say("generate.nth", nth=nth)] if nth > 1 else []
+        if persona:
+            words.append(say("generate.persona", persona=persona))
+        if nth > 1:
+            words.append(say("generate.nth", nth=nth))
         if inputs["kind"] == "unanswerable":
             form = "generate.form_unanswerable"
         else:
@@ -499,7 +501,8 @@ def with_decisions(
             raise RagnbError(f"{file}row {number}: an edit needs a question; write one, or drop it")
         seen.add(key)
         cells[key] |= {"decision": decision, "comment": row.get("comment", "")}
-        cells[key] |= wording if decision == "edit" else {}
+        if decision == "edit":
+            cells[key] |= wording
     return pd.DataFrame(list(cells.values()), columns=list(_SHEET), dtype=object)
 
 

@@ -97,7 +97,8 @@ def _sentence_support(
 
     own = list(pairwise(sentence))
     parts = [sum(token in words for token in sentence) / len(sentence)]
-    parts += [sum(pair in pairs for pair in own) / len(own)] if own else []
+    if own:
+        parts += [sum(pair in pairs for pair in own) / len(own)]
     parts.append(max(LCSseq.similarity(sentence, passage) for passage in passages) / len(sentence))
     return math.fsum(parts) / len(parts)
 
@@ -114,7 +115,10 @@ def words_of(text: str) -> list[str]:
     """
     tokens: list[str] = []
     for run, word in pattern("run").findall(unicodedata.normalize("NFKC", text).casefold()):
-        tokens += [word] if word else [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
+        if word:
+            tokens.append(word)
+        else:
+            tokens += [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
     return tokens
 
 
@@ -243,7 +247,8 @@ def _names(text: str) -> list[Found]:
     for hit in pattern("name").finditer(text):
         name = hit.group(1) or hit.group(2)
         words = name.split()
-        words = words[1:] if pattern("opener").fullmatch(words[0]) else words
+        if pattern("opener").fullmatch(words[0]):
+            words = words[1:]
         before = text[max(0, hit.start() - 40) : hit.start()]
         begins = bool(words and hit.group(2) and pattern("start").search(before))
         # The first word of a sentence is capitalised anyway; what follows it may be a name.

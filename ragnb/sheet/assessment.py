@@ -313,7 +313,8 @@ class Assessment:
             "sheet.questions" if self.systems is None else "sheet.answers"
         )  # each system answers each
         facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
-        facts += [counted(say, "sheet.documents", count(docs))] if docs else []
+        if docs:
+            facts += [counted(say, "sheet.documents", count(docs))]
         return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
 
     def to_markdown(self) -> str:

@@ -160,7 +160,8 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             for name, one in measured.items()
         }
         taken = _stacked(beside_means)
-        compared += [] if taken is None else [taken]
+        if taken is not None:
+            compared.append(taken)
     gates = diagnostics.check_gates(
         pd.concat(compared, ignore_index=True),
         gates=_plain(asked),

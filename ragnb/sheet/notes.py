@@ -248,7 +248,8 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
     gate = str(row["gate"])
     means = sheet.means
     named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
-    named = named if row["system"] is None else f"{row['system']}: {named}"
+    if row["system"] is not None:
+        named = f"{row['system']}: {named}"
     if if_documents_fail(row):
         write = percent if row["role"] == "rate" else number
         if row["outcome"] == "pass":

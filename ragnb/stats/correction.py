@@ -140,7 +140,8 @@ def ppi_jackknife(
     error = y - lam * f
     error = error - np.average(error, weights=w)
     scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
-    scale = scale if sum(scale) > 0 else (1.0, 0.0)
+    if not (sum(scale) > 0):
+        scale = (1.0, 0.0)
     h = scale[0] * used[:, 1] / whole[1] + (
         scale[1] * (used[:, 6] - used[:, 0]) / (whole[6] - whole[0]) if lam else 0.0
     )

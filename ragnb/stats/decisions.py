@@ -105,7 +105,8 @@ def questions_to_decide(
 
     freedom = max(df, 1.0)
     gap = value - threshold
-    se = se if size is None else float(np.sqrt(value * (1 - value) / size))
+    if size is not None:
+        se = float(np.sqrt(value * (1 - value) / size))
 
     def decided(k: int) -> float:
         r = np.float64((n + k) / n)

@@ -197,7 +197,8 @@ def mean_interval(
     """
     bottom, top = ranges
     kept = 1.0 if fraction is None else np.sqrt(fraction)  # the effective n after repeated looks
-    level = level if fraction is None else (1 + level) / 2
+    if fraction is not None:
+        level = (1 + level) / 2
     df0 = np.maximum(g_eff - 1, 1.0)
     t = t_quantile(level, df0 if df is None else np.maximum(df, 1.0))
     has_ends = np.isfinite(bottom) & np.isfinite(top)

@@ -324,7 +324,8 @@ def _labelled(
     kept = float(kish(c @ v, c @ v**2))
     deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / kept if kept else 1.0)
     size = wilson_size(share.value, share.low, share.high, share.df, level)
-    size = size if np.isfinite(size) else share.n / deff
+    if not np.isfinite(size):
+        size = share.n / deff
     if clusters is not None and share.n:
         # The interval that decides may be wider than the correlation says, above all with few clusters.
         deff = max(deff, share.n / size)

@@ -207,7 +207,8 @@ def _shares(values: Array, code: Codes, q: float, level: float) -> tuple[Array, 
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
     g_eff = 1 / float((parts**2).sum())
     near = np.abs((last + 1) / n - q) <= _FAR / np.sqrt(g_eff)
-    last = last[near] if near.any() else last
+    if near.any():
+        last = last[near]
     share = (last + 1) / n
     inflated = squares[last] - 2 * share * products[last] + share**2 * float(weight @ sizes**2)
     # What rounding leaves of counts that are all in proportion.

@@ -706,8 +706,12 @@ class Client:
         usage = getattr(got, "usage", None)
         prompt = self._tokens(getattr(usage, "prompt_tokens", None))
         reply = self._tokens(getattr(usage, "completion_tokens", None))
-        reply = reply if chat else 0
-        self.budget.tokens += expected if prompt is None or reply is None else prompt + reply
+        if not chat:
+            reply = 0
+        if prompt is None or reply is None:
+            self.budget.tokens += expected
+        else:
+            self.budget.tokens += prompt + reply
         meter.counts.append((prompt, reply))
         return prompt, reply
 

@@ -228,7 +228,8 @@ def _passages(cell: Any, corpus: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of the passages of a row by their ids, blank without one; of pieces of one id all."""
     found: dict[str, str] = {}
     for item in () if absent(cell) else cell:
-        item = item if isinstance(item, Mapping) else {"id": item}
+        if not isinstance(item, Mapping):
+            item = {"id": item}
         if absent(item.get("id")):
             continue
         text = item.get("text") or item.get("page_content") or item.get("content")

@@ -223,7 +223,8 @@ def _one_form(names: pl.Series) -> pl.Series:
 
 
 def _id_text(value: Any) -> str | None:
-    value = value.get("id") if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        value = value.get("id")
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():

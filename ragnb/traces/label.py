@@ -197,7 +197,8 @@ def _labelled(
         contained = pool.submit(answers.holds, rows["lower"], rows["claim"], whole)
         ranks = pool.submit(_ranks, rows)
         found = citing.read(rows, split=split, citations=citations, known=_gold_ids(gold))
-        forms = citing.chosen(found.seen, citations) if forms is None else forms
+        if forms is None:
+            forms = citing.chosen(found.seen, citations)
         rows = rows.drop("citations").hstack(citing.taken(found, rows["system"], forms))
         made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
         if failure_columns(frame.columns) and "ok" not in frame.columns:

@@ -166,7 +166,8 @@ def _shaped(means: pd.DataFrame, by: str | None) -> pd.DataFrame:
     parts = [rank_measure(name) or ("", 0) for name in means["metric"]]
     rows = means.assign(measure=[one for one, _ in parts], k=[depth for _, depth in parts])
     groups = ["system"] if "system" in rows else []
-    groups += [by] if by and by not in groups else []
+    if by and by not in groups:
+        groups.append(by)
     out: pd.DataFrame = rows[[*groups, "measure", "k", *_KEPT]]
     if by == "step":  # groups are named by their text
         out = out.assign(step=[int(step) if str(step).isdigit() else step for step in out["step"]])

@@ -54,7 +54,8 @@ def expectations(gold: Any, named: bool | None = None) -> pl.DataFrame:
     """
     ids = columns.distinct(columns.id_lists(gold, "gold_ids"))
     answerable = columns.answerable(gold)
-    named = names_ids(_kinds_of(ids, answerable)) if named is None else named
+    if named is None:
+        named = names_ids(_kinds_of(ids, answerable))
     if named:
         ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype))
     else:

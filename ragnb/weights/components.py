@@ -139,7 +139,8 @@ def noise(
         frame = as_pandas(
             weigh(frame, metrics=metrics, metric_weights=metric_weights, doc=doc, strict=False)
         )
-        names = [_TOTAL, *names] if frame[_TOTAL].notna().any() else names
+        if frame[_TOTAL].notna().any():
+            names = [_TOTAL, *names]
     conversation = conversation_cluster(frame, doc)
     cluster = conversation or doc
     plan = _Plan(

@@ -70,7 +70,8 @@ class Rating(Items):
         given = defaultdict[Any, dict[str, int]](dict)
         for row in self._read():
             given[key := self._mine(row)][row["dimension"]] = row["score"]
-            self.comments |= {key: row["comment"]} if key and row.get("comment") else {}
+            if key and row.get("comment"):
+                self.comments |= {key: row["comment"]}
         # An item whose scores were cut off by a crash is rated again.
         whole = {
             key: scores

@@ -117,7 +117,8 @@ class WeightEditor(Twin):
         totals = ", ".join(
             f"{name}{TOTAL}={rows[TOTAL]['value']:.3f}" for name, rows in systems.items()
         )
-        totals = totals if self.model.is_scored else "not scored yet"
+        if not self.model.is_scored:
+            totals = "not scored yet"
         return f"WeightEditor({self.model.scenario.name!r}: {totals}, {self.metric_weights})"
 
     def _static(self) -> Safe:

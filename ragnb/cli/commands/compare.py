@@ -67,7 +67,8 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     tables = [(name, terminal.block_rows(table)) for name, table in view.tables]
     click.echo("\n".join(terminal.report_lines(head, tables, view.notes)))
     parts = {"outcome": outcome, "notes": view.notes, "metrics": plain_records(table)}
-    parts |= {} if slices is None else {"slices": plain_records(slices)}
+    if slices is not None:
+        parts |= {"slices": plain_records(slices)}
     if view.operations is not None and len(view.operations):
         parts["operations"] = plain_records(view.operations)
     kinds = {

@@ -47,7 +47,8 @@ def documents(w: Formatter) -> Section | None:
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
-    lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS)) if n > _MOST_DOCUMENTS else ""
+    if n > _MOST_DOCUMENTS:
+        lead += w.say("documents.rest", n=count(n - _MOST_DOCUMENTS))
     return w.section("documents", finding, lead, shown, count(n) if n else "")
 
 

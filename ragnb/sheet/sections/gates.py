@@ -114,7 +114,8 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
         key = "passed"
     else:
         key = "passed_some"
-    key += "_open" if n["fail"] and n["undecided"] else ""
+    if n["fail"] and n["undecided"]:
+        key += "_open"
     if key == "passed":
         return texts.counted(w.say, "gates.finding_passed", len(rows))
     counts = {"fail": n["fail"], "open": n["undecided"], "passed": n["pass"], "n": len(rows)}

@@ -13,9 +13,12 @@ from ragnb.sheet.formatter import TOTAL, Formatter
 def glossary(w: Formatter) -> Section:
     """Return one sentence for each term of the page, and for each metric of this run."""
     skipped = {"documents", "conversations", "clusters", "questions"} - {f"{w.unit}s"}
-    skipped |= set() if len(w.gates) else {"gate", "inconclusive", "flip"}
-    skipped |= set() if w.whole.comparison is not None else {"holm", "same"}
-    skipped |= set() if w.sheet.outcomes is not None else {"refusal", "right_citation"}
+    if not len(w.gates):
+        skipped |= {"gate", "inconclusive", "flip"}
+    if w.whole.comparison is None:
+        skipped |= {"holm", "same"}
+    if w.sheet.outcomes is None:
+        skipped |= {"refusal", "right_citation"}
     terms = [
         (term["word"].format(level=w.level), key, term["text"].format(level=w.level))
         for key, term in texts.entry(w.lang, "glossary").items()
