@@ -10,7 +10,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # One list of public names: the stub that type checkers read.
 _STUB = files("ragnb").joinpath("__init__.pyi").read_text(encoding="utf-8")

@@ -7,5 +7,5 @@ ENGINES = {
     "polars": pl.from_arrow,
     "lazy": lambda table: pl.from_arrow(table).lazy(),
     "pyarrow": lambda table: table,
-    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+    "duckdb": duckdb.from_arrow,  # of the connection that lives as long as the process
 }

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 import ragnb
 from ragnb.example import FOLDERS
@@ -222,9 +223,25 @@ def test_ci_script_is_executable_and_parses():
     assert re.search(r"^make test$", script.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_changelog_has_this_version():
+def test_every_place_that_names_the_version_names_this_one():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## \[?{re.escape(ragnb.__version__)}\b", changelog, re.MULTILINE)
+    newest = re.search(r"^## \[(.+)\] - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE)
+    assert newest[1] == ragnb.__version__
+    cited = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    assert (cited["version"], cited["date-released"]) == newest.groups()
+    named = {
+        tag
+        for page in (ROOT / "docs").rglob("*")
+        if page.suffix in (".md", ".yml") and "generated" not in page.parts
+        for tag in re.findall(r"OWNER/ragnb@v(\d[\d.]+\d)", page.read_text(encoding="utf-8"))
+    }
+    assert named == {ragnb.__version__}
+
+
+def test_an_entry_of_the_changelog_is_short():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    entries = re.split(r"^## \[", changelog, flags=re.MULTILINE)[1:]
+    assert all(len(entry.splitlines()) <= 65 for entry in entries)
 
 
 @pytest.fixture(scope="module")

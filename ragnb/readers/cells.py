@@ -192,12 +192,13 @@ def _passages(value: Any) -> tuple[Any, bool]:
         if isinstance(value, np.ndarray):
             value = value.tolist()
         items = list(value) if isinstance(value, list | tuple) else [value]
+    given = [(item, _passage(item)) for item in items if not absent(item)]
     passages = [
-        _passage(item) or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for item in items
-        if not absent(item)
+        passage or (json.dumps(item, ensure_ascii=False, default=str), None)
+        for item, passage in given
     ]
-    return passages, None not in map(_passage, items)
+    understood = len(given) == len(items) and all(passage is not None for _, passage in given)
+    return passages, understood
 
 
 def _object(text: str) -> list[Any] | None:
@@ -223,18 +224,15 @@ def _passage(item: Any) -> Any:
     """Return the text of a passage and the object that contains it; None if there is none."""
     if isinstance(item, str):
         return item, None
+    if isinstance(item, dict | Mapping):  # first the type of nearly all, which is quick to tell
+        text = _text_in(item)
+        return None if text is None else (text, item)
     if is_object(item):
         fields = passage_fields(item)
         if fields is None:
             raise no_text(item)
         return fields["text"], fields
-    fields = item
-    if not isinstance(fields, Mapping):
-        return None
-    text = _text_in(fields)
-    if text is None:
-        return None
-    return (text, fields)
+    return None
 
 
 def _text_in(fields: Mapping[str, Any]) -> str | None:
@@ -261,11 +259,13 @@ def _text_in(fields: Mapping[str, Any]) -> str | None:
 def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     """Return the document that a passage object names, itself or in its metadata."""
     for held in (fields, fields.get("metadata", fields.get("meta"))):
-        named = held if isinstance(held, Mapping) else {}
-        near = {loose(key): cell for key, cell in named.items() if cell != text}
+        if not isinstance(held, dict | Mapping):
+            continue
+        near = {loose(key): cell for key, cell in held.items() if cell is not text and cell != text}
         for key in _DOC_KEYS:
-            if isinstance(near.get(key), str | int) and near[key] != "":
-                return as_id(near[key])
+            cell = near.get(key, "")
+            if cell != "" and isinstance(cell, str | int):
+                return as_id(cell)
     return None
 
 
@@ -342,7 +342,7 @@ def _at_once(cell: Any) -> list[str] | None:
 
 
 def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {str(key): cell for key, cell in fields.items() if cell != text}
+    return {str(key): cell for key, cell in fields.items() if cell is not text and cell != text}
 
 
 def unnest(

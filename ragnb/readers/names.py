@@ -6,7 +6,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ragnb.errors import RagnbError, place, unknown
@@ -26,6 +26,7 @@ _WITH_SCORE = {
 }
 
 
+@lru_cache(maxsize=1 << 14)  # the keys of a million passages are a few names
 def loose(name: object) -> str:
     """Remove case, spaces, underscores and hyphens, to compare names of metrics.
 

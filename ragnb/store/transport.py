@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -79,7 +80,8 @@ def http_client(
     """
     # The SDK changed its HTTP library in version 3 (httpx to httpx2); a stream has to be of the same one.
     name = openai.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0]
-    stream_class = _capped_stream(importlib.import_module(name).AsyncByteStream)
+    http = importlib.import_module(name)
+    stream_class = _capped_stream(http.AsyncByteStream)
 
     async def before(request: Any) -> None:
         _keep_named_headers(request, headers)
@@ -100,8 +102,15 @@ def http_client(
     return openai.DefaultAsyncHttpxClient(
         follow_redirects=False,
         trust_env=environment,
+        verify=True if environment else _certificates(http),
         event_hooks={"request": [before], "response": [after]},
     )
+
+
+@cache
+def _certificates(http: Any) -> Any:
+    """Return the TLS settings with the certificates that come with the HTTP library; reading them takes 70 ms."""
+    return http.create_ssl_context(trust_env=False)
 
 
 def _keep_named_headers(request: Any, headers: Mapping[str, SecretStr]) -> None:

@@ -157,11 +157,11 @@ def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
     )
     pairs = pairs.join(claim_texts(pairs["claim"].unique(maintain_order=True), whole), on="claim")
     pairs = pairs.filter(pl.col("answer").str.contains(pl.col("text"), literal=True))
-    rows = pairs.filter(~pl.col("alone"))["row"].to_list()
+    rows = set(pairs.filter(~pl.col("alone"))["row"].to_list())
     alone = pairs.filter("alone").select("row", "text", "answer").iter_rows()
-    return contains.scatter(
-        [*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True
-    )
+    rows |= {row for row, text, answer in alone if occurs_whole(text, answer)}
+    # Polars before 1.36 takes places in their order only.
+    return contains.scatter(sorted(rows), True)
 
 
 def occurs_whole(claim: str, answer: str) -> bool:

@@ -409,8 +409,8 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     named = nfc if compose else canonical_name
     plain = [name if type(name) is str and name.isascii() else named(name) for name in found]
     try:
-        texts: Any = pd.array(plain, dtype="str")
+        texts: Any = pd.Series(plain, dtype="str")
     except UnicodeEncodeError:  # half a surrogate pair
-        texts = np.array(plain, dtype=object)
+        texts = pd.Series(plain, dtype=object)
     ranks, names = pd.factorize(texts, sort=True)  # one name may be spelt in two ways
     return Labels(np.append(ranks, -1).take(codes), tuple(names.tolist()))
