@@ -1,4 +1,4 @@
-"""Every block of the guides and the tour runs as it stands there, in the order of the page, in its own folder.
+"""Every block of the guides and the tour runs in the folder of `ragnb example`, in the order of the page.
 
 `ragnb` and `papermill` lines of an `sh` block are commands, `python` blocks share one namespace; a block in an
 HTML comment runs unseen. Comments steer what follows them: `<!-- file: NAME -->` stores a block,
@@ -22,7 +22,9 @@ from llm_server import LlmServer
 from papermill_line import papermill
 from pipeline_server import model
 
+import ragnb
 from ragnb.cli import main
+from ragnb.example import write_example
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted(page for page in ROOT.glob("docs/*/guides/*.md") if page.stem != "index")
@@ -61,13 +63,13 @@ def command(line: str) -> tuple[int, str]:
 @pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: f"{page.parts[-3]}-{page.stem}")
 def test_the_blocks_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypatch):
-    for name in ("data", "notebooks", "scenarios"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = write_example(tmp_path / "demo")
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setitem(sys.modules, "rag", None)
     del sys.modules["rag"]  # each guide has a system of its own
-    for name, value in {"PYTHONPATH": str(ROOT), "KEY": "none"}.items():
+    library = Path(ragnb.__file__).parents[1]
+    for name, value in {"PYTHONPATH": str(library), "KEY": "none"}.items():
         monkeypatch.setenv(name, value)
     space, said, ran = {}, "", 0
     with LlmServer(model) as server:

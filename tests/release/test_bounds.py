@@ -1,0 +1,77 @@
+"""The guides and the core of the suite run with the oldest and the newest packages that the bounds allow."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from environments import ROOT, Environment
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = ("notebook", "judge", "readers", "documents", "duckdb")
+# What the tests themselves compute with; its versions have no bounds that a user would meet.
+TOOLS = (
+    "bm25s",
+    "hatchling",
+    "hypothesis",
+    "krippendorff",
+    "nbval",
+    "openpyxl",
+    "pytest",
+    "pytest-xdist",
+    "rouge-score",
+    "scikit-learn",
+    "statsmodels",
+)
+CORE = ("weights", "scoring", "traces", "store", "comparison", "readers", "calibration", "judging")
+
+
+def direct_requirements() -> list[str]:
+    """Return what the core and its extras name, with their bounds."""
+    project = PROJECT["project"]
+    named = [project["dependencies"]]
+    named += [project["optional-dependencies"][extra] for extra in EXTRAS]
+    return [requirement for part in named for requirement in part]
+
+
+@pytest.fixture(scope="module", params=["lowest-direct", "highest"])
+def aged(request, environment, wheel, tmp_path_factory) -> Environment:
+    """An environment with the oldest or the newest versions, the wheel, and the tools of the tests."""
+    made = environment()
+    made.pip("install", "uv")
+    folder: Path = tmp_path_factory.mktemp("requirements")
+    wanted = folder / "requirements.in"
+    wanted.write_text("\n".join(direct_requirements()) + "\n", encoding="utf-8")
+    install = ["uv", "pip", "install", "--python", made.python, "--only-binary", ":all:"]
+    succeeded(made, *install, "--resolution", request.param, "-r", wanted, cwd=folder)
+    kept = folder / "kept.txt"
+    kept.write_text(
+        succeeded(made, "uv", "pip", "freeze", "--python", made.python, cwd=folder), "utf-8"
+    )
+    succeeded(made, *install, "-c", kept, *TOOLS, cwd=folder)
+    succeeded(made, *install, "--no-deps", wheel, cwd=folder)
+    return made
+
+
+def succeeded(made: Environment, *words: object, cwd: Path) -> str:
+    """Run a command that has to succeed, and return what it printed."""
+    done = made.run(*words, cwd=cwd)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def passes(made: Environment, *tests: str) -> None:
+    """Run tests of the checkout with the library of the environment; the checkout is not importable."""
+    paths = [ROOT / "tests" / name for name in tests]
+    said = succeeded(made, "pytest", "-n", "2", "--dist", "loadfile", *paths, cwd=ROOT)
+    assert re.search(r"^\d+ passed", said, re.MULTILINE), said[-4000:]
+
+
+def test_every_block_of_every_guide_runs(aged):
+    passes(aged, "test_docs.py")
+
+
+def test_the_core_of_the_suite_passes(aged):
+    passes(aged, *CORE)
