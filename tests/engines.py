@@ -1,6 +1,8 @@
 """The engines beside pandas that a frame may come from, each as a function of an Arrow table."""
 
 import duckdb
+import numpy as np
+import pandas as pd
 import polars as pl
 
 ENGINES = {
@@ -9,3 +11,11 @@ ENGINES = {
     "pyarrow": lambda table: table,
     "duckdb": duckdb.from_arrow,  # of the connection that lives as long as the process
 }
+
+
+def nullable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with the types of pandas that have gaps of their own."""
+    with np.errstate(
+        invalid="ignore"
+    ):  # pandas 3.0 casts infinite values to whole numbers to look at them
+        return frame.convert_dtypes()

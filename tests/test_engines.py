@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from engines import ENGINES as NATIVE
+from engines import nullable
 from histograms import histogram
 
 import ragnb as rn
@@ -24,7 +25,7 @@ from ragnb.traces import outcome_counts
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
-    "nullable": lambda table: table.to_pandas().convert_dtypes(),
+    "nullable": lambda table: nullable(table.to_pandas()),
     "arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
     **NATIVE,
 }
@@ -564,7 +565,7 @@ def test_rows_are_read_once_so_a_stream_that_can_be_read_once_is_enough():
     want = rn.weighted_means(table)
     pd.testing.assert_frame_equal(rn.weighted_means(query), want)
     assert len(reads) == 1
-    once = duckdb.connect().from_arrow(table.to_arrow().to_reader())
+    once = duckdb.from_arrow(table.to_arrow().to_reader())
     pd.testing.assert_frame_equal(rn.weighted_means(once), want)
 
 

@@ -403,7 +403,8 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
         raise RagnbError(
             f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
         ) from None
-    found = np.asarray(uniques, object).tolist()
+    # Of a column of gaps alone, pandas before 3.1 names the gap.
+    found = [] if (codes < 0).all() else np.asarray(uniques, object).tolist()
     if text and "".join(found).isascii():  # sorted, and spelt in one way
         return Labels(codes, tuple(found))
     named = nfc if compose else canonical_name

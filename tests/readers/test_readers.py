@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from engines import nullable
 from hypothesis import given
 from hypothesis import strategies as st
 from reading import refused, write
@@ -181,7 +182,7 @@ KINDS = {
     "objects": lambda cells: pd.DataFrame(cells, dtype=object),
     "categories": lambda cells: pd.DataFrame(cells).astype("category"),
     "reversed": lambda cells: pd.DataFrame(cells, index=[9, 8, 7, 6]),
-    "nullable": lambda cells: pd.DataFrame(cells).convert_dtypes(),
+    "nullable": lambda cells: nullable(pd.DataFrame(cells)),
     "polars": lambda cells: pl.DataFrame(cells, nan_to_null=True),
     "arrow": lambda cells: pl.DataFrame(cells, nan_to_null=True).to_arrow(),
 }

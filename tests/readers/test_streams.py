@@ -98,7 +98,7 @@ KINDS = {
     "a folder": lambda t, f: parquet_of(t, f, 3).parent,
     "JSON lines": jsonl_of,
     "a lazy frame": lambda t, f: t.lazy(),
-    "a relation": lambda t, f: duckdb.connect().from_arrow(t.to_arrow()),
+    "a relation": lambda t, f: duckdb.from_arrow(t.to_arrow()),
 }
 
 

@@ -352,7 +352,7 @@ def test_three_ways_to_the_same_interval(options):
             n_resamples=6000,
             confidence_level=level,
             method="percentile",
-            rng=7,
+            random_state=7,
         )
         low, high = wilson.loc[name, ["low", "high"]]
         width = high - low
