@@ -253,6 +253,8 @@ def _may_retract(sentence: str, words: str, material: Sequence[str]) -> bool:
     """Return whether the judge speaks of itself or of its scores, and not as one does who gives a reason."""
     if has("own_retraction", sentence, words) or has("of_this_scoring", sentence):
         return True
+    if fits("record_words", sentence) and has("record_signs", sentence):
+        return True
     if has("first_person", sentence):
         return not has("looked", sentence)
     is_of_scoring = has("of_scoring", sentence) and not has("the_judged", sentence)
