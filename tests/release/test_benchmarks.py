@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
     "calibration": ["--quick"],
+    "cliffs": ["--quick"],
     "comparison": ["--quick"],
     "coverage": ["--quick"],
     "decisions": ["--draws", "50"],
@@ -21,11 +22,12 @@ SMALL = {
     "scoring": ["--cells", "20", "--runs", "1"],
     "snapshot": ["{tmp}/snapshot.json"],
     "speed": ["--quick"],
+    "start": ["--quick"],
     "store": ["--cells", "20", "--runs", "1", "--kills", "1"],
     "traces": ["--lines", "1000", "--runs", "1"],
 }
-# One runs the whole suite under coverage, the other installs every peer: hours, and a network.
-TOO_LONG = {"mutations", "install"}
+# One runs the whole suite under coverage, two need every peer installed: hours, and a network.
+TOO_LONG = {"mutations", "install", "beside"}
 
 
 def test_none_is_left_out():
