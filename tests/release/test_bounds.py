@@ -10,7 +10,7 @@ import pytest
 from environments import ROOT, Environment
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = ("notebook", "judge", "readers", "documents", "duckdb")
+EXTRAS = ("notebook", "judge", "ragas", "readers", "documents", "duckdb")
 # What the tests themselves compute with; its versions have no bounds that a user would meet.
 TOOLS = (
     "bm25s",
