@@ -329,8 +329,9 @@ def _cited(
     forms = [answer.form if answer.form in citing.FORMS else "inline" for answer in answers]
     for form in dict.fromkeys(forms):
         of_form = [(n, sentence) for n, sentence in rows if forms[n] == form]
-        parts = frame.iloc[[answers[n].row for n, _ in of_form]].reset_index(drop=True)
-        parts = parts[[n for n in ("chunks", "gold_ids", "answerable", "system") if n in parts]]
+        # Without the answer, whose whole text would be copied for each of its sentences.
+        needed = [n for n in ("chunks", "gold_ids", "answerable", "system") if n in frame]
+        parts = frame[needed].iloc[[answers[n].row for n, _ in of_form]].reset_index(drop=True)
         texts = [sentence for _, sentence in of_form]
         parts = parts.assign(answer=texts, question=[str(i) for i in range(len(texts))])
         options = {"split": how["split"], "citations": cast(Citations, form)}
