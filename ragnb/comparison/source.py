@@ -576,11 +576,9 @@ def _clusters(
         need_documents([*labels], doc, cluster, scenario.corpus)
         return batch.groups(doc, compose=True).codes, INSIDE
     docs = batch.labels(doc if doc in labels else None, compose=True)
+    questions = None
     if cluster is None:
         questions = question_of(labels.drop(columns=key), doc=doc)
-    else:
-        questions = None
-    if cluster is None:
         found = question_clusters(batch, docs, questions)
     else:
         found = batch.labels(cluster)

@@ -74,10 +74,10 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
             name = fitted(row["metric"])
         several = compared["candidate"].nunique() > 1
         rows.append((f"{fitted(row['candidate'])}: {name}" if several else name, [Dot(at, words)]))
-    if not compared["primary"].any():
-        first = compared.iloc[-1]
-    else:
+    if compared["primary"].any():
         first = compared[compared["primary"]].iloc[0]
+    else:
+        first = compared.iloc[-1]
     finding = f"{first['candidate']} − {first['baseline']}: {say('compared.' + first['outcome'])}"
     with dot_rows(look, rows, finding=finding, labels=(say("chart.difference"), "")) as ax:
         ax.axvline(0, color=INK, linewidth=0.8, zorder=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -27,6 +27,17 @@ class Fact(TypedDict):
     value: Any
     evidence: str
     open: bool
+
+
+def facts_told(facts: Iterable[Mapping[str, Any]]) -> set[tuple[Any, Any]]:
+    """Return which facts are told, as pairs of metric and kind of fact.
+
+    Examples
+    --------
+    >>> sorted(facts_told([{"metric": "tone", "fact": "scale"}, {"metric": "tone", "fact": "direction"}]))
+    [('tone', 'direction'), ('tone', 'scale')]
+    """
+    return {(fact["metric"], fact["fact"]) for fact in facts}
 
 
 def fact_row(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -170,8 +170,12 @@ def graded_columns(raw: Raw, names: Collection[str]) -> dict[str, Grades]:
     return found
 
 
-def note_grades(raw: Raw, name: str, grades: Grades) -> None:
+def note_grades(
+    raw: Raw, name: str, grades: Grades, told: Collection[tuple[Any, Any]] = ()
+) -> None:
     """Record scale and direction of a column of grades, or that they are open.
+
+    What is `told` of the column already, as pairs of `facts_told`, stays as it is.
 
     Examples
     --------
@@ -181,11 +185,10 @@ def note_grades(raw: Raw, name: str, grades: Grades) -> None:
     [('scale', (0, 1)), ('direction', 'higher')]
     """
     raw.graded.add(name)
-    told = {fact["fact"] for fact in raw.facts if fact["metric"] == name}
     direction = direction_of_grades(name, grades)
-    if "scale" not in told and grades.ends is not None:
+    if (name, "scale") not in told and grades.ends is not None:
         raw.fact(name, "scale", grades.ends, grades.evidence)
-    if "direction" not in told:
+    if (name, "direction") not in told:
         raw.fact(name, "direction", direction.better, direction.evidence, open=direction.open)
 
 

@@ -23,7 +23,7 @@ from ragnb.readers.evidence import (
     spans_of,
     verdict_columns,
 )
-from ragnb.readers.facts import SILENT, Direction, direction_of_name
+from ragnb.readers.facts import SILENT, Direction, direction_of_name, facts_told
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.graded import graded_columns, grades_of, note_grades, read_grades
 from ragnb.readers.layouts import TOOLS, is_measure
@@ -174,8 +174,9 @@ def settle_metrics(
 def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool) -> None:
     """Record what is known of grades that are no plain numbers, and make them some where a file is looked at."""
     names = [name for name in raw.columns if name not in taken and may_be_metric(name)]
+    told = facts_told(raw.facts)
     for name, grades in graded_columns(raw, names).items():
-        note_grades(raw, name, grades)
+        note_grades(raw, name, grades, told)
         if loose:
             read_grades(raw, name, grades, report)
 
@@ -279,7 +280,7 @@ def note_metrics(
     declared: Mapping[str, Metric],
 ) -> None:
     """Record scale and direction of the metrics, where no stronger evidence was recorded before."""
-    told = {(fact["metric"], fact["fact"]) for fact in raw.facts}
+    told = facts_told(raw.facts)
     for name, metric in [*found.items(), *made.items()]:
         if name in declared:
             evidence = "declared"
@@ -322,23 +323,7 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
             continue
         given = pd.to_numeric(cells).dropna()
         if len(given):
-            note_candidate(raw, name, float(given.min()), float(given.max()), told.get(name, ()))
-
-
-def facts_told(facts: Iterable[Mapping[str, Any]]) -> dict[str | None, set[str]]:
-    """Return which facts are told of each metric.
-
-    Examples
-    --------
-    >>> facts_told([{"metric": "tone", "fact": "scale"}, {"metric": "tone", "fact": "direction"}]) == {
-    ...     "tone": {"scale", "direction"}
-    ... }
-    True
-    """
-    told: dict[str | None, set[str]] = {}
-    for fact in facts:
-        told.setdefault(fact["metric"], set()).add(fact["fact"])
-    return told
+            note_candidate(raw, name, float(given.min()), float(given.max()), told)
 
 
 def may_be_metric(name: str) -> bool:
@@ -353,11 +338,11 @@ def may_be_metric(name: str) -> bool:
 
 
 def note_candidate(
-    raw: Raw, name: str, low: float, high: float, told: Collection[str] = ()
+    raw: Raw, name: str, low: float, high: float, told: Collection[tuple[Any, Any]] = ()
 ) -> None:
     """Record scale and direction of a column of numbers from `low` to `high`, or that they are open.
 
-    What is `told` of the column already stays as it is.
+    What is `told` of the column already, as pairs of `facts_told`, stays as it is.
 
     Examples
     --------
@@ -368,10 +353,10 @@ def note_candidate(
     """
     if _is_catalogued(name, low, high):
         return  # a metric of METRICS that nobody chose this time
-    if "scale" not in told:
+    if (name, "scale") not in told:
         ends = range_of(low, high)
         by_values = ends == (0, 1) and not (low == high == 1)
         raw.fact(name, "scale", ends, f"values from {low:g} to {high:g}", open=not by_values)
-    if "direction" not in told:
+    if (name, "direction") not in told:
         found = raw.verdicts.get(name) or direction_of_name(name) or SILENT
         raw.fact(name, "direction", found.better, found.evidence, open=found.open)

@@ -45,14 +45,13 @@ from ragnb.readers.evidence import (
     shown_words,
 )
 from ragnb.readers.executors import on_spark
-from ragnb.readers.facts import TECHNICAL, verdict_value
+from ragnb.readers.facts import TECHNICAL, facts_told, verdict_value
 from ragnb.readers.formats import format_of
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, note_grades
 from ragnb.readers.jsons import record_blocks
 from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
 from ragnb.readers.metrics import (
-    facts_told,
     may_be_metric,
     note_candidate,
     note_metrics,
@@ -319,7 +318,7 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     ]
     told = facts_told(table.facts)
     for name, (low, high, _) in spans_of(table, others).items():
-        note_candidate(table, name, low, high, told.get(name, ()))
+        note_candidate(table, name, low, high, told)
     of_words = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
     words = [
         name
@@ -329,7 +328,7 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     for name in words:
         grades = grades_of_words(_words_of(table.named(), name))
         if grades is not None and not is_reference(name):
-            note_grades(table, name, grades)
+            note_grades(table, name, grades, told)
     return found | made
 
 

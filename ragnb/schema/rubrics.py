@@ -117,10 +117,10 @@ class Rubric(Frozen, str_strip_whitespace=True):
         if not self.low < self.high:
             raise refuse(f"the scale is {scale}; low must lie below high", "low")
         if not sum(d.weight for d in self.dimensions) > 0:
-            if not self.dimensions:
-                why = "no dimension"
-            else:
+            if self.dimensions:
                 why = "no dimension with a positive weight"
+            else:
+                why = "no dimension"
             raise refuse(
                 f"holds {why}; write, for example, {{name: tone, weight: 1}}", "dimensions"
             )

@@ -106,7 +106,6 @@ def check_command(
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     if sheet.incomplete:
         terminal.on_stderr(_repair(sheet, source or asked["scores"] or asked["traces"]))
-    if sheet.incomplete:
         return BAD_INPUT
     if sheet.blocked:
         return BLOCKED

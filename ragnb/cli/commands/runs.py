@@ -93,7 +93,6 @@ def _outcome(wrong: Sequence[str], next_step: str) -> int:
     """Print the problems of a store and the next step."""
     if wrong:
         click.echo("\n".join([*terminal.as_list(wrong), next_step]))
-    if wrong:
         return BAD_INPUT
     return PASSED
 
