@@ -110,9 +110,9 @@ def shot(page, folder: Path, name: str) -> None:
 
 def findings(page) -> list[str]:
     """What axe finds seriously wrong in our own widgets."""
-    from axe_playwright_python.sync_playwright import Axe
+    from accessibility import violations
 
-    found = Axe().run(page, context=".rg-editor").response["violations"]
+    found = violations(page, context=".rg-editor")
     return [
         f"{one['id']}: {one['nodes'][0]['html']}"
         for one in found

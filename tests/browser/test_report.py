@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from accessibility import violations
 from pages import PAYLOADS
 
 from ragnb.report import index, report
@@ -78,7 +78,7 @@ def test_index_opens_offline_in_both_themes_and_axe_finds_nothing(
     assert page.locator("script, iframe, img").count() == 0
     assert PAYLOADS[0] in page.locator("main").text_content()
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-    found = Axe().run(page).response["violations"]
+    found = violations(page)
     assert [(one["id"], one["nodes"][0]["html"][:120]) for one in found] == []
 
 
