@@ -23,6 +23,7 @@ html_theme = "furo"
 html_title = "ragnb"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "ext" / "search.js")
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_sidebars = {
     "**": [

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
+from ragnb.inputs.account import case_coverage
 
 GATE = {"name": "F", "metric": "faithfulness", "op": ">=", "threshold": 0.5}
 BLANKS = ["", "NaN", "None", "-", "#N/A"]
@@ -451,3 +452,50 @@ def test_a_system_is_expected_to_answer_what_its_neighbour_answered(rows, blocks
 def test_systems_that_share_no_question_are_not_expected_to():
     frame = pd.DataFrame({"system": [*"aab"], "question": [*"xyz"], "faithfulness": 0.9})
     assert rows_of(rn.assess(frame), "questions").empty
+
+
+@pytest.mark.parametrize("where", [{}, {"system": "a"}, {"language": "en"}])
+@pytest.mark.parametrize("with_scores", [False, True])
+def test_a_row_without_an_answer_is_a_question_lost_and_its_score_lost_once(
+    tmp_path, where, with_scores
+):
+    asked = [
+        {"sample_id": f"q{i}", "question": f"What is {i}?", "language": "en" if i < 10 else "de"}
+        for i in range(12)
+    ]
+    said = ["yes"] * 7 + [None] * 3 + ["ja"] * 2
+    files = {
+        "gold": [one | {"answerable": True} for one in asked],
+        "cases": asked,
+        "traces": [
+            one | {"answer": text, "system": "a"} for one, text in zip(asked, said, strict=True)
+        ],
+    }
+    if with_scores:
+        files["scores"] = [
+            {"sample_id": one["sample_id"], "system": "a", "language": one["language"]}
+            | {"faithfulness": 0.9 if text else None}
+            for one, text in zip(asked, said, strict=True)
+        ]
+    paths = {name: write_lines(tmp_path / f"{name}.jsonl", rows) for name, rows in files.items()}
+    sheet = rn.assess(rn.Scenario(**paths, where=where))
+    wanted = sum(where.get("language", one["language"]) == one["language"] for one in asked)
+    for subject in ("gold", "cases"):
+        row = rows_of(sheet, "questions", subject)
+        assert (row["expected"], row["lost"]) == (wanted, 3)
+    if with_scores:
+        row = rows_of(sheet, "cells", "faithfulness")
+        assert (row["expected"], row["lost"]) == (wanted, 3)
+    assert not sheet.passing
+
+
+def test_a_system_without_any_answer_has_lost_all_of_its_cases():
+    rows = [
+        {"question": f"What is {i}?", "system": name, "answer": "yes" if name == "a" else None}
+        for i in range(8)
+        for name in "ab"
+    ]
+    cases = pd.DataFrame({"question": [f"What is {i}?" for i in range(8)]})
+    labelled = pd.DataFrame(rows).assign(answered=[True, None] * 8)
+    found = case_coverage(labelled, labelled, cases, where={})
+    assert [one[:4] for one in found] == [("cases", "a", 8, 8), ("cases", "b", 8, 0)]

@@ -223,11 +223,13 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
             made.append((at.tolist(), batch.frame.index[at].tolist(), x[at].tolist()))
         return made
 
-    rows = nw.from_native(scores, eager_only=True)
+    rows = nw.from_native(scores, eager_only=True).select(have)
     worst = weights.reduce_batches(scores, metrics, [weights.Reduction(kernel)])[0]
-    return [
-        list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst
-    ]
+    table = []
+    for at, labels, values in worst:
+        cells = rows[at].rows(named=True) if have else [{}] * len(at)
+        table.append(list(map(record, cells, labels, values)))
+    return table
 
 
 def _good(metric: Metric) -> float:

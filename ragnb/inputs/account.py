@@ -199,7 +199,9 @@ def gold_coverage(
     out = []
     for name in _systems(labelled, scored):
         # A question whose trace was dropped by `where` was excluded on purpose.
-        excluded = without_trace(labelled, name) - without_trace(asked, name)
+        excluded = 0
+        if of_questions:
+            excluded = without_trace(labelled, name) - without_trace(asked, name)
         unanswered = without_trace(answered, name)
         wanted = len(expected) - excluded
         out.append(Coverage("gold", name, wanted, len(expected) - unanswered))
@@ -225,11 +227,12 @@ def case_coverage(
     >>> case_coverage(cases[:1], cases[:1], cases, where={})[0][:4]
     ('cases', None, 2, 1)
     """
-    _, of_system = _parted(where)
+    of_questions, of_system = _parted(where)
     wanted = streams.narrowed(cases, where)
     asked = streams.narrowed(read, of_system)
+    answered = frame
     if "answered" in column_names(frame):
-        frame = nw.from_native(frame).filter(~nw.col("answered").is_null()).to_native()
+        answered = nw.from_native(frame).filter(~nw.col("answered").is_null()).to_native()
     out = []
     for name in _systems(frame, ()):
         own = wanted
@@ -240,21 +243,24 @@ def case_coverage(
             own.drop_duplicates(keys[:1]) if keys else own
         )  # one case of several systems or repeats
         rows = streams.of_system(frame, name)
+        rows_answered = streams.of_system(answered, name)
         came = _matched(rows, own)
         if came is None:
-            expected = len(own) - (
-                streams.size(streams.of_system(asked, name)) - streams.size(rows)
-            )
-            seen = min(streams.size(rows), max(expected, 0))
-            first = np.arange(len(own)) < seen
-            out.append(Coverage("cases", name, max(expected, seen), seen, own, first))
+            n_rows = streams.size(rows)
+            expected = max(len(own) - (streams.size(streams.of_system(asked, name)) - n_rows), 0)
+            seen = min(streams.size(rows_answered), expected)
+            first = np.arange(len(own)) < min(n_rows, expected)
+            out.append(Coverage("cases", name, expected, seen, own, first))
             continue
-        if where:
+        seen_of = came if answered is frame else _matched(rows_answered, own)
+        if seen_of is None:
+            seen_of = np.zeros(len(own), dtype=bool)
+        if of_questions:
             known = _matched(streams.of_system(asked, name), own)
-            dropped = (known if known is not None else came) & ~came
-            own = own[~dropped]
-            came = came[~dropped]
-        out.append(Coverage("cases", name, len(own), int(came.sum()), own, came))
+            # A question whose row was dropped by `where` was excluded on purpose.
+            kept = ~known | came if known is not None else np.ones(len(own), dtype=bool)
+            own, came, seen_of = own[kept], came[kept], seen_of[kept]
+        out.append(Coverage("cases", name, len(own), int(seen_of.sum()), own, came))
     return out
 
 

@@ -109,6 +109,9 @@ class Inputs:
         self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
         self.tools |= {row["metric"]: row for row in frame.attrs.get("metrics", ())}
         self.facts += [{"role": role, **fact} for fact in frame.attrs.get("facts", ())]
+        if role != "ratings":  # the card of the judge names their file
+            # pandas copies attributes with every column that is taken out.
+            frame.attrs = {}
         return frame
 
     def read_rated(self, scenario: Scenario, **how: Any) -> None:
@@ -192,7 +195,7 @@ def gather(
     picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:
-        inputs.rows, inputs.frame.attrs = len(inputs.frame), {}
+        inputs.rows = len(inputs.frame)
     return inputs
 
 
@@ -279,7 +282,7 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
         inputs.join["citations"] = citation_forms(frame)
     else:
-        inputs.join = frame.attrs["join"]
+        inputs.join = frame.attrs.pop("join")
     inputs.repeated = repeated_answers(frame)
     if inputs.with_gold and not on_spark(frame):
         frame = with_ranks(frame, scenario.named_metrics)

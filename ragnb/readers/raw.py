@@ -212,9 +212,11 @@ class Raw:
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        alone = self.columns[names[0]]
-        if len(names) == 1 and isinstance(alone, pd.Series):
-            return int(alone.nunique(dropna=False))
+        columns = [self.columns[name] for name in names]
+        if not any(isinstance(column, pd.Series) for column in columns):
+            return len({*zip(*(map(str, column) for column in columns), strict=True)})
+        if len(names) == 1:
+            return int(columns[0].nunique(dropna=False))
         keys = {}
         for name in names:
             column = self.columns[name]

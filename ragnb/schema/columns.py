@@ -56,7 +56,7 @@ STOPPED_EARLY = "stopped early"
 
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the rows of a small frame as mappings; pandas' own ``to_dict`` takes ten times as long.
+    """Return the rows of a small frame as mappings; pandas' own ``to_dict`` takes many times as long.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     >>> records(pd.DataFrame({"metric": ["a", "b"], "n": [1, 2]}))
     [{'metric': 'a', 'n': 1}, {'metric': 'b', 'n': 2}]
     """
-    columns = [column.tolist() for _, column in frame.items()]
-    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+    names = frame.columns.tolist()
+    return [dict(zip(names, row, strict=True)) for row in frame.to_numpy(object).tolist()]
 
 
 class SharedPicks(dict[str, str]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -36,7 +37,7 @@ from ragnb.inputs.candidates import left_out
 from ragnb.inputs.operations import operation_names
 from ragnb.inputs.streams import head_of
 from ragnb.inputs.unscored import not_scored_yet
-from ragnb.markup import MISSING
+from ragnb.markup import MISSING, is_missing
 from ragnb.scenario import Scenario
 from ragnb.schema import DEFAULT_GATES, Gate, Metric, quantile_of
 from ragnb.sheet.assessment import Assessment
@@ -556,27 +557,19 @@ def _by_document(
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     """Return how often each label occurs in the groups of some columns: ``slice, group, label, n``."""
-    tables = [
-        pd.DataFrame(
-            {name: [] for name in ("slice", "group", "label")} | {"n": pd.Series(dtype="int64")}
-        )
-    ]
+    # Names in two forms of Unicode are one group.
+    counted = Counter[tuple[str, str, str]]()
     for name in dict.fromkeys(columns):
         rows = weights.opened(frame).select(
             nw.col(name).alias("group"), nw.col("label").cast(nw.String)
         )
         counts = rows.drop_nulls("label").group_by("group", "label").agg(nw.len().alias("n"))
-        table = (
-            weights.collected(counts)
-            .to_pandas()
-            .astype({"group": object})
-            .fillna({"group": MISSING})
-        )
-        tables.append(
-            table.assign(slice=name, group=[weights.nfc(str(group)) for group in table["group"]])
-        )
-    # Names in two forms of Unicode are one group.
-    return pd.concat(tables).groupby(["slice", "group", "label"], as_index=False).agg({"n": "sum"})
+        for group, label, n in weights.collected(counts).iter_rows():
+            shown = MISSING if is_missing(group) else weights.nfc(str(group))
+            counted[name, shown, label] += n
+    keys = sorted(counted)
+    table = pd.DataFrame(keys, columns=["slice", "group", "label"], dtype=object)
+    return table.assign(n=np.array([counted[key] for key in keys], dtype=np.int64))
 
 
 def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:

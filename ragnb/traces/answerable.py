@@ -86,6 +86,8 @@ def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
         return frame
     if isinstance(frame, pd.DataFrame) and not count_unanswerable(frame):
         return frame
+    # Worked out once, not once a metric.
+    refuses = nw.col("__unanswerable")
     made: list[nw.Expr] = []
     for name in blind:
         status = f"{name}__status"
@@ -93,11 +95,10 @@ def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
             word = nw.col(status).cast(nw.String)
         else:
             word = nw.lit(None, nw.String)
-        made.append(nw.when(~_unanswerable()).then(nw.col(name)).alias(name))
-        made.append(
-            nw.when(_unanswerable()).then(nw.lit("not_applicable")).otherwise(word).alias(status)
-        )
-    return cast(Frame, rows.with_columns(*made).to_native())
+        made.append(nw.when(~refuses).then(nw.col(name)).alias(name))
+        made.append(nw.when(refuses).then(nw.lit("not_applicable")).otherwise(word).alias(status))
+    marked = rows.with_columns(_unanswerable().alias("__unanswerable")).with_columns(*made)
+    return cast(Frame, marked.drop("__unanswerable").to_native())
 
 
 def count_unanswerable(frame: Any) -> int:
