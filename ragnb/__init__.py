@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
+import warnings
 from importlib.resources import files
 from typing import Any
 
@@ -20,12 +22,23 @@ _ROOM_OF = {
 
 _ROOMS = ("plots", "stats", "widgets")
 
+# Old name → new name: the old one works for one minor version, and says which to write.
+_RENAMED: dict[str, str] = {}
+
 __all__ = sorted(_ROOM_OF)
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"ragnb.{name}")
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(
+            f"ragnb.{name} is now ragnb.{new}; the old name goes with the next minor version",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(sys.modules[__name__], new)
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'ragnb' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"ragnb.{_ROOM_OF[name]}"), name)

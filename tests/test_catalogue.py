@@ -470,11 +470,14 @@ def test_every_command_and_option_is_described_in_both_languages(pages):
     assert {*re.findall(r"(?m)^\| `(\d+)` \|", pages["en"]["reference/commands.md"])} == numbers
 
 
-def test_every_public_name_is_on_one_page_of_the_api(pages):
-    text = "\n".join(
-        page for name, page in pages["en"].items() if name.startswith("reference/api/")
-    )
-    found = re.findall(r"(?m)^\.\. (?:autofunction|autoclass|py:data):: ([\w.]+)", text)
+def test_every_public_name_has_a_page_of_the_api(pages):
+    written = {
+        name: page for name, page in pages["en"].items() if name.startswith("reference/api/")
+    }
+    assert len({name.casefold() for name in written}) == len(written)
+    directive = re.compile(r"(?m)^\.\. (?:autofunction|autoclass|py:data):: ([\w.]+)")
+    found = [name for page in written.values() for name in directive.findall(page)]
+    assert all(len(directive.findall(page)) <= 1 for page in written.values())
     modules = (rn, reference.plots, reference.widgets, reference.stats)
     assert sorted(found) == sorted(
         f"{module.__name__}.{name}" for module in modules for name in module.__all__

@@ -292,3 +292,12 @@ def test_the_checks_before_a_release_can_be_collected_where_their_packages_are_a
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert "test_core.py" in done.stdout
+
+
+def test_a_renamed_name_works_and_says_which_to_write(monkeypatch):
+    monkeypatch.setitem(ragnb._RENAMED, "appraise", "assess")
+    with pytest.warns(DeprecationWarning, match=r"ragnb\.appraise is now ragnb\.assess") as said:
+        assert ragnb.appraise is ragnb.assess
+    assert said[0].filename == __file__
+    with pytest.raises(AttributeError, match="no attribute 'apprise'"):
+        ragnb.apprise  # noqa: B018

@@ -233,31 +233,37 @@ ROOMS: Mapping[str, tuple[ModuleType, tuple[str, ...]]] = {
 
 
 def api(words: Mapping[str, Any]) -> dict[str, str]:
-    """Return the pages of the Python API, by room."""
+    """Return the pages of the Python API: the index, a list of names for each room, and a page for each name."""
     say, rooms = words["page"], words["rooms"]
     intro = re.sub(r"\[([^]]+)\]\((\w+)\.md\)", r":doc:`\1 <../\2>`", say["api_intro"])
     index = [*_title(say["api"]), re.sub(r"(?<!`)`([^`:<]+)`(?!`)", r"``\1``", intro), ""]
     index += [".. toctree::", "   :maxdepth: 1", "", *(f"   {room}" for room in ROOMS), ""]
     out = {}
     for room, (module, names) in ROOMS.items():
-        lines = [*_title(rooms[room]), f".. py:currentmodule:: {module.__name__}", ""]
-        index += [
-            "",
-            rooms[room],
-            "-" * 2 * len(rooms[room]),
-            "",
-            f".. py:currentmodule:: {module.__name__}",
-            "",
-        ]
+        current = f".. py:currentmodule:: {module.__name__}"
+        own_pages = {name: _page_of(module, name) for name in names}
+        lines = [*_title(rooms[room]), ".. toctree::", "   :hidden:", ""]
+        lines += [*(f"   {one}" for one in own_pages.values()), "", current, ""]
+        index += ["", rooms[room], "-" * 2 * len(rooms[room]), "", current, ""]
         for name in names:
             made = getattr(module, name)
-            lines += [*_entry(module.__name__, name, made, words), ""]
+            entry = [*_title(name), current, "", *_entry(module.__name__, name, made, words), ""]
+            out[own_pages[name]] = "\n".join(entry)
             what = (inspect.getdoc(made) or "").partition("\n\n")[0].replace("\n", " ")
-            index.append(
-                f"- :py:obj:`~{module.__name__}.{name}`" + (f" — {what}" if callable(made) else "")
-            )
-        out[room] = "\n".join(lines)
+            listed = f"- :py:obj:`~{module.__name__}.{name}`"
+            if callable(made):
+                listed += f" — {what}"
+            lines.append(listed)
+            index.append(listed)
+        out[room] = "\n".join([*lines, ""])
     return out | {"index": "\n".join(index) + "\n"}
+
+
+def _page_of(module: ModuleType, name: str) -> str:
+    """Return the name of a page, different without regard to case: `Noise` and `noise` are two."""
+    if inspect.isclass(getattr(module, name)):
+        return f"{module.__name__}.{name}-class"
+    return f"{module.__name__}.{name}"
 
 
 def _title(text: str) -> list[str]:

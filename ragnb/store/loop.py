@@ -248,7 +248,7 @@ def run_cells(
         reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
         listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
         warnings.warn(
-            f"{counts['failed']} of {n} cells failed ({listed}). Their replies are in the store; "
+            f"{counts['failed']} of {n} cells failed ({listed}). What was received is in the store; "
             "run the same command again to retry them",
             RagnbWarning,
             stacklevel=2,
