@@ -444,10 +444,8 @@ def _sides(
     """Return which systems are compared; None is a run that names none, or one only."""
     if candidate is not None:
         need_known("candidate", candidate, run.systems)
-    chosen: Sequence[str | None]
-    if candidate is None:
-        chosen = run.systems
-    else:
+    chosen: Sequence[str | None] = run.systems
+    if candidate is not None:
         chosen = [candidate]
     if inside is not None:
         if not (others := [name for name in chosen if name != inside]):

@@ -142,11 +142,9 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     {'text': 'Enable answer verification.', 'setting': 'answer_check'}
     """
     known = rule.name in texts.table(lang)["rules"]
-    stored: Mapping[str, Any]
+    stored: Mapping[str, Any] = {}
     if known:
         stored = texts.entry(lang, f"rules.{rule.name}")
-    else:
-        stored = {}
     causes, actions = (
         next((own[key] for key in (lang, "en", *own) if own.get(key)), ()) or stored.get(name, ())
         for name, own in (("causes", rule.causes), ("actions", rule.actions))

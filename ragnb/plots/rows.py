@@ -64,10 +64,8 @@ def dot_rows(
                 if not is_missing(low) and not is_missing(high):
                     line: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
                     ax.plot([float(low), float(high)], [y, y], color=dot.colour, **line)
-                at: Any
-                if is_missing(value):
-                    at = ([], [])
-                else:
+                at: Any = ([], [])
+                if not is_missing(value):
                     at = ([float(value)], [y])
                 ax.plot(
                     *at,
@@ -140,10 +138,8 @@ def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], size: float) -
     faces = ax.collections[-1].get_facecolor()
     for k, ((y, x), shade) in enumerate(np.ndenumerate(shades)):
         # Seaborn's own numbers turn white at a luminance of .408, where black is still the clearer (WCAG).
-        ink: Any
-        if np.isnan(shade):
-            ink = {}
-        else:
+        ink: Any = {}
+        if not np.isnan(shade):
             ink = {"color": LIGHT if relative_luminance(faces[k]) < 0.179 else DARK}
         ax.text(x + 0.5, y + 0.5, written[y][x], ha="center", va="center", fontsize=size, **ink)
     ax.spines[:].set_visible(False)

@@ -578,11 +578,9 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     errors = tuple(
         f"{one.scenario.stem}: {translated(one.error, lang)}" for one in made if one.result is None
     )
-    blocks: list[Block]
+    blocks: list[Block] = []
     if errors:
         blocks = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")]
-    else:
-        blocks = []
     blocks.append(Text((say("index.note"),), "note"))
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
     tables = {

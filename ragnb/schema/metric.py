@@ -272,11 +272,9 @@ def known_metric(name: str) -> Metric | None:
     found = rank_measure(name)
     if found is None:
         return METRICS.get(name)
-    kind: Literal["binary", "continuous"]
+    kind: Literal["binary", "continuous"] = "continuous"
     if found[0] == "hit":
         kind = "binary"
-    else:
-        kind = "continuous"
     return Metric(name, kind=kind, role="rate", family="retrieval")
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ragnb.errors import MissingExtraError, RagnbError, require
 from ragnb.scoring.asking import Asker, Nothing
 
-PINS = ("ragas==0.4.3", "langchain-community==0.4.1", "instructor>=1.15")
+PINS = ("ragas>=0.4.3,<0.5", "langchain-community>=0.4,<0.4.2", "instructor>=1.15")
 Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 _NAMES = {"question": "user_input", "answer": "response", "ground_truth_answer": "reference"}
 _ONE_EACH = ("NLIStatementOutput", "StatementFaithfulnessOutput")

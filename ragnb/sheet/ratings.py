@@ -30,11 +30,9 @@ def calibrated(
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
             "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
         )
-    names: list[str]
+    names: list[str] = []
     if "dimension" in ratings:
         names = ratings["dimension"].unique().tolist()
-    else:
-        names = []
     known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = scale or (ranges.pop() if len(ranges) == 1 else None)

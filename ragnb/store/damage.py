@@ -228,11 +228,9 @@ def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
     place = names.index("checksum") if "checksum" in names else 0
     for values in cursor:  # of a claim its date tells
         odd = place and checksum_of(values[1:place]).encode() != values[place]
-        row: Row
+        row: Row = {}
         if odd or (names[-1] == "until" and not isinstance(values[-1], float)):
             row = {"damaged": True}
-        else:
-            row = {}
         for name, value in zip(names, values, strict=True):
             row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
             if name in ("about", "value", "replies", "reply"):

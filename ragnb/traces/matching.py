@@ -113,11 +113,9 @@ def join_counts(traces: Any, met: Match | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
     keys = keys_of(traces) if met is None else met.traces
     names = keys["name"]
-    unmet: Mapping[str, Sequence[str] | pl.Series]
+    unmet: Mapping[str, Sequence[str] | pl.Series] = dict.fromkeys(_UNMET, ())
     if met:
         unmet = _unmet(met)
-    else:
-        unmet = dict.fromkeys(_UNMET, ())
     # A question that the same system (and repeat) has answered before.
     run = {
         name: columns.texts(traces, name) for name in ("system", "repeat") if name in traces.columns
