@@ -219,7 +219,11 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """
     kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
     kinds |= dict.fromkeys(_NUMBERS, "float64")
-    return pd.DataFrame(list(rows), columns=list(COLUMNS), dtype=object).astype(kinds)
+    given = list(rows)
+    columns = {name: [row.get(name, math.nan) for row in given] for name in COLUMNS}
+    return pd.DataFrame(
+        {name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()}
+    )
 
 
 def _range(gate: Gate, row: Row) -> tuple[float, float]:

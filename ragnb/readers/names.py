@@ -58,9 +58,11 @@ def plain(name: object) -> str:
     ('chunk_size', 'moyenne_generale', 'top_k')
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name))
-    letters = unicodedata.normalize("NFKD", parted)
-    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return re.sub(r"[\W_]+", "_", unicodedata.normalize("NFC", bare).casefold()).strip("_")
+    if not parted.isascii():
+        letters = unicodedata.normalize("NFKD", parted)
+        bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+        parted = unicodedata.normalize("NFC", bare)
+    return re.sub(r"[\W_]+", "_", parted.casefold()).strip("_")
 
 
 # Names that count where no column has one of `CASE_ALIASES`, the surest first.

@@ -483,6 +483,8 @@ def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
 
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap:
     """Return what systems have in common where not all answered the same questions, else nothing."""
+    if len(names) < 2:
+        return {}, 0, None
     # A question without any score was not answered: it must not make the means look comparable.
     some = [
         ~nw.col(m.name).is_null()
