@@ -13,7 +13,8 @@ report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
 	@$(VENV)/bin/ragnb report $(SCENARIO)
 
 # A file stays in one process: the cells of a notebook need each other, and set-ups of files are slow.
-SPREAD := -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+# One process more than cores: some tests wait for a browser or a server.
+SPREAD := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test: $(READY)  ## the whole suite on all cores: make test ARGS="-k weights" runs a part, ARGS="-n 0" in one process
 	@$(PY) -m pytest $(SPREAD) $(ARGS)

@@ -241,14 +241,14 @@ def api(words: Mapping[str, Any]) -> dict[str, str]:
     out = {}
     for room, (module, names) in ROOMS.items():
         current = f".. py:currentmodule:: {module.__name__}"
-        own_pages = {name: _page_of(module, name) for name in names}
-        lines = [*_title(rooms[room]), ".. toctree::", "   :hidden:", ""]
-        lines += [*(f"   {one}" for one in own_pages.values()), "", current, ""]
+        lines = [*_title(rooms[room]), current, ""]
         index += ["", rooms[room], "-" * 2 * len(rooms[room]), "", current, ""]
         for name in names:
             made = getattr(module, name)
-            entry = [*_title(name), current, "", *_entry(module.__name__, name, made, words), ""]
-            out[own_pages[name]] = "\n".join(entry)
+            # Not in the sidebar of every page, which would double the time of a build.
+            entry = [":orphan:", "", *_title(name), f":doc:`{rooms[room]} <{room}>`", "", current]
+            entry += ["", *_entry(module.__name__, name, made, words), ""]
+            out[_page_of(module, name)] = "\n".join(entry)
             what = (inspect.getdoc(made) or "").partition("\n\n")[0].replace("\n", " ")
             listed = f"- :py:obj:`~{module.__name__}.{name}`"
             if callable(made):
