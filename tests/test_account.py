@@ -499,3 +499,18 @@ def test_a_system_without_any_answer_has_lost_all_of_its_cases():
     labelled = pd.DataFrame(rows).assign(answered=[True, None] * 8)
     found = case_coverage(labelled, labelled, cases, where={})
     assert [one[:4] for one in found] == [("cases", "a", 8, 8), ("cases", "b", 8, 0)]
+
+
+def test_a_question_that_gold_holds_twice_is_not_one_that_was_lost():
+    gold = pd.DataFrame(
+        {
+            "sample_id": [f"g{i}" for i in range(6)],
+            "question": ["a?", "b?", "c?", "d?", "a?", "b?"],
+            "answerable": True,
+        }
+    )
+    said = pd.DataFrame({"question": ["a?", "b?", "c?", "d?"], "answer": "yes"})
+    gates = rn.assess(said, gold=gold).gates.set_index("gate")
+    assert gates.loc["gold_coverage", "value"] == 1
+    lost = rn.assess(said[:3], gold=gold).gates.set_index("gate").loc["gold_coverage"]
+    assert (lost["value"], lost["n"]) == (0.75, 4)

@@ -198,10 +198,9 @@ def gold_coverage(
 
     out = []
     for name in _systems(labelled, scored):
-        # A question whose trace was dropped by `where` was excluded on purpose.
-        excluded = 0
-        if of_questions:
-            excluded = without_trace(labelled, name) - without_trace(asked, name)
+        # A question whose trace was dropped by `where` was excluded on purpose, and of a question that gold holds
+        # twice, labelling gave its trace to one.
+        excluded = without_trace(labelled, name) - without_trace(asked, name)
         unanswered = without_trace(answered, name)
         wanted = len(expected) - excluded
         out.append(Coverage("gold", name, wanted, len(expected) - unanswered))
