@@ -501,6 +501,7 @@ def test_a_system_without_any_answer_has_lost_all_of_its_cases():
     assert [one[:4] for one in found] == [("cases", "a", 8, 8), ("cases", "b", 8, 0)]
 
 
+@pytest.mark.filterwarnings("ignore:gold holds 2 question:ragnb.errors.RagnbWarning")
 def test_a_question_that_gold_holds_twice_is_not_one_that_was_lost():
     gold = pd.DataFrame(
         {
