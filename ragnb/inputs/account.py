@@ -251,15 +251,20 @@ def case_coverage(
             first = np.arange(len(own)) < min(n_rows, expected)
             out.append(Coverage("cases", name, expected, seen, own, first))
             continue
-        seen_of = came if answered is frame else _matched(rows_answered, own)
-        if seen_of is None:
-            seen_of = np.zeros(len(own), dtype=bool)
-        if of_questions:
-            known = _matched(streams.of_system(asked, name), own)
+        has_answer = came
+        if answered is not frame:
+            has_answer = np.zeros(len(own), dtype=bool)
+            found = _matched(rows_answered, own)
+            if found is not None:
+                has_answer = found
+        known = _matched(streams.of_system(asked, name), own) if of_questions else None
+        if known is not None:
             # A question whose row was dropped by `where` was excluded on purpose.
-            kept = ~known | came if known is not None else np.ones(len(own), dtype=bool)
-            own, came, seen_of = own[kept], came[kept], seen_of[kept]
-        out.append(Coverage("cases", name, len(own), int(seen_of.sum()), own, came))
+            kept = ~known | came
+            own = own[kept]
+            came = came[kept]
+            has_answer = has_answer[kept]
+        out.append(Coverage("cases", name, len(own), int(has_answer.sum()), own, came))
     return out
 
 
