@@ -27,7 +27,7 @@ from papermill_line import papermill
 from pipeline_server import model
 
 import ragnb
-from ragnb.cli import main
+from ragnb.cli import cli, main
 from ragnb.example import write_example
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -123,3 +123,16 @@ def test_the_blocks_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypat
 def test_a_page_has_the_same_blocks_in_chinese(page):
     chinese = ROOT / "docs" / "zh" / "with" / page.name
     assert blocks(chinese) == blocks(page)
+
+
+INLINE = re.compile(r"`(ragnb [a-z]+ [^`\n]*--[^`\n]*)`")
+PAGES = [page for page in ROOT.glob("docs/*/**/*.md") if "generated" not in page.parts]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda page: page.name)
+def test_an_option_in_the_text_is_one_of_its_command(page):
+    for line in INLINE.findall(page.read_text(encoding="utf-8")):
+        name, *words = line.split()[1:]
+        options = {option for one in cli.commands[name].params for option in one.opts}
+        named = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert named <= options, line
