@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 import warnings
 from importlib.resources import files
 from typing import Any
@@ -38,7 +37,7 @@ def __getattr__(name: str) -> Any:
             DeprecationWarning,
             stacklevel=2,
         )
-        return getattr(sys.modules[__name__], new)
+        return __getattr__(new)
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'ragnb' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"ragnb.{_ROOM_OF[name]}"), name)

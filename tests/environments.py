@@ -105,6 +105,12 @@ class Environment:
             command, capture_output=True, text=True, cwd=cwd, env=env, check=False
         )
 
+    def succeed(self, *words: object, cwd: Path) -> str:
+        """Run a command that has to succeed, and return what it printed."""
+        done = self.run(*words, cwd=cwd)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        return done.stdout
+
     def packages(self) -> dict[str, str]:
         """Return name and version of each package, without what a virtual environment brings."""
         return {name: version for name, version, _ in self._listed()[1] if name not in WITH_VENV}

@@ -245,7 +245,7 @@ def api(words: Mapping[str, Any]) -> dict[str, str]:
         index += ["", rooms[room], "-" * 2 * len(rooms[room]), "", current, ""]
         for name in names:
             made = getattr(module, name)
-            # Not in the sidebar of every page, which would double the time of a build.
+            # Not in the sidebar of every page, which would make a build take half as long again.
             entry = [":orphan:", "", *_title(name), f":doc:`{rooms[room]} <{room}>`", "", current]
             entry += ["", *_entry(module.__name__, name, made, words), ""]
             out[_page_of(module, name)] = "\n".join(entry)

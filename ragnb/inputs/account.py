@@ -190,7 +190,7 @@ def gold_coverage(
     of_questions, of_system = _parted(where)
     expected = streams.narrowed(gold, of_questions)
     asked = streams.narrowed(read, of_system)
-    answered = nw.from_native(labelled).filter(~nw.col("answered").is_null()).to_native()
+    answered = _with_answer(labelled)
 
     def without_trace(frame: Any, name: Any) -> int:
         own = streams.of_system(frame, name)
@@ -229,9 +229,7 @@ def case_coverage(
     of_questions, of_system = _parted(where)
     wanted = streams.narrowed(cases, where)
     asked = streams.narrowed(read, of_system)
-    answered = frame
-    if "answered" in column_names(frame):
-        answered = nw.from_native(frame).filter(~nw.col("answered").is_null()).to_native()
+    answered = _with_answer(frame)
     out = []
     for name in _systems(frame, ()):
         own = wanted
@@ -266,6 +264,13 @@ def case_coverage(
             has_answer = has_answer[kept]
         out.append(Coverage("cases", name, len(own), int(has_answer.sum()), own, came))
     return out
+
+
+def _with_answer(frame: Any) -> Any:
+    """Return the rows that hold an answer, all of them where nothing says which do."""
+    if "answered" not in column_names(frame):
+        return frame
+    return nw.from_native(frame).filter(~nw.col("answered").is_null()).to_native()
 
 
 def system_coverage(frame: Any, names: Sequence[Any]) -> list[Coverage]:

@@ -104,20 +104,28 @@ class Inputs:
     def read(
         self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any
     ) -> pd.DataFrame:
-        """Read one input and note what became of it."""
+        """Read one input, note what became of it, and free it of its attributes.
+
+        pandas copies attributes with every column that is taken out.
+        """
         frame = reader(source, **options)
+        self.note_frame(role, frame)
+        frame.attrs = {}
+        return frame
+
+    def note_frame(self, role: str, frame: pd.DataFrame) -> None:
+        """Take over what a reader says of a frame."""
         self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
         self.tools |= {row["metric"]: row for row in frame.attrs.get("metrics", ())}
         self.facts += [{"role": role, **fact} for fact in frame.attrs.get("facts", ())]
-        if role != "ratings":  # the card of the judge names their file
-            # pandas copies attributes with every column that is taken out.
-            frame.attrs = {}
-        return frame
 
     def read_rated(self, scenario: Scenario, **how: Any) -> None:
-        """Read the ratings that a scenario names."""
+        """Read the ratings, if a scenario names any; their attributes tell the card of the judge the file."""
+        if scenario.ratings is None:
+            return
         encoding = None if scenario.encoding == "utf-8" else scenario.encoding
-        self.ratings = self.read("ratings", read_rated, scenario.ratings, encoding=encoding, **how)
+        self.ratings = read_rated(scenario.ratings, encoding=encoding, **how)
+        self.note_frame("ratings", self.ratings)
 
     def streamed(self, role: str, stream: Stream) -> Any:
         """Take rows that stay where they are, and return their query."""
@@ -190,8 +198,7 @@ def gather(
         frames = [_only_cases(inputs, scenario, options)]
     elif scenario.cases is not None and not scenario.sample:
         inputs.cases = inputs.read("cases", read_cases, scenario.cases, **options)
-    if scenario.ratings is not None:
-        inputs.read_rated(scenario)
+    inputs.read_rated(scenario)
     picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:

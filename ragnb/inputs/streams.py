@@ -97,7 +97,7 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
     """
     keys = [name for name in QUESTIONS if name in column_names(frame)]
     found: tuple[dict[Any, int], int, Any] = {}, 0, frame
-    for key in keys if len(names) > 1 else ():
+    for key in keys:
         found = _in_common(frame, names, key)
         if found[1]:
             return found

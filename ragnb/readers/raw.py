@@ -215,12 +215,10 @@ class Raw:
         columns = [self.columns[name] for name in names]
         if not any(isinstance(column, pd.Series) for column in columns):
             return len({*zip(*(map(str, column) for column in columns), strict=True)})
-        if len(names) == 1:
-            return int(columns[0].nunique(dropna=False))
-        keys = {}
-        for name in names:
-            column = self.columns[name]
-            keys[name] = column if isinstance(column, pd.Series) else list(map(str, column))
+        keys = {
+            k: column if isinstance(column, pd.Series) else list(map(str, column))
+            for k, column in enumerate(columns)
+        }
         return int((~pd.DataFrame(keys).duplicated()).sum())
 
     def blanks(self, name: str) -> int:

@@ -45,27 +45,20 @@ def aged(request, environment, wheel, tmp_path_factory) -> Environment:
     wanted = folder / "requirements.in"
     wanted.write_text("\n".join(direct_requirements()) + "\n", encoding="utf-8")
     install = ["uv", "pip", "install", "--python", made.python, "--only-binary", ":all:"]
-    succeeded(made, *install, "--resolution", request.param, "-r", wanted, cwd=folder)
+    made.succeed(*install, "--resolution", request.param, "-r", wanted, cwd=folder)
     kept = folder / "kept.txt"
     kept.write_text(
-        succeeded(made, "uv", "pip", "freeze", "--python", made.python, cwd=folder), "utf-8"
+        made.succeed("uv", "pip", "freeze", "--python", made.python, cwd=folder), "utf-8"
     )
-    succeeded(made, *install, "-c", kept, *TOOLS, cwd=folder)
-    succeeded(made, *install, "--no-deps", wheel, cwd=folder)
+    made.succeed(*install, "-c", kept, *TOOLS, cwd=folder)
+    made.succeed(*install, "--no-deps", wheel, cwd=folder)
     return made
-
-
-def succeeded(made: Environment, *words: object, cwd: Path) -> str:
-    """Run a command that has to succeed, and return what it printed."""
-    done = made.run(*words, cwd=cwd)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
 
 
 def passes(made: Environment, *tests: str) -> None:
     """Run tests of the checkout with the library of the environment; the checkout is not importable."""
     paths = [ROOT / "tests" / name for name in tests]
-    said = succeeded(made, "pytest", "-n", "2", "--dist", "loadfile", *paths, cwd=ROOT)
+    said = made.succeed("pytest", "-n", "2", "--dist", "loadfile", *paths, cwd=ROOT)
     assert re.search(r"^\d+ passed", said, re.MULTILINE), said[-4000:]
 
 

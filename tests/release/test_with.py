@@ -34,5 +34,4 @@ def test_the_page_of_a_tool_runs_beside_it(page, beside):
     tests = ROOT / "tests" / "test_docs.py"
     # What these tools warn of in each other is theirs.
     quiet = ("-n", "0", "-v", "-W", "default")
-    done = beside.run("pytest", *quiet, tests, "-k", f"blocks and en-{page}", cwd=ROOT)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    beside.succeed("pytest", *quiet, tests, "-k", f"blocks and en-{page}", cwd=ROOT)
