@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -140,6 +143,58 @@ def test_a_refreshed_editor_keeps_what_was_entered(scored):
     editor.refresh()
     assert editor.model.entries() == entered
     assert editor.means["n"].max() == 25
+
+
+def test_a_refreshed_editor_makes_no_widget_anew(scored, monkeypatch):
+    # Each widget is a message; of some hundred at once a busy server drops some, and the editor is gone.
+    import ipywidgets
+
+    editor = WeightEditor(scored / "mine.yaml")
+    assert editor.view is not None
+    made = []
+    monkeypatch.setattr(ipywidgets.Widget, "open", lambda widget: made.append(widget))
+    (scored / "scores.csv").write_text(SCORES.replace(",0.0,", ",0.5,"), encoding="utf-8")
+    before = shown_numbers(editor.view)
+    editor.refresh()
+    assert not made
+    assert shown_numbers(editor.view) != before
+
+
+def shown_numbers(box) -> list[str]:
+    """Return the numbers of a box of widgets, in their order."""
+    import ipywidgets
+
+    texts = [w.value for w in all_below(box) if isinstance(w, ipywidgets.HTML)]
+    return re.findall(r">(\d\.\d+)", "".join(texts))
+
+
+def all_below(box) -> list:
+    """Return a widget and all those in it."""
+    return [box, *(one for child in getattr(box, "children", ()) for one in all_below(child))]
+
+
+def test_a_window_draws_what_a_command_said_in_the_thread_of_the_kernel(scored):
+    threads = []
+
+    async def run() -> None:
+        studio = Studio(scored, home=scored)
+        drawn = studio._refresh
+
+        def noted() -> None:
+            threads.append(threading.current_thread())
+            drawn()
+
+        studio._refresh = noted
+        assert studio.view is not None
+        studio._press_estimate()
+        deadline = time.monotonic() + 120
+        while studio.model.is_busy or "rg-diff" not in studio._said.widget.value:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+    assert len(threads) > 1
+    assert set(threads) == {threading.main_thread()}
 
 
 def test_saving_leaves_the_dimensions_of_a_rubric_apart(tmp_path, llm_server, monkeypatch):

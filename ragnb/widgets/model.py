@@ -120,13 +120,32 @@ class Weighing:
     def __init__(
         self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None
     ) -> None:
+        self.lang = scenario.lang
+        self.say = texts.load(scenario.lang)
+        self.watchers: list[Callable[[Weighing], object]] = []
+        self._take(scenario, moments, gates, pairs)
+
+    def renew(
+        self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None
+    ) -> None:
+        """Weigh what was read again, as after a run; what was entered stays, as far as it has a row.
+
+        The views that watch this stay, too: a view made for each run would send the browser some hundred messages
+        at once, of which a busy server drops some.
+        """
+        entered = self.entries()
+        self._take(scenario, moments, gates, pairs)
+        metrics = {name: entered[METRIC].get(name) for name in self.metrics}
+        self._put({METRIC: metrics, DOC: entered[DOC]})
+
+    def _take(
+        self, scenario: Scenario, moments: Moments, gates: Sequence[Gate], pairs: Pairs | None
+    ) -> None:
         self.scenario = scenario
         self.gates = gates
         self._pairs = pairs
         self._by = moments if moments.by is not None and len(moments.groups) > 1 else None
         self._pooled = moments if moments.by is None else moments.pooled()
-        self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
-        self.watchers: list[Callable[[Weighing], object]] = []
         self._start()
 
     def _start(self) -> None:
@@ -199,11 +218,6 @@ class Weighing:
     def entries(self) -> dict[str, dict[str, float | None]]:
         """Return what is entered, by field and name; None where an entry is left to the file."""
         return {field: dict(entered) for field, entered in self._entries.items()}
-
-    def enter(self, entries: Mapping[str, Mapping[str, float | None]]) -> None:
-        """Take entries of another editor of the same scenario, as far as they have a row here."""
-        metrics = {name: entries[METRIC].get(name) for name in self.metrics}
-        self._put({METRIC: metrics, DOC: dict(entries[DOC])})
 
     def add(self, text: str) -> str:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from ragnb.markup.rendering import draw
 from ragnb.report.run import TONES
 from ragnb.texts.errors import translated
 from ragnb.widgets.base import Html, Twin, button, field, make
-from ragnb.widgets.command import Progress
+from ragnb.widgets.command import Command, Progress
 from ragnb.widgets.weights import WeightEditor
 from ragnb.widgets.workbench import RunRecord, Workbench
 
@@ -70,10 +70,12 @@ class Studio(Twin):
     def __init__(
         self, folder: str | Path, *, home: str | Path = ".", lang: str | None = None
     ) -> None:
-        self.model = Workbench(home, lang=lang, changed=self._refresh)
+        self.model = Workbench(home, lang=lang, changed=self._notice)
         self.editor = WeightEditor(Path(folder).resolve(), lang=self.model.lang)
-        # Lines come from the thread that reads the command, presses from the kernel's own.
-        self._drawing = threading.RLock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_due = False
+        # Whose report is on the page.
+        self._finished: Command | None = None
 
     def __repr__(self) -> str:
         return f"Studio({self.editor.model.scenario.name!r}: {len(self.model.runs())} runs)"
@@ -101,6 +103,7 @@ class Studio(Twin):
         self._base = field(say, "studio.baseline", "Dropdown", style=_NAMED, layout=_CHOOSER)
         shown = button(say, "studio.show", self._press_show)
         compared = button(say, "studio.compare", self._press_compare)
+        self._loop = _running_loop()
         self._list_runs()
         self._refresh()
         row = {"flex_flow": "row wrap", "grid_gap": "8px"}
@@ -135,13 +138,12 @@ class Studio(Twin):
         self._begin(dry_run=bill is None or path not in bill.words)
 
     def _begin(self, *, dry_run: bool) -> None:
-        with self._drawing:
-            self._problem.warn("")
-            self._bars.children = ()
-            try:
-                self.model.start(self.editor.model, dry_run=dry_run)
-            except RagnbError as error:
-                self._warn(error)
+        self._problem.warn("")
+        self._bars.children = ()
+        try:
+            self.model.start(self.editor.model, dry_run=dry_run)
+        except RagnbError as error:
+            self._warn(error)
         self._refresh()
 
     def _press_stop(self) -> None:
@@ -169,29 +171,41 @@ class Studio(Twin):
 
     # What is seen of a command
 
+    def _notice(self) -> None:
+        """Have what a command said drawn; called from the thread that reads it.
+
+        Widgets belong to the thread of the kernel, where presses and slides arrive. What comes while it is busy is
+        drawn once.
+        """
+        if self._loop is not None and not self._is_due:
+            self._is_due = True
+            self._loop.call_soon_threadsafe(self._refresh)
+
     def _refresh(self) -> None:
-        """Show how far the command is; called from the thread that reads it, too."""
-        if not hasattr(self, "_stop"):
+        """Show how far the command is."""
+        # First, so that what is said from here on is drawn, too.
+        self._is_due = False
+        command = self.model.command
+        # Read once: a command that ends in the middle of this is drawn again.
+        code = None if command is None else command.code
+        is_busy = command is not None and code is None
+        is_bill = command is not None and "--dry-run" in command.words
+        self._estimate.disabled = is_busy
+        self._start.layout.display = "inline-flex" if is_bill and code == _COMPLETE else "none"
+        self._stop.layout.display = "inline-flex" if is_busy else "none"
+        if command is None:
             return
-        with self._drawing:
-            command = self.model.command
-            is_bill = command is not None and "--dry-run" in command.words
-            is_payable = is_bill and command is not None and command.code == _COMPLETE
-            self._estimate.disabled = self.model.is_busy
-            self._start.layout.display = "inline-flex" if is_payable else "none"
-            self._stop.layout.display = "inline-flex" if self.model.is_busy else "none"
-            if command is None:
-                return
-            self._draw_bars(command.stages)
-            lines = list(command.lines[-_SHOWN_LINES:])
-            if command.code is None:
-                self._stop.disabled = False
-            else:
-                # What the sentence promises is on the page before it.
-                if not is_bill:
-                    self._finish()
-                lines.append(self._outcome(command.code, is_bill=is_bill, is_empty=not lines))
-            self._said.show(element("pre", "\n".join(lines), class_="rg-diff"))
+        self._draw_bars(command.stages)
+        lines = list(command.lines[-_SHOWN_LINES:])
+        if code is None:
+            self._stop.disabled = False
+        else:
+            # What the sentence promises is on the page before it.
+            if not is_bill and self._finished is not command:
+                self._finished = command
+                self._finish()
+            lines.append(self._outcome(code, is_bill=is_bill, is_empty=not lines))
+        self._said.show(element("pre", "\n".join(lines), class_="rg-diff"))
 
     def _outcome(self, code: int, *, is_bill: bool, is_empty: bool) -> str:
         """Say what became of a command."""
@@ -260,6 +274,14 @@ class Studio(Twin):
             title=self.model.say("studio.page"),
             style="width: 100%; height: 85vh; border: 1px solid var(--rg-edge);",
         )
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop of the kernel; None outside of one, where nobody looks at the widgets."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _label(run: RunRecord, say: Any) -> str:

@@ -101,13 +101,7 @@ class WeightEditor(Twin):
 
     def refresh(self) -> None:
         """Read the scenario and its scores again, as after a run; weights stay as they are entered."""
-        path = str(self.model.scenario.path)
-        entered = self.model.entries()
-        fresh = Weighing(*weighable(path, **self._overrides))
-        fresh.enter(entered)
-        if "view" in vars(self):
-            self._show(path, EditorView(fresh))
-        self.model = fresh
+        self.model.renew(*weighable(str(self.model.scenario.path), **self._overrides))
 
     # In a notebook
 
