@@ -103,6 +103,9 @@ class Assessment:
         ``[system,] metric, slope, low, high, p, p_holm, n, n_conversations, level``: by how much each metric
         changes from turn to turn within a conversation, of rows with columns of conversations and turns, such as
         ``conversation_id`` and ``turn``; their means by turn are in `slices`.
+    retrieval, retrieval_by_step : DataFrame or None
+        Hit rate, recall, precision, nDCG, MRR and MAP of traces whose gold names passages, as `ragnb.retrieval`
+        gives them; the second of each search alone, where questions were searched for several times.
     weightings : tuple of WeightMap
         Of the pairs of `ladder`: at which weights of the metrics which system leads.
     changed : DataFrame or None
@@ -167,6 +170,8 @@ class Assessment:
     accepted: pd.DataFrame | None = None
     noise: Noise | None = None
     turns: pd.DataFrame | None = None
+    retrieval: pd.DataFrame | None = None
+    retrieval_by_step: pd.DataFrame | None = None
     ladder: pd.DataFrame | None = None
     weightings: tuple[WeightMap, ...] = ()
     changed: pd.DataFrame | None = None
@@ -239,6 +244,8 @@ class Assessment:
             "documents",
             "slices",
             "turns",
+            "retrieval",
+            "retrieval_by_step",
         ):
             if (frame := getattr(self, name_of_frame)) is not None:
                 own[name_of_frame] = (
@@ -255,9 +262,9 @@ class Assessment:
         Parameters
         ----------
         *keys : str
-            Of ``summary, missing, causes, earlier, suggestions, fix, metrics, gates, outcomes, label, wording,
-            comparison, losses, weights, broken, fixed, documents, noise, judge, questions, run, glossary``; by
-            default those of the kind of the run, in their order.
+            Of ``summary, missing, causes, earlier, suggestions, fix, metrics, judged, gates, outcomes, retrieval,
+            label, wording, comparison, losses, weights, broken, fixed, documents, turns, judge, noise, questions,
+            run, glossary``; by default those of the kind of the run, in their order.
 
         Raises
         ------

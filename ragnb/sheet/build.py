@@ -52,6 +52,7 @@ from ragnb.sheet.operations import (
 )
 from ragnb.sheet.passing import clustering, passing
 from ragnb.sheet.ratings import calibrated
+from ragnb.sheet.retrieval import retrieved
 from ragnb.traces import outcome_counts
 from ragnb.weights import Moments, Weighing
 from ragnb.weights.conversations import (
@@ -227,14 +228,17 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     if inputs.stream is None:
         scores = weighed(frame)
         turns = _turns(scenario, scores, metrics)
+        ranked, ranked_by_step = retrieved(scenario, frame)
     else:
         scores = streams.worst_rows(frame, weighed, found["diagnoses"])
-        turns = None
+        turns = ranked = ranked_by_step = None
     sheet = Assessment(
         **found,
         scenario=scenario,
         scores=scores,
         turns=turns,
+        retrieval=ranked,
+        retrieval_by_step=ranked_by_step,
         rows=inputs.rows,
         systems=means if len(names) > 1 else None,
         common=common,

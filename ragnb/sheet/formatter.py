@@ -49,7 +49,7 @@ LABELS: dict[str, dict[str, str]] = DATA["labels"]
 # The outcomes of gates, the worst first, and the tone of each.
 GATE_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
 # The sections that show one of several systems.
-_OF_ONE_SYSTEM = ("fix", "metrics", "judged", "outcomes", "documents", "turns")
+_OF_ONE_SYSTEM = ("fix", "metrics", "judged", "outcomes", "retrieval", "documents", "turns")
 RULE_OF = {rule.metric: rule for rule in RULES if rule.also is None}
 
 

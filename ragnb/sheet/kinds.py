@@ -14,7 +14,17 @@ TRACES = "traces"
 LOG = "log"
 SCORES = "scores"
 _REST = ("documents", "turns", "noise", "judge", "questions", "run", "glossary")
-_DECIDED = ("summary", "fix", "metrics", "judged", "gates", "outcomes", "comparison", *_REST)
+_DECIDED = (
+    "summary",
+    "fix",
+    "metrics",
+    "judged",
+    "gates",
+    "outcomes",
+    "retrieval",
+    "comparison",
+    *_REST,
+)
 _UNDECIDED = ("summary", "metrics", "judged", "fix", "comparison", *_REST)
 # Beside an earlier run what broke comes first.
 _SINCE = ("summary", "broken", "fix", "metrics", "judged", "gates", "fixed")
@@ -31,6 +41,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "metrics",
         "judged",
         "outcomes",
+        "retrieval",
         *_REST,
     ),
     JUDGE: ("summary", "suggestions", "metrics", "gates", "fix", "comparison", *_REST),

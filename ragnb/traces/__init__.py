@@ -10,6 +10,13 @@ from ragnb.traces.label import label_traces
 from ragnb.traces.log import LATENCY, TIMES, Log, read_log
 from ragnb.traces.matching import answer_counts, join_report
 from ragnb.traces.outcomes import RATES, outcome_counts, refusal_metrics
-from ragnb.traces.ranking import label_retrieval, retrieval, with_ranks
+from ragnb.traces.ranking import (
+    has_steps,
+    label_retrieval,
+    rank_means,
+    retrieval,
+    telling_depths,
+    with_ranks,
+)
 from ragnb.traces.sampling import sample_traces
 from ragnb.traces.soundness import check_gold

@@ -18,6 +18,7 @@ from ragnb.traces import columns
 from ragnb.traces.matching import Join, gold_frame, match, warn_of_repeats
 from ragnb.traces.rates import rates_by_system
 from ragnb.weights import column_names
+from ragnb.weights.conversations import conversation_column
 
 DEPTHS = (1, 3, 5, 10)
 RELEVANCE = "gold_relevance"
@@ -91,6 +92,7 @@ def label_retrieval(
         warn_of_repeats(met)
         frame = columns.with_gold(frame, gold, met.rows)
     _need_ids(frame)
+    _warn_of_listed_again(frame)
     made = _measured(frame, depths, order)
     labelled = columns.as_brought(columns.assemble(frame, made), traces, {})
     return as_called(labelled, named, traces)
@@ -147,10 +149,47 @@ def retrieval(
             columns.with_chunks(columns.workable(canonical(frame, reader="read_traces")))
         )
     labelled = columns.workable(label_retrieval(frame, gold=gold, k=depths, order=order, join=join))
+    return _means(labelled, depths, by=by, doc=doc, cluster=cluster, level=level)
+
+
+def rank_means(
+    labelled: Any,
+    depths: Sequence[int],
+    *,
+    by: str | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return what `retrieval` does, of traces that have their gold.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"question": ["x"], "chunks": [["a"]], "gold_ids": [["a"]], "answerable": [True]})
+    >>> rank_means(rows, (1,))["value"].tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+    frame = columns.with_chunks(columns.workable(labelled))
+    if by == "step":
+        frame = _by_step(frame)
+    measured = columns.workable(columns.assemble(frame, _measured(frame, depths, "listed")))
+    return _means(measured, depths, by=by, doc=doc, cluster=cluster, level=level)
+
+
+def _means(
+    labelled: Any,
+    depths: Sequence[int],
+    *,
+    by: str | None,
+    doc: str,
+    cluster: str | None,
+    level: float,
+) -> pd.DataFrame:
     names = [f"{measure}@{depth}" for measure in MEASURES for depth in depths]
     own = [*names, *(f"{name}__status" for name in names)]
     rows = pd.DataFrame({name: columns.cells(labelled, name) for name in own})
-    for name in ("sample_id", "question", "system", "repeat", doc, cluster, by):
+    conversation = conversation_column(labelled)
+    for name in ("sample_id", "question", "system", "repeat", doc, cluster, conversation, by):
         if name is not None and name in labelled.columns:
             rows[name] = columns.cells(labelled, name)
     metrics = [metric for name in names if (metric := known_metric(name)) is not None]
@@ -324,16 +363,22 @@ def _listed(frame: Any, chunks: pl.Series, order: Order) -> pl.DataFrame:
     # Passages without an id keep their places and are never found.
     named = pl.coalesce("id", pl.format("\0{}", "place"))
     again = ~pl.struct("row", named.alias("name")).is_first_distinct()
-    n_again = int(rows.select(again).to_series().sum())
-    if n_again:
-        n_rows = rows.filter(again)["row"].n_unique()
+    once = rows.filter(~again)
+    return once.with_columns(rank=pl.int_range(1, pl.len() + 1).over("row")).drop("place")
+
+
+def _warn_of_listed_again(frame: Any) -> None:
+    """Say how many rows list a passage more than once, and how it counts."""
+    chunks = columns.id_lists(frame, "chunks")
+    rows = pl.DataFrame({"row": pl.Series(range(len(chunks)), dtype=pl.Int64), "id": chunks})
+    named = rows.explode("id").drop_nulls("id")
+    n_rows = named.filter(named.is_duplicated())["row"].n_unique()
+    if n_rows:
         text = (
             f"{n_rows} of {len(chunks)} rows list a passage more than once; each counts at its first place and "
             "the ones below it move up"
         )
         warnings.warn(text, RagnbWarning, stacklevel=outside())
-    once = rows.filter(~again)
-    return once.with_columns(rank=pl.int_range(1, pl.len() + 1).over("row")).drop("place")
 
 
 def _scores(frame: Any) -> pl.Series:
@@ -379,6 +424,35 @@ def _steps(cell: Any) -> dict[Any, list[Any]]:
         step = item.get("step") if isinstance(item, dict) else None
         found.setdefault(step, []).append(item)
     return found
+
+
+def telling_depths(frame: Any) -> tuple[int, ...]:
+    """Return the usual depths up to the one that holds every list of passages; none where no passage has an id.
+
+    Examples
+    --------
+    >>> telling_depths(pd.DataFrame({"chunks": [["a", "b"], ["a"]]}))
+    (1, 3)
+    """
+    lists = columns.id_lists(columns.with_chunks(columns.workable(frame)), "chunks")
+    if not lists.list.drop_nulls().list.len().sum():
+        return ()
+    longest = int(lists.list.len().max())  # type: ignore[arg-type]
+    beyond = [depth for depth in DEPTHS if depth >= longest]
+    return (*(depth for depth in DEPTHS if depth < longest), *beyond[:1])
+
+
+def has_steps(frame: Any) -> bool:
+    """Whether passages of one row were found in several searches, as those of an agent.
+
+    Examples
+    --------
+    >>> has_steps(pd.DataFrame({"chunks": [[{"id": "a", "step": 1}, {"id": "b", "step": 2}]]}))
+    True
+    """
+    if "chunks" not in column_names(frame):
+        return False
+    return any(len(_steps(cell)) > 1 for cell in columns.cells(columns.workable(frame), "chunks"))
 
 
 def with_ranks(frame: Any, names: Iterable[str]) -> Any:

@@ -16,6 +16,7 @@ from ragnb.sheet.sections.missing import missing
 from ragnb.sheet.sections.noise import noise
 from ragnb.sheet.sections.outcomes import outcomes
 from ragnb.sheet.sections.questions import questions
+from ragnb.sheet.sections.retrieval import retrieval
 from ragnb.sheet.sections.run import details
 from ragnb.sheet.sections.suggestions import suggestions
 from ragnb.sheet.sections.summary import summary
@@ -35,6 +36,7 @@ SECTIONS = {
     "judged": judged,
     "gates": gates,
     "outcomes": outcomes,
+    "retrieval": retrieval,
     "label": label,
     "wording": wording,
     "comparison": comparison,

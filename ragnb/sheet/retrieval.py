@@ -1,0 +1,43 @@
+"""Retrieval by rank, of a run of traces whose gold names passages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ragnb.scenario import Scenario
+from ragnb.traces import has_steps, rank_means, telling_depths
+from ragnb.weights import column_names
+
+
+def retrieved(scenario: Scenario, frame: Any) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+    """Return the measures by rank, and those of each search alone where a question was searched for several times.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    frame : DataFrame
+        Labelled traces.
+
+    Returns
+    -------
+    (frame, frame)
+        As `ragnb.retrieval`, the second with ``step``; None where gold names no passages, or none has an id.
+    """
+    if not {"chunks", "gold_ids"} <= {*column_names(frame)}:
+        return None, None
+    depths = telling_depths(frame)
+    if not depths:
+        return None, None
+    how: dict[str, Any] = {
+        "doc": scenario.doc,
+        "cluster": scenario.cluster,
+        "level": scenario.level,
+    }
+    found = rank_means(frame, depths, **how)
+    if not found["n"].any():
+        return None, None
+    if has_steps(frame):
+        return found, rank_means(frame, depths, by="step", **how)
+    return found, None
