@@ -11,7 +11,7 @@ import ragnb  # noqa: E402
 project = "ragnb"
 version = release = ragnb.__version__
 copyright = "the ragnb authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "sections"]
 exclude_patterns = ["README.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
