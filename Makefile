@@ -7,7 +7,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: report test lint docs release-check lock gallery clean
+.PHONY: report test oldest lint docs release-check lock gallery clean
 
 report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
 	@$(VENV)/bin/ragnb report $(SCENARIO)
@@ -18,6 +18,21 @@ SPREAD := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 8 --
 
 test: $(READY)  ## the whole suite on all cores: make test ARGS="-k weights" runs a part, ARGS="-n 0" in one process
 	@$(PY) -m pytest $(SPREAD) $(ARGS)
+
+# The statistics again, with the oldest packages that the bounds allow.
+AGED := build/oldest
+CORE := tests/weights tests/stats tests/comparison tests/traces/test_traces.py
+
+# The oldest PyArrow calls what pandas 3 has deprecated.
+oldest: $(AGED)/.ready  ## the statistics with the oldest packages that are allowed
+	@$(AGED)/bin/python -m pytest -o addopts="--import-mode=importlib --strict-markers -ra -q" \
+	  -W "ignore:make_block is deprecated" $(SPREAD) $(CORE) $(ARGS)
+
+$(AGED)/.ready: requirements-oldest.lock $(READY)
+	@mkdir -p build && $(PY) -m venv --clear $(AGED)
+	@$(AGED)/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements-oldest.lock
+	@$(AGED)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
 
 lint: $(READY)
 	@$(PY) -m ruff check .
@@ -36,6 +51,10 @@ release-check: $(READY)  ## fresh environments, the action, installed: half an h
 # What ragnb report needs of the extra notebook: all but JupyterLab and its widgets.
 REPORT := ipykernel matplotlib nbconvert papermill seaborn
 
+# What the core's tests need beside it, and with what they compute.
+OLDEST := --extra duckdb --extra readers
+TOOLS := hatchling hypothesis ipywidgets krippendorff matplotlib pytest pytest-xdist scikit-learn seaborn statsmodels
+
 lock:  ## needs uv; the locks name no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  --extra app --extra documents --extra judge --extra notebook --extra ragas --extra readers --group dev pyproject.toml -o requirements.lock
@@ -43,6 +62,10 @@ lock:  ## needs uv; the locks name no package index
 	  -c requirements.lock pyproject.toml -o requirements-core.lock
 	printf '%s\n' $(REPORT) | $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  -c requirements.lock pyproject.toml - -o requirements-report.lock
+	$(UV) pip compile --universal --no-emit-index-url --python-version 3.11 --resolution lowest-direct \
+	  --extra notebook $(OLDEST) pyproject.toml -o build/oldest.txt
+	printf '%s\n' $(TOOLS) | $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	  -c build/oldest.txt $(OLDEST) pyproject.toml - -o requirements-oldest.lock
 	echo hatchling | $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  -c requirements.lock - -o requirements-build.lock
 

@@ -17,6 +17,10 @@ from environments import install_wheel
 from hypothesis import HealthCheck, settings
 from llm_server import LlmServer
 
+# Without compiled files each of some hundred processes that tests start would compile the library again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = [] if find_spec("xllamacpp") else ["optional"]
 collect_ignore = [

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCKS = {
     path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock"))
 }
+OLDEST = "requirements-oldest.lock"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -61,13 +62,22 @@ def test_the_lock_of_the_core_has_its_dependencies_with_the_pins_of_the_whole():
     }
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [lock for lock in LOCKS if lock != OLDEST])
 def test_a_smaller_lock_has_the_pins_of_the_whole(lock):
     parts, whole = (
         {line.split(" --hash")[0].split(";")[0].strip() for line in requirements(one)}
         for one in (lock, "requirements.lock")
     )
     assert parts <= whole
+
+
+def test_the_lock_of_the_oldest_packages_has_the_lower_bounds_of_the_core():
+    pins = {plain(line): line.split("==")[1].split()[0] for line in reversed(requirements(OLDEST))}
+    for need in PYPROJECT["project"]["dependencies"]:
+        bound = re.search(r">=([\d.]+)", need)
+        assert bound is not None, need
+        pin = pins[plain(need)]
+        assert re.sub(r"(\.0)+$", "", pin) == re.sub(r"(\.0)+$", "", bound[1]), need
 
 
 def test_the_lock_of_the_page_has_what_its_room_imports_and_no_jupyterlab():
