@@ -6,12 +6,12 @@ No model, no key, no judgement: it says what stands where, not what is true.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
+from string import ascii_lowercase, digits
 from typing import Any
 
 from ragnb.errors import RagnbError
@@ -19,6 +19,7 @@ from ragnb.files import patterns_of
 
 pattern = patterns_of(Path(__file__).with_name("lexical.toml"))
 Found = tuple[str, tuple[Any, ...]]
+_LATIN = frozenset(ascii_lowercase + digits)
 
 
 def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float:
@@ -155,7 +156,12 @@ def number_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[
     >>> number_support("年假为10天。", ["年假为10天，病假为15天。"])
     (1.0, [])
     """
-    return _share(answer, contexts, _numbers, _number_stands)
+    given, texts = pair_of(answer, contexts)
+    found = _numbers(unicodedata.normalize("NFKC", given))
+    if not found:
+        return math.nan, []
+    there = _numbers(unicodedata.normalize("NFKC", "\n".join(texts)))
+    return _share(found, [written for written, what in found if not _number_stands(what, there)])
 
 
 def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[float, list[str]]:
@@ -188,22 +194,18 @@ def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[fl
     >>> name_support("The pump was sold by Carl Orff to the WHO.", ["Sold to the WHO by Clara Orff."])
     (0.5, ['Carl Orff'])
     """
-    return _share(answer, contexts, _names, _name_stands)
-
-
-def _share(
-    answer: str | None,
-    contexts: Sequence[str] | None,
-    find: Callable[[str], list[Found]],
-    stands: Callable[[tuple[Any, ...], str, list[Found]], bool],
-) -> tuple[float, list[str]]:
     given, texts = pair_of(answer, contexts)
-    found = find(unicodedata.normalize("NFKC", given))
+    found = _names(unicodedata.normalize("NFKC", given))
     if not found:
         return math.nan, []
-    text = unicodedata.normalize("NFKC", "\n".join(texts))
-    there = find(text)
-    absent = [words for words, what in found if not stands(what, text, there)]
+    text = unicodedata.normalize("NFKC", "\n".join(texts)).casefold()
+    return _share(
+        found, [name for name, words in found if not all(_occurs(word, text) for word in words)]
+    )
+
+
+def _share(found: Sequence[Found], absent: list[str]) -> tuple[float, list[str]]:
+    """Return the share of what was found in an answer that is not absent, and what is, each once."""
     return 1 - len(absent) / len(found), list(dict.fromkeys(absent))
 
 
@@ -231,12 +233,11 @@ def same_figures(text: str, other: str) -> bool:
     """
     there = _numbers(unicodedata.normalize("NFKC", other))
     return all(
-        _number_stands(what, other, there)
-        for _, what in _numbers(unicodedata.normalize("NFKC", text))
+        _number_stands(what, there) for _, what in _numbers(unicodedata.normalize("NFKC", text))
     )
 
 
-def _number_stands(what: tuple[Any, ...], text: str, there: list[Found]) -> bool:
+def _number_stands(what: tuple[Any, ...], there: list[Found]) -> bool:
     value, unit = what
     same = [other for _, (number, other) in there if number == value]
     return any(not unit or not other or unit == other for other in same)
@@ -259,6 +260,13 @@ def _names(text: str) -> list[Found]:
     return found
 
 
-def _name_stands(what: tuple[Any, ...], text: str, there: list[Found]) -> bool:
-    folded = text.casefold()
-    return all(re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", folded) for word in what)
+def _occurs(word: str, text: str) -> bool:
+    """Whether a text has a word between what is no Latin letter and no digit; both are case-folded."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        # Of the very ends of a text the sign beside is an empty one.
+        if text[start - 1 : start] not in _LATIN and text[end : end + 1] not in _LATIN:
+            return True
+        start = text.find(word, start + 1)
+    return False
