@@ -228,17 +228,14 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     if inputs.stream is None:
         scores = weighed(frame)
         turns = _turns(scenario, scores, metrics)
-        ranked, ranked_by_step = retrieved(scenario, frame)
     else:
         scores = streams.worst_rows(frame, weighed, found["diagnoses"])
-        turns = ranked = ranked_by_step = None
+        turns = None
     sheet = Assessment(
         **found,
         scenario=scenario,
         scores=scores,
         turns=turns,
-        retrieval=ranked,
-        retrieval_by_step=ranked_by_step,
         rows=inputs.rows,
         systems=means if len(names) > 1 else None,
         common=common,
@@ -417,6 +414,9 @@ def _part(
             metrics, **how, questions=questions, derive=at_worst(bounded)
         )
         worst = weighing.means(weights.reduce_batches(frame, metrics, [derived])[0])
+    ranked, ranked_by_step = None, None
+    if inputs.labelled and inputs.stream is None:
+        ranked, ranked_by_step = retrieved(scenario, frame, reduced.docs)
     return {
         "docs": reduced.docs,
         "means": means,
@@ -431,6 +431,8 @@ def _part(
         else of_spark,
         "measured": taken_of_rows,
         "outcomes": outcomes,
+        "retrieval": ranked,
+        "retrieval_by_step": ranked_by_step,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
         "documents": _by_document(grouped[: len(by_doc)], weighing, means),
         "slices": _by_slice(grouped[len(by_doc) :], weighing),

@@ -1,24 +1,29 @@
-"""Retrieval by rank, of a run of traces whose gold names passages."""
+"""Retrieval by rank, of traces whose gold names passages."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
 
 from ragnb.scenario import Scenario
 from ragnb.traces import has_steps, rank_means, telling_depths
-from ragnb.weights import column_names
+from ragnb.weights import column_names, present_weights
 
 
-def retrieved(scenario: Scenario, frame: Any) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+def retrieved(
+    scenario: Scenario, frame: Any, docs: Collection[str]
+) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
     """Return the measures by rank, and those of each search alone where a question was searched for several times.
 
     Parameters
     ----------
     scenario : Scenario
     frame : DataFrame
-        Labelled traces.
+        Labelled traces of one system.
+    docs : collection of str
+        Their documents.
 
     Returns
     -------
@@ -33,11 +38,17 @@ def retrieved(scenario: Scenario, frame: Any) -> tuple[pd.DataFrame | None, pd.D
     how: dict[str, Any] = {
         "doc": scenario.doc,
         "cluster": scenario.cluster,
+        "doc_weights": present_weights(scenario.doc_weights, docs),
+        "corpus": scenario.corpus,
         "level": scenario.level,
     }
-    found = rank_means(frame, depths, **how)
+    found = _of_one_system(rank_means(frame, depths, **how))
     if not found["n"].any():
         return None, None
     if has_steps(frame):
-        return found, rank_means(frame, depths, by="step", **how)
+        return found, _of_one_system(rank_means(frame, depths, by="step", **how))
     return found, None
+
+
+def _of_one_system(means: pd.DataFrame) -> pd.DataFrame:
+    return means.drop(columns="system", errors="ignore")

@@ -159,9 +159,9 @@ def rank_means(
     by: str | None = None,
     doc: str = "doc_name",
     cluster: str | None = None,
-    level: float = 0.95,
+    **how: Any,
 ) -> pd.DataFrame:
-    """Return what `retrieval` does, of traces that have their gold.
+    """Return what `retrieval` does, of traces that have their gold; `how` is passed on to `weighted_means`.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def rank_means(
     if by == "step":
         frame = _by_step(frame)
     measured = columns.workable(columns.assemble(frame, _measured(frame, depths, "listed")))
-    return _means(measured, depths, by=by, doc=doc, cluster=cluster, level=level)
+    return _means(measured, depths, by=by, doc=doc, cluster=cluster, **how)
 
 
 def _means(
@@ -183,7 +183,7 @@ def _means(
     by: str | None,
     doc: str,
     cluster: str | None,
-    level: float,
+    **how: Any,
 ) -> pd.DataFrame:
     names = [f"{measure}@{depth}" for measure in MEASURES for depth in depths]
     own = [*names, *(f"{name}__status" for name in names)]
@@ -193,7 +193,7 @@ def _means(
         if name is not None and name in labelled.columns:
             rows[name] = columns.cells(labelled, name)
     metrics = [metric for name in names if (metric := known_metric(name)) is not None]
-    means = rates_by_system(rows, metrics, by=by, doc=doc, cluster=cluster, level=level)
+    means = rates_by_system(rows, metrics, by=by, doc=doc, cluster=cluster, **how)
     return _shaped(means, by)
 
 
@@ -427,17 +427,22 @@ def _steps(cell: Any) -> dict[Any, list[Any]]:
 
 
 def telling_depths(frame: Any) -> tuple[int, ...]:
-    """Return the usual depths up to the one that holds every list of passages; none where no passage has an id.
+    """Return the usual depths up to the one that holds every list of passages; none where passages have no id.
+
+    Where nothing was retrieved, that is known without ids.
 
     Examples
     --------
     >>> telling_depths(pd.DataFrame({"chunks": [["a", "b"], ["a"]]}))
     (1, 3)
+    >>> telling_depths(pd.DataFrame({"chunks": [[], None]}))
+    (1,)
     """
-    lists = columns.id_lists(columns.with_chunks(columns.workable(frame)), "chunks")
-    if not lists.list.drop_nulls().list.len().sum():
+    lists = columns.id_lists(columns.with_chunks(columns.workable(frame)), "chunks").drop_nulls()
+    sizes: list[int] = lists.list.len().to_list()
+    if not sizes or (any(sizes) and not lists.list.drop_nulls().list.len().sum()):
         return ()
-    longest = int(lists.list.len().max())  # type: ignore[arg-type]
+    longest = max(sizes)
     beyond = [depth for depth in DEPTHS if depth >= longest]
     return (*(depth for depth in DEPTHS if depth < longest), *beyond[:1])
 

@@ -58,6 +58,31 @@ def test_depths_end_with_the_longest_list():
     assert finding.endswith("are listed first (n = 12)")
 
 
+def test_what_retrieved_nothing_found_nothing():
+    sheet = rn.assess(traces(chunks=[[]] * N), gold=gold())
+    assert sheet.retrieval["value"].tolist() == [0.0] * 6
+    assert "0.0 %" in sheet.section("retrieval").finding
+    half = traces(chunks=[[] if i % 2 else None for i in range(N)])
+    found = rn.assess(half, gold=gold()).retrieval
+    assert set(found["n"]) == {N // 2}
+    assert set(found["n_missing"]) == {N // 2}
+
+
+def test_weights_of_documents_count_as_in_every_other_mean():
+    rows = traces(doc_name=["a" if i % 3 else "b" for i in range(N)])
+    sheet = rn.assess(rows, gold=gold(), doc_weights={"b": 4, "not there": 2})
+    found = sheet.retrieval.set_index(["measure", "k"])["value"]
+    of_a, of_b = N - N // 3, N // 3  # in a the passage comes first, in b third
+    assert found["recall", 1] == pytest.approx(of_a / (of_a + 4 * of_b))
+    means = sheet.means.set_index("metric")["value"]
+    assert found["recall", 5] == pytest.approx(means["retrieval_recall"])
+
+
+def test_one_question_has_no_interval():
+    finding = rn.assess(traces()[:1], gold=gold()[:1]).section("retrieval").finding
+    assert "0.0 % are listed first, 100.0 % among the first 5 (n = 1)" in finding
+
+
 def test_without_passages_or_gold_that_names_them_there_is_no_section():
     nameless = gold().assign(gold_ids=[[]] * N)
     without_ids = traces(chunks=[[{"text": "a"}]] * N)

@@ -35,9 +35,9 @@ def _finding(w: Formatter, recall: Sequence[Row]) -> str:
     """Say which share of the relevant passages is listed first, and which among the first few."""
     first = recall[0]
     last = recall[-1]
+    interval = ends(last["low"], last["high"], percent=True)
     words = {
-        "value": percent(last["value"]),
-        "ends": ends(last["low"], last["high"], percent=True),
+        "value": percent(last["value"]) + (f" ({interval})" if interval else ""),
         "k": count(last["k"]),
         "n": count(last["n"]),
     }
