@@ -75,6 +75,8 @@ def schema() -> dict[str, Any]:
             field |= _NARROWER.get(key, {})
             if "type" in field and field["type"] != "array":
                 field.pop("anyOf", None)
+            if key not in meaning["scenario"]:
+                raise SystemExit(f"docs/ext/reference.en.toml, [scenario]: {key!r} is missing")
             field["description"] = meaning["scenario"][key]
             if key in meaning["example"]:
                 field["examples"] = [meaning["example"][key]]

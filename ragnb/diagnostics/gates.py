@@ -195,7 +195,7 @@ def check_differences(
         width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
         bound = gate.by if lower else -gate.by or 0.0
         op: Any = "<=" if lower else ">="
-        plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
+        plain = replace(gate, op=op, threshold=bound, not_worse_than=None, by=0.0)
         ends = {
             "range_low": -width,
             "range_high": width,
