@@ -642,16 +642,28 @@ def test_checkers_are_green(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_misspelt_option_of_assess_is_refused_by_mypy(tmp_path):
-    (tmp_path / "use.py").write_text("import ragnb as rn\nrn.assess('x.csv', metric_weigths={})\n")
+def test_a_misspelt_option_is_refused_by_mypy(tmp_path):
+    names = (
+        "assess",
+        "compare",
+        "standings",
+        "weight_map",
+        "changed_questions",
+        "compare_operations",
+    )
+    calls = [f"rn.{name}('x.csv', metric_weigths={{}})" for name in names]
+    (tmp_path / "use.py").write_text("\n".join(["import ragnb as rn", *calls, ""]))
     done = run("-m", "mypy", str(tmp_path / "use.py"))
     assert done.returncode == 1, done.stdout + done.stderr
-    assert 'Unexpected keyword argument "metric_weigths" for "assess"' in done.stdout
+    for name in names:
+        assert f'Unexpected keyword argument "metric_weigths" for "{name}"' in done.stdout
 
 
 def test_the_options_of_assess_are_the_fields_of_a_scenario():
     from ragnb.scenario import Scenario
 
     stub = (LIBRARY / "scenario" / "settings.pyi").read_text(encoding="utf-8")
-    (settings,) = (node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef))
-    assert [field.target.id for field in settings.body] == list(Scenario.__pydantic_fields__)
+    classes = [node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)]
+    named = [field.target.id for settings in classes for field in settings.body]
+    assert len(named) == len(set(named))
+    assert set(named) == set(Scenario.__pydantic_fields__)

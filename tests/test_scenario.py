@@ -955,7 +955,7 @@ def test_a_blank_override_means_the_value_of_the_file(folder, blank):
 def test_replace_refuses_what_the_file_could_not_hold(folder):
     scenario = load(folder, BASE)
     for words, override in {
-        r"override='metric_weight' is not known; did you mean 'metric_weights'": {
+        r"setting='metric_weight' is not known; did you mean 'metric_weights'": {
             "metric_weight": {"a": 1}
         },
         "key 'metric_weights.a': true is not a number": {"metric_weights": {"a": True}},

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +38,13 @@ from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
 from ragnb.diagnostics.rules import same_scale
 from ragnb.errors import RagnbError, listing, need_known, need_whole
-from ragnb.scenario import Scenario
+from ragnb.scenario import Scenario, need_arguments
 from ragnb.stats import NONE, Estimate
 from ragnb.weights import column_names
 from ragnb.weights.total import Array, Flags, Total, total_of
+
+if TYPE_CHECKING:
+    from ragnb.scenario.settings import SharedSettings
 
 TOTAL = "weighted_score"
 _LITTLE_OVERLAP = 0.3
@@ -63,7 +66,7 @@ def compare(
     on: str | None = None,
     primary: str | None = None,
     ratings: Any = None,
-    **settings: Any,
+    **settings: Unpack[SharedSettings],
 ) -> pd.DataFrame:
     """Compare systems with a baseline on their common questions.
 
@@ -138,6 +141,7 @@ def compare(
     0    faithfulness  better   0.35         6
     1  weighted_score  better   0.35         6
     """
+    need_arguments(compare, settings)
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, pairs = paired_runs(run, baseline, candidate, on, by, settings)
     if ratings is not None:
@@ -579,7 +583,7 @@ def changed_questions(
     metric: str | None = None,
     n: int = 20,
     on: str | None = None,
-    **settings: Any,
+    **settings: Unpack[SharedSettings],
 ) -> pd.DataFrame:
     """Return the questions whose score changed most, with both answers and passages and what they failed by.
 
@@ -625,6 +629,7 @@ def changed_questions(
     0         a   fixed    1.0                u               x
     1         b  broken   -1.0                v               y
     """
+    need_arguments(changed_questions, settings)
     need_whole("n", n)
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, every = paired_runs(run, baseline, candidate, on, settings=settings)
@@ -782,7 +787,7 @@ def standings(
     system: str = "system",
     on: str | None = None,
     margin: Margin = None,
-    **settings: Any,
+    **settings: Unpack[SharedSettings],
 ) -> Standings:
     """Compare every pair of systems on the questions that both were asked, and rank them.
 
@@ -811,6 +816,7 @@ def standings(
     >>> standings(pd.DataFrame(rows | {"faithfulness": scores}))
     Standings(weighted_score: a 1–2, b 1–2, c 3)
     """
+    need_arguments(standings, settings)
     run = run_of(scores, system=system, settings=settings)
     # A candidate that a scenario names decides its gates; here every system is ranked.
     run = replace(run, scenario=run.scenario.model_copy(update={"candidate": None}))

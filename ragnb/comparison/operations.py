@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
 import numpy as np
@@ -15,10 +15,14 @@ from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.estimates import difference, outcome_of, p_value
 from ragnb.comparison.source import STATES, Pairs, Run, paired_runs, run_of
 from ragnb.inputs.operations import ERRORS, operation_names
+from ragnb.scenario import need_arguments
 from ragnb.schema import Gate, Metric, kind_of_operation, quantile_of
 from ragnb.schema.operations import better_of_name
 from ragnb.weights import opened
 from ragnb.weights.total import Array
+
+if TYPE_CHECKING:
+    from ragnb.scenario.settings import SharedSettings
 
 COLUMNS = (
     "candidate",
@@ -53,7 +57,7 @@ def compare_operations(
     candidate: str | None = None,
     system: str = "system",
     on: str | None = None,
-    **settings: Any,
+    **settings: Unpack[SharedSettings],
 ) -> pd.DataFrame:
     """Compare what the answers of systems took with a baseline: latency, tokens, cost and errors.
 
@@ -94,6 +98,7 @@ def compare_operations(
     1  latency_s    median  better     NaN
     2  latency_s       p95  better     NaN
     """
+    need_arguments(compare_operations, settings)
     run = run_of(scores, system=system, settings=settings, name="candidate")
     how: dict[str, Any] = {"candidate": candidate, "on": on, "settings": settings}
     other, pairs = paired_runs(run, baseline, **how)

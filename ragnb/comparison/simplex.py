@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,12 @@ from ragnb.comparison.differences import total_of_pairs
 from ragnb.comparison.estimates import TIE, Changes, least_error
 from ragnb.comparison.source import Pairs, paired_runs, run_of
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, outside
+from ragnb.scenario import need_arguments
 from ragnb.stats import packed
 from ragnb.weights.total import Array, Flags, Total
+
+if TYPE_CHECKING:
+    from ragnb.scenario.settings import SharedSettings
 
 POINTS = 100_000
 _SEED = 20_26
@@ -33,7 +37,7 @@ def weight_map(
     candidate: str | None = None,
     system: str = "system",
     on: str | None = None,
-    **settings: Any,
+    **settings: Unpack[SharedSettings],
 ) -> WeightMap:
     """Compute for all metric weights which of two systems leads.
 
@@ -67,6 +71,7 @@ def weight_map(
     >>> found.flips.set_index("metric")["flip"].round(2).to_dict()
     {'faithfulness': 0.35, 'context_recall': 0.65}
     """
+    need_arguments(weight_map, settings)
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, every = paired_runs(run, baseline, candidate, on, settings=settings)
     if len(every) > 1:

@@ -2,5 +2,5 @@
 
 from ragnb.scenario.fields import Bands
 from ragnb.scenario.load import load_scenario
-from ragnb.scenario.model import Scenario
+from ragnb.scenario.model import Scenario, need_arguments
 from ragnb.scenario.patch import Patch, patch_scenario, plan_patch

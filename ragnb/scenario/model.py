@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, listing, near_names, unknown
 from ragnb.scenario.fields import (
     SOURCES,
     Allow,
@@ -334,7 +335,7 @@ class Scenario(Frozen):
         }
         for key, value in overrides.items():
             if key not in self.__pydantic_fields__:
-                raise unknown("override", masked(key), list(self.__pydantic_fields__))
+                raise unknown("setting", masked(key), list(self.__pydantic_fields__))
             if is_blank(value):
                 continue
             if key.endswith("_weights") and isinstance(value, Mapping):
@@ -385,3 +386,27 @@ class Scenario(Frozen):
                     for item in items
                 ]
         return block(tree)
+
+
+def need_arguments(function: Callable[..., Any], settings: Mapping[str, Any]) -> None:
+    """Refuse a keyword of a function that is neither a parameter of its own nor a field of `Scenario`.
+
+    Examples
+    --------
+    >>> def standings(scores, *, margin=None, **settings): ...
+    >>> need_arguments(standings, {"margn": 0.02})
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: standings() takes no argument 'margn'; did you mean 'margin'?
+    """
+    fields = [*Scenario.__pydantic_fields__]
+    for name in settings:
+        if name in fields:
+            continue
+        named = inspect.signature(function).parameters.values()
+        own = [one.name for one in named if one.kind is one.KEYWORD_ONLY]
+        near = near_names(masked(name), dict.fromkeys([*own, *fields]))
+        if near:
+            hint = f"did you mean {' or '.join(map(repr, near))}?"
+        else:
+            hint = f"it takes {listing(own or fields)} and what rn.Scenario has"
+        raise RagnbError(f"{function.__name__}() takes no argument {masked(name)!r}; {hint}")

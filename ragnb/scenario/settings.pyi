@@ -1,4 +1,5 @@
-# What `assess` takes by keyword, for type checkers alone: a misspelt option fails there as it does at run time.
+# What `assess`, `compare` and others take by keyword, for type checkers alone: a misspelt option fails there as it
+# does at run time.
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -9,19 +10,16 @@ from ragnb.schema import Gate, Metric, Profile, Rubric
 _Path = str | os.PathLike[str] | None
 _Weights = Mapping[str, float | None] | None
 
-class Settings(TypedDict, total=False):
+class SharedSettings(TypedDict, total=False):
     name: str | None
     title: str | None
     lang: str | None
-    scores: _Path
     traces: _Path
     cases: _Path
-    ratings: _Path
     labels_planned: int | None
     gold: Any
     documents: _Path
     generation: Generation | Mapping[str, object] | None
-    system: System | Mapping[str, str] | None
     encoding: str | None
     columns: Mapping[str, str] | None
     where: Mapping[str, str | int | bool | float] | None
@@ -35,8 +33,6 @@ class Settings(TypedDict, total=False):
     orient: bool | None
     rescale: bool | None
     level: float | None
-    candidate: str | None
-    baseline: _Path
     anchor: _Path
     expect: int | None
     allow: Allow | Mapping[str, float] | None
@@ -56,3 +52,11 @@ class Settings(TypedDict, total=False):
     join: str | None
     bands: Bands | Mapping[str, float] | None
     llm_profiles: Mapping[str, Profile | Mapping[str, object]] | None
+
+class Settings(SharedSettings, total=False):
+    # Parameters of their own where systems are compared.
+    scores: _Path
+    ratings: _Path
+    system: System | Mapping[str, str] | None
+    candidate: str | None
+    baseline: _Path

@@ -38,7 +38,7 @@ from ragnb.inputs.operations import operation_names
 from ragnb.inputs.streams import head_of
 from ragnb.inputs.unscored import not_scored_yet
 from ragnb.markup import MISSING, is_missing
-from ragnb.scenario import Scenario
+from ragnb.scenario import Scenario, need_arguments
 from ragnb.schema import DEFAULT_GATES, Gate, Metric, quantile_of
 from ragnb.sheet.assessment import Assessment
 from ragnb.sheet.notes import ledger, notes
@@ -118,6 +118,7 @@ def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
              metric  weight  n
     0  faithfulness     2.0  3
     """
+    need_arguments(assess, overrides)
     scenario, inputs, metrics = read_inputs(source, overrides)
     try:
         return _sheet(scenario, inputs, metrics)

@@ -1165,3 +1165,25 @@ def test_swapping_the_sides_negates_the_difference(pairs, docs):
     assert one.p == pytest.approx(
         p_value(difference(d, clusters, np.ones(len(d)), width=1.0)), nan_ok=True
     )
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "near"),
+    [
+        (rn.compare, "metric_weight", "metric_weights"),
+        (rn.compare, "margn", "margin"),
+        (rn.standings, "margn", "margin"),
+        (rn.weight_map, "baselin", "baseline"),
+        (rn.changed_questions, "metrc", "metric"),
+        (rn.compare_operations, "candidat", "candidate"),
+        (rn.assess, "metric_weight", "metric_weights"),
+    ],
+)
+def test_a_misspelt_argument_is_refused_with_the_near_one(function, given, near):
+    words = rf"{function.__name__}\(\) takes no argument '{given}'; did you mean '{near}'"
+    with pytest.raises(RagnbError, match=words):
+        function(pd.DataFrame({"faithfulness": [1.0]}), **{given: 1})
+    with pytest.raises(
+        RagnbError, match=r"takes no argument 'zzz'; it takes .* and what rn\.Scenario"
+    ):
+        function(pd.DataFrame({"faithfulness": [1.0]}), zzz=1)
