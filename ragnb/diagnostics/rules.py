@@ -14,13 +14,14 @@ import numpy.typing as npt
 from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, outside
 from ragnb.schema import METRICS, Gate, Metric, Rule
+from ragnb.schema.shown import Listed
 
 # Tolerance of a comparison: the float mean of three 0.7s is not below 0.7.
 SLACK = 1e-9
 
 TABLE = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
-RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
-"""Nine metric rules and four rate rules, each with means that fire it."""
+RULES: tuple[Rule, ...] = Listed("RULES", (Rule(**row) for row in TABLE["rule"]))
+"""The rules of metrics and rates, each with means that fire it."""
 
 
 def past(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -347,6 +348,17 @@ class Scenario(Frozen):
         scenario = Scenario({**self._context, "declared": declared}, **settings)
         scenario._source = self._source
         return scenario
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """Show what was set, and no default."""
+        for name in self.__pydantic_fields__:
+            value = getattr(self, name)
+            if name in self.model_fields_set and not is_blank(value):
+                yield name, str(value) if isinstance(value, Path) else value
+
+    def _repr_html_(self) -> str:
+        lines = [f"{name}: {value}" for name, value in self.__repr_args__()]
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
 
     def snapshot_text(self, relative_to: str | Path | None = None) -> str:
         """Return YAML that gives these settings again when it is loaded: all of them, in a fixed order.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     pass
 from ragnb.schema.base import CONFIG, Finite, Flag, refuse
 from ragnb.schema.metric import TABLE
+from ragnb.schema.shown import Listed
 
 Operator = Literal[">=", "<="]
 
@@ -80,7 +81,7 @@ class Gate:
         return self
 
 
-DEFAULT_GATES = tuple(Gate(**row) for row in TABLE["gate"])
+DEFAULT_GATES = Listed("DEFAULT_GATES", (Gate(**row) for row in TABLE["gate"]))
 """The five gates of a refusal and citation check."""
 
 

@@ -6,7 +6,6 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
@@ -26,6 +25,7 @@ from ragnb.schema.operations import quantile_of as quantile_of
 from ragnb.schema.operations import unit_of as unit_of
 from ragnb.schema.ranks import MEASURES as MEASURES
 from ragnb.schema.ranks import rank_measure as rank_measure
+from ragnb.schema.shown import Catalogue
 
 if TYPE_CHECKING:
     pass
@@ -251,8 +251,8 @@ class Metric:
 
 TABLE = tomllib.loads(files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
 
-METRICS: Mapping[str, Metric] = MappingProxyType(
-    {row["name"]: Metric(**row) for row in TABLE["metric"]}
+METRICS: Mapping[str, Metric] = Catalogue(
+    "METRICS", {row["name"]: Metric(**row) for row in TABLE["metric"]}
 )
 """The metrics that ragnb knows, by name."""
 
