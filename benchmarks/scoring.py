@@ -41,7 +41,11 @@ def cases(n: int, first: int) -> list[dict[str, object]]:
 def ours(base_url: str, rows: list[dict[str, object]], folder: Path) -> None:
     client = Client(Profile(base_url=base_url, model="small"), concurrency=CONCURRENCY)
     scores = evaluate(
-        rows, metrics="context_recall", llm=client, store=folder / "scores.sqlite", progress=False
+        rows,
+        metrics="context_recall",
+        client=client,
+        store=folder / "scores.sqlite",
+        progress=False,
     )
     assert (scores["context_recall"] == 1).all()
 

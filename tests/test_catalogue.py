@@ -507,7 +507,7 @@ def served():
             threshold=10,
             progress=False,
         )
-        generated = rn.generate_cases(pd.DataFrame(passages), llm=client, n=3, progress=False)
+        generated = rn.generate_cases(pd.DataFrame(passages), client=client, n=3, progress=False)
     found = {
         "noise": judged.noise,
         "probes": judged.probes,

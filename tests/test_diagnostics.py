@@ -661,3 +661,17 @@ def test_a_row_drawn_with_one_chance_in_three_gains_as_three_rows_do():
     want = diagnose(whole.replace("e\u0301", "e"), doc_weights={"e": 3})
     assert found["metric"].tolist() == want["metric"].tolist() == ["faithfulness", "context_recall"]
     assert found["cost"].tolist() == pytest.approx(want["cost"].tolist(), rel=1e-12)
+
+
+def test_of_a_complete_corpus_the_interval_is_that_of_the_means():
+    rng = np.random.default_rng(5)
+    scores = pd.DataFrame(
+        {"faithfulness": rng.uniform(0, 0.6, 60), "doc_name": [f"d{k % 6}" for k in range(60)]}
+    )
+    found = diagnose(scores, corpus="complete").iloc[0]
+    means = weighted_means(scores, corpus="complete").set_index("metric").loc["faithfulness"]
+    sampled = diagnose(scores).iloc[0]
+    assert found[["value", "low", "high"]].tolist() == means[["value", "low", "high"]].tolist()
+    assert found["low"] != sampled["low"]
+    with pytest.raises(RagnbError, match="doc_name"):
+        diagnose(scores.drop(columns="doc_name"), corpus="complete")

@@ -192,7 +192,7 @@ def test_the_time_and_tokens_of_an_answer_stay_with_the_call_that_was_paid(tmp_p
         return reply
 
     def answered():
-        how = {"generate": generate, "system": "mine", "clients": (client,)}
+        how = {"generate": generate, "system": "mine", "client": client}
         return answer_cases(cases, store=tmp_path / "a.sqlite", **how)
 
     first = answered()

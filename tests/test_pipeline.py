@@ -416,7 +416,7 @@ def test_quotes_that_are_in_no_passage_are_dropped_counted_and_replaced(author, 
         return text
 
     llm_server.script = invents
-    made = rn.generate_cases(DOCUMENTS, llm=author, n=3, unanswerable=0, multi_passage=0)
+    made = rn.generate_cases(DOCUMENTS, client=author, n=3, unanswerable=0, multi_passage=0)
     assert made.attrs["dropped"] == {"not_verbatim": 1}
     assert len(made) == 3
     assert "Nine is lost." not in {
@@ -434,7 +434,7 @@ def test_evidence_for_two_passages_comes_from_both_and_unanswerable_ones_are_che
         return json.dumps(json.loads(text) | {"evidence": json.loads(text).get("evidence", [])[:1]})
 
     llm_server.script = halves
-    made = rn.generate_cases(DOCUMENTS, llm=author, n=4, unanswerable=0.5, multi_passage=0.5)
+    made = rn.generate_cases(DOCUMENTS, client=author, n=4, unanswerable=0.5, multi_passage=0.5)
     assert made.empty
     assert set(made.attrs["dropped"]) == {"one_passage", "answered"}
 
@@ -447,24 +447,24 @@ def test_the_same_question_is_taken_once(author, llm_server):
         )
 
     llm_server.script = repeats
-    made = rn.generate_cases(DOCUMENTS, llm=author, n=3, unanswerable=0, multi_passage=0)
+    made = rn.generate_cases(DOCUMENTS, client=author, n=3, unanswerable=0, multi_passage=0)
     assert len(made) == 1
     assert made.attrs["dropped"]["duplicate"] >= 2
 
 
 def test_documents_take_turns_and_the_plan_is_the_same_each_time(author, llm_server):
     one, other = (
-        rn.generate_cases(DOCUMENTS, llm=author, n=6, seed=3).drop(columns=[]) for _ in range(2)
+        rn.generate_cases(DOCUMENTS, client=author, n=6, seed=3).drop(columns=[]) for _ in range(2)
     )
     assert one.equals(other)
     assert one["doc_name"].value_counts().to_dict() == {"a": 3, "b": 3}
-    estimate = generation_cost(DOCUMENTS, llm=author, n=6, seed=3)
+    estimate = generation_cost(DOCUMENTS, client=author, n=6, seed=3)
     assert estimate.calls * 2 == len(llm_server.log)
 
 
 def test_chinese_questions_are_asked_for_in_chinese(author, llm_server):
     made = rn.generate_cases(
-        [{"文档": "规定", "正文": TRAVEL}], llm=author, n=1, unanswerable=0, lang="zh"
+        [{"文档": "规定", "正文": TRAVEL}], client=author, n=1, unanswerable=0, lang="zh"
     )
     assert "你为一个检索文档的问答系统编写测试题" in llm_server.log[0].prompt
     assert made["doc_name"].tolist() == ["规定"]
@@ -502,11 +502,11 @@ def test_an_endpoint_alone_gets_the_question_and_with_passages_is_told_what_to_s
     llm_server.script = lambda request: "Yes." if "<data-" in request.prompt else request.prompt
     client = rn.Client(Profile(base_url=llm_server.base_url, model="m"))
     ask = rn.scoring.endpoint(client)
-    alone = rn.answer_cases([{"question": "Who?"}], generate=ask, clients=(client,))
+    alone = rn.answer_cases([{"question": "Who?"}], generate=ask, client=client)
     assert alone["answer"].tolist() == ["Who?"]
     assert alone["retrieved_contexts"].tolist() == [None]
     told = rn.answer_cases(
-        [{"question": "Who?"}], retrieve=lambda question: [], generate=ask, clients=(client,)
+        [{"question": "Who?"}], retrieve=lambda question: [], generate=ask, client=client
     )
     assert told["retrieved_contexts"].tolist() == [[]]
     assert REFUSAL in llm_server.log[-1].prompt

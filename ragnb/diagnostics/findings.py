@@ -62,6 +62,7 @@ def diagnose(
     level: float = 0.95,
     orient: bool = True,
     rescale: bool = False,
+    corpus: weights.Corpus = "sample",
     top: int = 3,
     lang: str = "en",
 ) -> pd.DataFrame:
@@ -78,7 +79,7 @@ def diagnose(
         Thresholds are strict, with a slack of 1e-9; critical wins over warning.
     metric_weights, doc_weights : mapping of name to weight, optional
         Document weights enter the means and the cost, metric weights the cost.
-    doc, cluster, level, orient, rescale
+    doc, cluster, level, orient, rescale, corpus
         As in `weighted_means`.
     top : int
         How many worst samples to show, 0 or more.
@@ -119,10 +120,14 @@ def diagnose(
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
     frame, chosen = weights.scored(scores, metrics, doc, cluster)
-    weighing = weights.Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
+    weighing = weights.Weighing(
+        metric_weights, doc_weights, doc, cluster, level, orient, rescale, corpus
+    )
     pairs = list(fitting(rules, chosen))
-    questions = weights.question_of(frame, doc=doc, cluster=cluster)
-    of_means = weights.moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions)
+    how: dict[str, Any] = {"doc": doc, "cluster": cluster, "corpus": corpus}
+    weights.need_documents(weights.column_names(frame), **how)
+    questions = weights.question_of(frame, **how)
+    of_means = weights.moments_reduction(chosen, **how, questions=questions)
     reduced, gains = weights.reduce_batches(
         frame, chosen, [of_means, rule_gains(pairs, chosen, weighing)]
     )

@@ -67,7 +67,7 @@ class Plan:
     def __init__(
         self,
         documents: Any,
-        llm: Client | Profile,
+        client: Client | Profile,
         *,
         n: int = 20,
         unanswerable: float = 0.2,
@@ -83,12 +83,12 @@ class Plan:
                 f"n={n}, unanswerable={unanswerable}, multi_passage={multi_passage}; give at least one question, "
                 "and shares that are 0 or more and together at most 1"
             )
-        self.llm = Client(llm) if isinstance(llm, Profile) else llm
+        self.client = Client(client) if isinstance(client, Profile) else client
         self.lang = lang
         self.seed = seed
         self.say = texts.load(lang)
         self.personas = [*personas]
-        self.asker = Asker(self.llm, PARAMETERS, lang=lang)
+        self.asker = Asker(self.client, PARAMETERS, lang=lang)
         self.passages = passages.assign(
             order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]]
         )
@@ -136,7 +136,7 @@ class Plan:
             f"g{number:03d}",
             "generate",
             inputs,
-            self.llm.profile.model,
+            self.client.profile.model,
             {**PARAMETERS, "seed": self.seed},
             self.say(f"generate.{kind}"),
             calls=calls,
@@ -198,7 +198,7 @@ def _plain(text: str) -> str:
 
 
 def generation_cost(
-    documents: Any, *, llm: Client | Profile, store: StoreLike = None, **options: Any
+    documents: Any, *, client: Client | Profile, store: StoreLike = None, **options: Any
 ) -> Estimate:
     """Estimate the calls and tokens that `generate_cases` would need, without those that replace dropped
     questions.
@@ -207,17 +207,17 @@ def generation_cost(
     --------
     >>> documents = pd.DataFrame({"text": ["The pump weighs 4 kg.", "It runs for 730 days."]})
     >>> profile = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
-    >>> generation_cost(documents, llm=profile, n=10).calls
+    >>> generation_cost(documents, client=profile, n=10).calls
     12
     """
-    plan = Plan(documents, llm, **options)
+    plan = Plan(documents, client, **options)
     return estimate(plan.cells(plan.kinds), store)
 
 
 def generate_cases(
     documents: Any,
     *,
-    llm: Client | Profile,
+    client: Client | Profile,
     n: int = 20,
     unanswerable: float = 0.2,
     multi_passage: float = 0.2,
@@ -235,7 +235,7 @@ def generate_cases(
     ----------
     documents, encoding, columns
         A folder of texts or a table of passages: see `ragnb.scoring.passages_of`.
-    llm : Client or Profile
+    client : Client or Profile
         The model that writes the questions.
     n : int
         Questions wanted.
@@ -280,13 +280,13 @@ def generate_cases(
     --------
     >>> documents = pd.DataFrame({"text": ["The pump weighs 4 kg."]})
     >>> profile = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
-    >>> generate_cases(documents, llm=profile, n=0)  # doctest: +ELLIPSIS
+    >>> generate_cases(documents, client=profile, n=0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ragnb.errors.RagnbError: n=0, unanswerable=0.2, multi_passage=0.2; give at least one question, ...
     """
     plan = Plan(
         documents,
-        llm,
+        client,
         n=n,
         unanswerable=unanswerable,
         multi_passage=multi_passage,
@@ -300,7 +300,7 @@ def generate_cases(
     dropped = Counter[str]()
     wanted = plan.kinds
     accounts = list[Mapping[str, int]]()
-    how: dict[str, Any] = {"clients": [plan.llm], "progress": progress, "name": "generate"}
+    how: dict[str, Any] = {"clients": [plan.client], "progress": progress, "name": "generate"}
     with opened(store) as kept:
         for _ in range(_ROUNDS):
             cells = plan.cells(wanted)

@@ -143,13 +143,13 @@ class Plan:
         cases: Any,
         *,
         metrics: Any = None,
-        llm: Client | Profile | None = None,
+        client: Client | Profile | None = None,
         embeddings: Client | Profile | Local | None = None,
         parameters: Mapping[str, Any] | None = None,
         lang: str = "en",
         refusal: Iterable[str] = ("not in context",),
     ) -> None:
-        self.llm = Client(llm) if isinstance(llm, Profile) else llm
+        self.client = Client(client) if isinstance(client, Profile) else client
         self.embeddings = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
         named = metric_list(metrics)
         self.left_out = list[str]()
@@ -158,7 +158,7 @@ class Plan:
         self.cases = read_cases(cases)
         self.has_gold = gold.has_gold(self.cases)
         if named is None:
-            default = {"has_judge": self.llm is not None, "has_gold": self.has_gold}
+            default = {"has_judge": self.client is not None, "has_gold": self.has_gold}
             names = default_metrics(**default)
             computed = default_metrics(**default, has_vectors=self.embeddings is not None)
             self.left_out = [name for name in names if name not in computed]
@@ -168,9 +168,9 @@ class Plan:
             need_known("metric", name, list(SCORERS))
         self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
         for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
-            if any(scorer.calls) and self.llm is None:
+            if any(scorer.calls) and self.client is None:
                 raise RagnbError(
-                    f"metric {name!r} needs a judge; pass llm=Profile(base_url=…, model=…)"
+                    f"metric {name!r} needs a judge; pass client=Profile(base_url=…, model=…)"
                 )
             if scorer.embeds and self.embeddings is None:
                 raise RagnbError(
@@ -238,8 +238,8 @@ class Plan:
             vectors = {"embeddings": _name_of(self.embeddings)}
         else:
             vectors = {}
-        if any(scorer.calls) and self.llm is not None:
-            model = self.llm.profile.model
+        if any(scorer.calls) and self.client is not None:
+            model = self.client.profile.model
             parameters = self.parameters
         elif scorer.embeds:
             model = vectors["embeddings"]
@@ -275,8 +275,8 @@ class Plan:
             return by_gold(scorer.made_of, inputs)
         if scorer.by == "wording":
             return by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
-        if self.llm and any(scorer.calls):
-            judge = Asker(self.llm, self.parameters)
+        if self.client and any(scorer.calls):
+            judge = Asker(self.client, self.parameters)
         else:
             judge = None
         if scorer.by == "ours" and judge:
@@ -367,7 +367,7 @@ def evaluate(
     cases: Any,
     *,
     metrics: Iterable[str | Metric] | str | Metric | None = None,
-    llm: Client | Profile | None = None,
+    client: Client | Profile | None = None,
     embeddings: Client | Profile | Local | None = None,
     store: StoreLike = None,
     parameters: Mapping[str, Any] | None = None,
@@ -388,7 +388,7 @@ def evaluate(
         semantic_similarity and answer_correctness; without one the embedded checks of wording: support_lexical,
         number_support and name_support. Where some case has gold passages, context_precision and
         context_recall_by_passages as well, and context_precision_by_answer is not asked for.
-    llm : Client or Profile, optional
+    client : Client or Profile, optional
         The judge. A Client has limits and budgets of its own.
     embeddings : Client, Profile or function, optional
         For answer_relevancy, semantic_similarity and answer_correctness; a function takes a list of texts and
@@ -447,7 +447,7 @@ def evaluate(
     plan = Plan(
         cases,
         metrics=metrics,
-        llm=llm,
+        client=client,
         embeddings=embeddings,
         parameters=parameters,
         lang=lang,
@@ -462,7 +462,7 @@ def evaluate(
             "systems": systems_of(plan.cases),
         }
         clients = [
-            *dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))
+            *dict.fromkeys(one for one in (plan.client, plan.embeddings) if isinstance(one, Client))
         ]
         how: dict[str, Any] = {
             "clients": clients,
@@ -481,7 +481,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
     Parameters
     ----------
     cases, store, **options
-        As for `evaluate`: `metrics`, `llm`, `embeddings`, `parameters`, `refusal`, `lang`.
+        As for `evaluate`: `metrics`, `client`, `embeddings`, `parameters`, `refusal`, `lang`.
 
     Returns
     -------
@@ -493,7 +493,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
     --------
     >>> case = {"question": "How long?", "answer": "36 months.", "retrieved_contexts": ["24 months."]}
     >>> profile = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
-    >>> expected([case], metrics="faithfulness", llm=profile).calls
+    >>> expected([case], metrics="faithfulness", client=profile).calls
     2
     """
     return estimate(Plan(cases, **options).cells(), store)
@@ -551,7 +551,7 @@ def answer_cases(
     system: str = "",
     version: str = "",
     store: StoreLike = None,
-    clients: tuple[Client, ...] = (),
+    client: Client | Sequence[Client] = (),
     concurrency: int = 4,
     progress: bool | None = None,
 ) -> pd.DataFrame:
@@ -573,8 +573,8 @@ def answer_cases(
         Of the system, such as a hash of its code: answers that a store keeps of another version are not used.
     store : Store or path, optional
         Where each answer is kept: a second run asks only what failed or is not there.
-    clients : tuple of Client
-        Those that the functions use.
+    client : Client or several
+        What the functions ask, so that its tokens and requests are counted.
     concurrency : int
         Cases under way at a time.
     progress : bool, optional
@@ -586,8 +586,8 @@ def answer_cases(
         The cases, in their order, with ``retrieved_contexts`` and ``answer`` as the system gave them, and
         ``answer__status`` (``ok``, ``failed``, ``not_applicable``) and ``answer__reason``. Where it failed, both
         are None: as if the system had not run. ``latency_s`` is the time of retrieving and answering in seconds,
-        with `clients` ``tokens_in`` and ``tokens_out`` their tokens; NaN where they are not known.
-        ``attrs["account"]`` counts the cells and the requests that `clients` sent: see `ragnb.store.Run`.
+        with `client` ``tokens_in`` and ``tokens_out`` their tokens; NaN where they are not known.
+        ``attrs["account"]`` counts the cells and the requests that `client` sent: see `ragnb.store.Run`.
 
     Raises
     ------
@@ -604,6 +604,7 @@ def answer_cases(
     """
     if store is not None and not system.strip():
         raise RagnbError("the store saves answers under the system's name; pass system='…'")
+    clients = [client] if isinstance(client, Client) else [*client]
     frame = read_cases(cases)
 
     async def work(cell: Cell) -> Outcome:

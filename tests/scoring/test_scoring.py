@@ -67,9 +67,9 @@ def test_the_default_is_the_nine_metrics_and_equal_requests_of_theirs_are_sent_o
         | {"sample_id": "s2", "retrieved_contexts": ["a.", "b.", "The warranty is 24 months."]},
     ]
     judge_client, vectors = client_of(server), client_of(server, model="vectors")
-    before = expected(cases, llm=judge_client, embeddings=vectors)
+    before = expected(cases, client=judge_client, embeddings=vectors)
     assert log == []
-    scores = evaluate(cases, llm=judge_client, embeddings=vectors)
+    scores = evaluate(cases, client=judge_client, embeddings=vectors)
     assert before.calls == 2 * 14 + 2 + 3 + 7 + 9 + 8
     assert (
         len(log)
@@ -89,7 +89,7 @@ def test_the_default_is_the_nine_metrics_and_equal_requests_of_theirs_are_sent_o
 def test_each_metric_makes_the_calls_that_are_expected_of_it(server, log, name):
     # At temperature 0 equal requests would be sent once.
     both = {
-        "llm": client_of(server),
+        "client": client_of(server),
         "embeddings": client_of(server),
         "parameters": {"temperature": 1},
     }
@@ -131,25 +131,25 @@ WORKED = [
 
 @pytest.mark.parametrize(("name", "change", "value"), WORKED)
 def test_worked_examples_through_the_whole_path(server, log, name, change, value):
-    both = {"llm": client_of(server), "embeddings": client_of(server)}
+    both = {"client": client_of(server), "embeddings": client_of(server)}
     scores = evaluate([CASE | change], metrics=name, **both)
     assert scores[name][0] == pytest.approx(value, abs=1e-7)
 
 
 def test_a_second_run_pays_nothing_and_another_model_pays_anew(server, log, tmp_path):
     store, names = tmp_path / "runs.sqlite", ["faithfulness", "context_recall", "support_lexical"]
-    first = evaluate([CASE], metrics=names, llm=client_of(server), store=store)
+    first = evaluate([CASE], metrics=names, client=client_of(server), store=store)
     assert len(log) == 3
-    assert expected([CASE], metrics=names, llm=client_of(server), store=store).calls == 0
-    again = evaluate([CASE], metrics=names, llm=client_of(server), store=store)
+    assert expected([CASE], metrics=names, client=client_of(server), store=store).calls == 0
+    again = evaluate([CASE], metrics=names, client=client_of(server), store=store)
     assert len(log) == 3
     pd.testing.assert_frame_equal(first, again)
-    evaluate([CASE], metrics=names, llm=client_of(server, model="large"), store=store)
+    evaluate([CASE], metrics=names, client=client_of(server, model="large"), store=store)
     assert len(log) == 6
     evaluate(
         [CASE],
         metrics="faithfulness",
-        llm=client_of(server),
+        client=client_of(server),
         store=store,
         parameters={"temperature": 1},
     )
@@ -161,12 +161,12 @@ def test_a_second_run_pays_nothing_and_another_model_pays_anew(server, log, tmp_
 def test_a_budget_stops_and_a_larger_one_goes_on(server, log, tmp_path):
     cases = [CASE | {"sample_id": f"s{i}", "answer": f"{CASE['answer']} {i}."} for i in range(5)]
     tight = client_of(server, max_calls=4, concurrency=1)
-    part = evaluate(cases, metrics="faithfulness", llm=tight, store=tmp_path / "a.sqlite")
+    part = evaluate(cases, metrics="faithfulness", client=tight, store=tmp_path / "a.sqlite")
     assert part["faithfulness__status"].tolist() == ["ok"] * 2 + ["missing"] * 3
     assert part["faithfulness"].isna().tolist() == [False] * 2 + [True] * 3
     assert "budget" in part.attrs["spent"]["stopped"]
     whole = evaluate(
-        cases, metrics="faithfulness", llm=client_of(server), store=tmp_path / "a.sqlite"
+        cases, metrics="faithfulness", client=client_of(server), store=tmp_path / "a.sqlite"
     )
     assert set(whole["faithfulness__status"]) == {"ok"}
     assert len(log) == 10
@@ -190,7 +190,7 @@ def test_a_failing_cell_keeps_its_reply_and_the_others_their_scores(
     )
     cases = [CASE, CASE | {"sample_id": "s2", "answer": "It is twelve months."}]
     with Store(tmp_path / "a.sqlite") as store:
-        scores = evaluate(cases, metrics="faithfulness", llm=client_of(server), store=store)
+        scores = evaluate(cases, metrics="faithfulness", client=client_of(server), store=store)
         kept = store.frame(scores.attrs["spent"]["run"])
     assert scores["faithfulness__status"].tolist() == ["ok", "failed"]
     assert math.isnan(scores["faithfulness"][1])
@@ -229,7 +229,7 @@ def once(fault):
 )
 def test_what_cannot_be_right_is_asked_for_again_and_never_counted(server, log, fault):
     server.script = once(fault)
-    scores = evaluate([CASE], metrics="faithfulness", llm=client_of(server))
+    scores = evaluate([CASE], metrics="faithfulness", client=client_of(server))
     assert scores["faithfulness"][0] == 0.5
     assert len(log) in (3, 4)
     server.script = judge
@@ -237,7 +237,9 @@ def test_what_cannot_be_right_is_asked_for_again_and_never_counted(server, log, 
 
 def test_words_and_fences_around_the_json_cost_nothing(server, log):
     server.script = lambda request: f"Of course:\n```json\n{judge(request)}\n```\nDone."
-    assert evaluate([CASE], metrics="faithfulness", llm=client_of(server))["faithfulness"][0] == 0.5
+    assert (
+        evaluate([CASE], metrics="faithfulness", client=client_of(server))["faithfulness"][0] == 0.5
+    )
     assert len(log) == 2
     server.script = judge
 
@@ -246,7 +248,7 @@ def test_words_and_fences_around_the_json_cost_nothing(server, log):
 def test_without_a_statement_there_is_no_ratio(server, log, name):
     """ragas counts an answer without statements as perfectly correct; here it is missing, and paid for once."""
     server.script = lambda request: '{"statements": []}'
-    both = {"llm": client_of(server), "embeddings": client_of(server)}
+    both = {"client": client_of(server), "embeddings": client_of(server)}
     scores = evaluate([CASE], metrics=name, **both)
     assert math.isnan(scores[name][0])
     assert (scores[f"{name}__status"][0], scores[f"{name}__reason"][0]) == (
@@ -258,7 +260,7 @@ def test_without_a_statement_there_is_no_ratio(server, log, name):
 
 def test_a_case_that_lacks_a_field_is_not_applicable_and_costs_nothing(server, log):
     production = {key: CASE[key] for key in ("question", "answer", "retrieved_contexts")}
-    scores = evaluate([production], llm=client_of(server), embeddings=client_of(server))
+    scores = evaluate([production], client=client_of(server), embeddings=client_of(server))
     found = {name: scores[f"{name}__status"][0] for name in JUDGED}
     assert {name for name, status in found.items() if status == "ok"} == {
         "faithfulness",
@@ -283,11 +285,13 @@ def test_what_was_not_retrieved_is_told_from_what_did_not_run(server, log):
     ]
     assert (
         expected(
-            [EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server)
+            [EvalCase(**empty), EvalCase(**absent)], metrics=names, client=client_of(server)
         ).calls
         == 2
     )
-    scores = evaluate([EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server))
+    scores = evaluate(
+        [EvalCase(**empty), EvalCase(**absent)], metrics=names, client=client_of(server)
+    )
     status = {name: scores[f"{name}__status"].tolist() for name in names}
     assert status["faithfulness"] == status["context_recall"] == ["ok", "not_applicable"]
     assert scores["faithfulness"][0] == scores["context_recall"][0] == 0
@@ -313,7 +317,7 @@ def test_embeddings_may_be_a_function_and_the_judge_may_do_without(server, log):
 
 
 def test_without_embeddings_the_default_says_what_it_leaves_out(server, log):
-    scores = evaluate([CASE], llm=client_of(server), lang="zh")
+    scores = evaluate([CASE], client=client_of(server), lang="zh")
     assert "answer_relevancy" not in scores
     (note,) = scores.attrs["notes"]
     assert note["code"] == "no_embeddings"
@@ -352,7 +356,7 @@ def test_refusals_name_the_choices(server):
         with pytest.raises(RagnbError, match=said):
             evaluate([CASE], metrics=metrics)
     with pytest.raises(RagnbError, match="needs embeddings"):
-        evaluate([CASE], metrics="answer_relevancy", llm=client_of(server))
+        evaluate([CASE], metrics="answer_relevancy", client=client_of(server))
 
 
 def test_the_pins_are_those_of_the_extra_and_are_printed(monkeypatch):
@@ -388,7 +392,7 @@ sys.addaudithook(hook)
 import ragnb as rn
 from ragnb.schema import Profile
 profile = Profile(base_url={server.base_url!r}, model="m")
-rn.evaluate([{CASE!r}], metrics=["faithfulness", "exact_match"], llm=profile)
+rn.evaluate([{CASE!r}], metrics=["faithfulness", "exact_match"], client=profile)
 import time; time.sleep(0.3)
 print(json.dumps(seen))
 """
@@ -403,7 +407,7 @@ print(json.dumps(seen))
 
 def test_scores_go_straight_into_weights_and_the_sheet(server, log):
     cases = [CASE | {"sample_id": f"s{i}", "doc_name": f"{i}.pdf"} for i in range(3)]
-    scores = evaluate(cases, llm=client_of(server), embeddings=client_of(server))
+    scores = evaluate(cases, client=client_of(server), embeddings=client_of(server))
     sheet = rn.assess(scores, metric_weights={"faithfulness": 2})
     assert set(JUDGED) <= set(sheet.means["metric"])
     assert sheet.means.iloc[-1]["n"] == 3

@@ -92,7 +92,10 @@ def test_questions_are_made_of_a_pdf(tmp_path, llm_server):
     (tmp_path / "handbook.pdf").write_bytes(pdf_bytes(PAGES))
     with pytest.warns(RagnbWarning, match="a scan"):
         cost = rn.scoring.generation_cost(
-            tmp_path, llm=rn.Profile(base_url=llm_server.base_url, model="m"), n=2, unanswerable=0
+            tmp_path,
+            client=rn.Profile(base_url=llm_server.base_url, model="m"),
+            n=2,
+            unanswerable=0,
         )
     assert cost.calls == 2
     assert llm_server.log == []

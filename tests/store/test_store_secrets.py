@@ -467,7 +467,7 @@ def test_a_key_among_the_parameters_of_a_call_is_refused_by_every_way_to_it(llm_
         evaluate(
             CASES,
             metrics=["faithfulness"],
-            llm=client,
+            client=client,
             parameters={"extra_body": {"token": "mine"}},
         )
     for sent in (

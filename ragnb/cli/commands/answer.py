@@ -62,7 +62,7 @@ def answer_command(source: Path, **asked: Any) -> int:
     }
     if client:
         asks = endpoint(client, lang=scenario.lang, refusal=scenario.refusal[0])
-        how |= {"generate": asks, "clients": (client,)}
+        how |= {"generate": asks, "client": client}
     how |= {
         "store": stage.store,
         "concurrency": stage.limits["concurrency"],

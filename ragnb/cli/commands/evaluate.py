@@ -64,7 +64,7 @@ def evaluate_command(
             terminal.note(stage.say("evaluate.left_out", metrics=", ".join(left)))
     how: dict[str, Any] = {
         "metrics": chosen or None,
-        "llm": judge,
+        "client": judge,
         "embeddings": vectors,
         "store": stage.store,
     }

@@ -60,7 +60,7 @@ def generate_command(source: Path, **asked: Any) -> int:
         "lang": scenario.lang,
         **want.model_dump(exclude={"questions"}),
     }
-    how |= {"llm": client, "store": stage.store, **reading}
+    how |= {"client": client, "store": stage.store, **reading}
     if stage.dry_run:
         passages = passages_of(scenario.documents, **reading)
         sizes = {
