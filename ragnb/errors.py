@@ -121,7 +121,10 @@ def did_you_mean(name: object, choices: Collection[str]) -> str:
     "did you mean 'faithfulness'? (have: faithfulness)"
     """
     near = near_names(str(name), choices)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    if near:
+        hint = f"did you mean {' or '.join(map(repr, near))}? "
+    else:
+        hint = ""
     return f"{hint}(have: {listing(choices)})"
 
 

@@ -45,7 +45,10 @@ def assert_gates(result: Any, scenario: Any = None) -> None:
     __tracebackhide__ = True
     sheet = result
     if not isinstance(result, Assessment):
-        given = Scenario.without_files() if scenario is None else scenario
+        if scenario is None:
+            given = Scenario.without_files()
+        else:
+            given = scenario
         if isinstance(given, str | Path):
             given = load_scenario(given)
         sheet = assess(

@@ -221,7 +221,10 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     labelled = 2 <= high - low <= WIDEST
     step = (high - low) / 10
     tenth = np.clip(np.floor((cells["judge"].to_numpy() - low) / step + SLACK), 0, 9)
-    code = stats.round_half_up(cells["judge"]) if labelled else tenth
+    if labelled:
+        code = stats.round_half_up(cells["judge"])
+    else:
+        code = tenth
     for band in np.unique(code):
         found = share(part := cells[code == band], asked)
         above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
@@ -319,7 +322,10 @@ def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
         passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
-        gain = mean(errors["raw"] - errors[name], own, asked) if is_map else NONE
+        if is_map:
+            gain = mean(errors["raw"] - errors[name], own, asked)
+        else:
+            gain = NONE
         row = {
             "map": name,
             **with_ends(maes[name], "mae", "mae_"),

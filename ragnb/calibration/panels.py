@@ -325,7 +325,10 @@ def _judges_frame(
     table["rho"] = [one.value for one in rhos]
     table["rho_low"] = [one.low for one in rhos]
     table["rho_high"] = [one.high for one in rhos]
-    costs = {} if prices is None else {**prices, PANEL: sum(prices.values())}
+    if prices is None:
+        costs = {}
+    else:
+        costs = {**prices, PANEL: sum(prices.values())}
     table["price"] = table["judge"].map(costs).astype(float)
     order = ["dimension", "judge", "verdict", "share", "low", "high", "bias", "mae", "rho"]
     order += ["rho_low", "rho_high", "n", "n_clusters", "price"]

@@ -155,7 +155,10 @@ def open_ratings(
         needs += as_list(asked.cluster if "cluster" in table else None)
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
-    by = [] if asked.whole else [f":{name}" for name in as_list(asked.by)]
+    if asked.whole:
+        by = []
+    else:
+        by = [f":{name}" for name in as_list(asked.by)]
     parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
     if "cluster" in (table := pd.concat(parts, ignore_index=True)):
         codes = coded(table["cluster"], compose=True).codes
@@ -177,7 +180,10 @@ def open_ratings(
             if name in by or not number or column.nunique() <= FEW_NUMBERS:
                 table[name] = _labels(column)
         table = _counted(table)
-    delta = (high - low) / 18 if asked.delta is None else asked.delta
+    if asked.delta is None:
+        delta = (high - low) / 18
+    else:
+        delta = asked.delta
     return table, replace(asked, scale=(low, high), delta=delta)
 
 
@@ -192,7 +198,10 @@ def _counted(table: pd.DataFrame) -> pd.DataFrame:
 def _labels(column: pd.Series) -> Any:
     """Return labels as text in the order of code points, after "", which means none."""
     label = coded(column)
-    names = label.names if label.names[:1] == ("",) else ("", *label.names)
+    if label.names[:1] == ("",):
+        names = label.names
+    else:
+        names = ("", *label.names)
     return pd.Categorical.from_codes(
         np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names)
     )

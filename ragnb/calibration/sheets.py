@@ -140,7 +140,10 @@ def read_labels(
       item_id dimension  judge  human
     0    L001  accuracy    9.0    8.0
     """
-    paths = [sheets] if isinstance(sheets, str | PathLike) else list(sheets)
+    if isinstance(sheets, str | PathLike):
+        paths = [sheets]
+    else:
+        paths = list(sheets)
     if len(frames := [read_ratings(path, judged=key, **options) for path in paths]) == 1:
         return frames[0]
     for path, frame in zip(paths, frames, strict=True):

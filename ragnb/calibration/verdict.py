@@ -146,7 +146,10 @@ def reasons_of(
         looks = "spent"
     else:
         looks = "planned"
-    headline = "spent" if looks == "spent" else text_key(row["verdict"])
+    if looks == "spent":
+        headline = "spent"
+    else:
+        headline = text_key(row["verdict"])
     facts = {
         **row,
         **with_ends(gain, "gain", "gain_"),

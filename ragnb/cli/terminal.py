@@ -170,7 +170,10 @@ def complain(error: Exception, about: object = None) -> None:
     """Print an error as one line on stderr, and below it the card of the file that it is about."""
     message, _, card = worded(error).partition("\n\n")
     words = as_options(spoken(message), _SPOKEN[1])
-    where = f"{about}: " if about is not None and str(about) not in words else ""
+    if about is not None and str(about) not in words:
+        where = f"{about}: "
+    else:
+        where = ""
     on_stderr(where + words)
     for line in card.splitlines():
         click.echo(one_line(line), err=True)

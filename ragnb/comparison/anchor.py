@@ -48,7 +48,10 @@ def accept(run: str, scenario: Path) -> Path:
             f"{run}: there is no such table of scores or folder of a run to accept; name one, such as "
             "reports/NAME/latest"
         )
-    table = Path(place) / "scores.csv" if Path(place).is_dir() else Path(place)
+    if Path(place).is_dir():
+        table = Path(place) / "scores.csv"
+    else:
+        table = Path(place)
     if not table.is_file():
         raise RagnbError(f"{place}: holds no scores.csv; accept a table of its scores instead")
     kept = scenario.with_name(f"{scenario.stem}.anchor{table.suffix}")

@@ -58,7 +58,10 @@ def beside_baseline(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Be
     table, notes, other, pairs = _beside(run, scenario.baseline)
     if other is None:
         return Beside(None, notes)
-    turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
+    if len(pairs) == 1:
+        turned = question_changes(pairs[0], scenario)
+    else:
+        turned = None
     took = operations_beside(run, other, pairs)
     return Beside(table, notes, turned, took if len(took) else None)
 

@@ -383,7 +383,10 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     shown = detectable(found, level)
     noise = _noise(column.noise[:, kept][:, there], v[there], level)
     is_change = abs(found.value) > TIE  # below it no number of questions would show it
-    times = (shown / abs(found.value)) ** 2 if is_change else np.nan
+    if is_change:
+        times = (shown / abs(found.value)) ** 2
+    else:
+        times = np.nan
     constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
     row = {
         "candidate": pairs.candidate,

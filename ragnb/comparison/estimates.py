@@ -66,7 +66,10 @@ def difference(
         if is_identical or changes.are_few:
             least = least_error(changes, found.n_eff, g_eff, identical=is_identical)
             se = max(se, float(least) * width)
-    half = float(stats.t_quantile(level, found.df)) * se if se > 0 else np.nan
+    if se > 0:
+        half = float(stats.t_quantile(level, found.df)) * se
+    else:
+        half = np.nan
     low = max(found.value - half, -width)
     high = min(found.value + half, width)
     return replace(found, se=se, low=low, high=high)
@@ -202,7 +205,10 @@ def outcome_of(
         return "undecided"
     is_within = -margin <= low and high <= margin
     if (low > 0 or high < 0) and p < alpha:
-        word = "better" if (low > 0) == (better == "higher") else "worse"
+        if (low > 0) == (better == "higher"):
+            word = "better"
+        else:
+            word = "worse"
         if is_within:
             return f"{word}_within"
         return word
@@ -252,7 +258,10 @@ def gate_verdict(
         if policy == "strict" and is_sure:
             return Verdict.BLOCKED
         return Verdict.PASSED
-    least_loss = -row["high"] if row["better"] == "higher" else row["low"]
+    if row["better"] == "higher":
+        least_loss = -row["high"]
+    else:
+        least_loss = row["low"]
     if is_sure or least_loss > row["margin"]:
         return Verdict.BLOCKED
     return Verdict.NOT_PROVEN

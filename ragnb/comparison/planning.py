@@ -248,7 +248,10 @@ def _gates(
     by = "system" if len(run.systems) > 1 else None
     how: dict[str, Any] = {name: getattr(scenario, name) for name in _OF_MEANS}
     means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
-    gates = scenario.gates if scenario.gates is not None else DEFAULT_GATES
+    if scenario.gates is not None:
+        gates = scenario.gates
+    else:
+        gates = DEFAULT_GATES
     there = [
         gate
         for gate in gates
@@ -294,7 +297,10 @@ def _pairs(
     for row in records(compare(pilot, **settings)):
         wanted = row["value"] if expected is None else expected
         n = row["n_common"]
-        needed = n * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
+        if wanted:
+            needed = n * (row["detectable"] / abs(wanted)) ** 2
+        else:
+            needed = np.nan
         out = {
             "about": row["metric"],
             "system": row["candidate"],
@@ -312,7 +318,10 @@ def _labels(
     """Return the labels that each dimension of rated answers needs."""
     if expected is not None:
         raise RagnbError("with a pilot, the agreement comes from its ratings; remove expected=")
-    rated = pilot if isinstance(pilot, pd.DataFrame) else read_ratings(pilot)
+    if isinstance(pilot, pd.DataFrame):
+        rated = pilot
+    else:
+        rated = read_ratings(pilot)
     card = calibrate(rated, **(settings if target is None else {"target": target} | settings))
     for row, n in zip(records(card.labels_needed), card.verdicts["n"], strict=True):
         yield {

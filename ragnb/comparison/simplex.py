@@ -408,7 +408,10 @@ class WeightMap:
 
     def _moved(self, k: int, share: Array) -> Array:
         others = np.arange(len(self.today)) != k
-        rest = self.today * others if (self.today * others).any() else others
+        if (self.today * others).any():
+            rest = self.today * others
+        else:
+            rest = others
         weights = np.outer(1 - share, rest / rest.sum())
         weights[:, k] = share
         return weights

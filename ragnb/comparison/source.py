@@ -199,7 +199,10 @@ def judge_of(scenario: Scenario) -> str:
     """Return what decides a judge's scores, as one text."""
     profile = scenario.llm_profiles.get("judge")
     rubric = scenario.rubric
-    who = f"{profile.model} at {profile.base_url}" if profile else ""
+    if profile:
+        who = f"{profile.model} at {profile.base_url}"
+    else:
+        who = ""
     if rubric:
         return f"{who} {rubric.model_dump_json()}"
     return who
@@ -383,7 +386,10 @@ def paired_runs(
         sides = [part if name is None else part[part[system] == name] for part, name in of_pair]
         new = pair[0] or run.name or "candidate"
         old = pair[1] or other.name or "baseline"
-        names = (new, old) if new != old else (f"{new} (new)", f"{old} (old)")
+        if new != old:
+            names = (new, old)
+        else:
+            names = (f"{new} (new)", f"{old} (old)")
         out.append(_paired(sides, metrics, on, scenario, names, ((run, pair[0]), (other, pair[1]))))
     return other, out
 
@@ -583,5 +589,8 @@ def _clusters(
     codes = np.where(found.codes < 0, len(found.names) + np.arange(len(labels)), found.codes)
     unit = "document" if docs.names else "row"
     if cluster is not None and found.names:
-        unit = "conversation" if is_conversation(cluster) else "cluster"
+        if is_conversation(cluster):
+            unit = "conversation"
+        else:
+            unit = "cluster"
     return codes, "question" if unit == "row" and questions else unit

@@ -620,7 +620,10 @@ def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
     say = texts.load(lang)
     several = changed["candidate"].nunique() > 1
     word = {"change": lambda one: say(f"compared.{one}"), "value": signed}
-    heads = {"candidate": say("column.candidate")} if several else {}
+    if several:
+        heads = {"candidate": say("column.candidate")}
+    else:
+        heads = {}
     heads |= {
         name: say(f"compare.{name}")
         for name in ("question", "sample_id", "doc_name", "change", "value")

@@ -151,7 +151,10 @@ def judged_by(gate: str, rows: Iterable[Row]) -> list[Row]:
     elif gate == GOLD_COVERAGE:
         found = sets + (answers if has_set else [])
     elif gate == ANSWERS:
-        found = [] if has_set else [row for row in answers if row["lost"]]
+        if has_set:
+            found = []
+        else:
+            found = [row for row in answers if row["lost"]]
     else:
         found = [row for row in rows if row["stage"] == "cells" and row["decides"]]
     counted = [_without_failures(row) if gate == ANSWERS else row for row in found]

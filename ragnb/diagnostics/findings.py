@@ -252,7 +252,10 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
         x = np.where(x == _good(metric), np.nan, x)
     if metric.better != "higher":
         x = -x
-    ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN)) if len(x) else x
+    if len(x):
+        ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN))
+    else:
+        ends = x
     least = (
         np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
     )  # no lower one is missing

@@ -104,7 +104,10 @@ def check_gates(
     0  undecided   0.95   False
     """
     need_known("no_data", no_data, ["fail", "skip"])
-    have = set(means.columns) if isinstance(means, pd.DataFrame) else set()
+    if isinstance(means, pd.DataFrame):
+        have = set(means.columns)
+    else:
+        have = set()
     if not ({*_OF_MEANS} <= have or have == {"metric"}):
         if isinstance(means, pd.DataFrame):
             shown = listing(means.columns)
@@ -317,7 +320,10 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
         blocks = out["blocks"]
     else:
         blocks = gate.undecided == "block" and not gate.advisory
-    more = None if clear else _more_needed(gate.threshold, known, out["n"], span)
+    if clear:
+        more = None
+    else:
+        more = _more_needed(gate.threshold, known, out["n"], span)
     return out | {"outcome": "undecided", "more_needed": more, "blocks": blocks}
 
 

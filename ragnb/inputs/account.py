@@ -255,7 +255,10 @@ def case_coverage(
             found = _matched(rows_answered, own)
             if found is not None:
                 has_answer = found
-        known = _matched(streams.of_system(asked, name), own) if of_questions else None
+        if of_questions:
+            known = _matched(streams.of_system(asked, name), own)
+        else:
+            known = None
         if known is not None:
             # A question whose row was dropped by `where` was excluded on purpose.
             kept = ~known | came
@@ -520,7 +523,10 @@ def _of_system(
     table: pd.DataFrame, system: Any, decides: Collection[str] = ()
 ) -> list[dict[Any, Any]]:
     """Return the rows of one system, of measures of operation those that decide; no total of nothing."""
-    own = table if "system" not in table else table[table["system"] == system]
+    if "system" not in table:
+        own = table
+    else:
+        own = table[table["system"] == system]
     # What an answer took says nothing about which are missing, until a gate goes by it.
     own = own[(own["role"] != "operation") | own["metric"].isin([*decides])]
     quality = own["role"] == "quality"
@@ -590,7 +596,10 @@ def _raised(row: Mapping[Any, Any], worst: float, bad: float, lost: int) -> floa
     The weight of what is lost follows from how far it lowers the mean; where the mean is at the bad end already
     and nothing can lower it, from how many scores are lost.
     """
-    good = row["range_high"] if bad == row["range_low"] else row["range_low"]
+    if bad == row["range_low"]:
+        good = row["range_high"]
+    else:
+        good = row["range_low"]
     if pd.isna(worst):
         return math.nan
     if not lost:

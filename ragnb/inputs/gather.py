@@ -123,7 +123,10 @@ class Inputs:
         """Read the ratings, if a scenario names any; their attributes tell the card of the judge the file."""
         if scenario.ratings is None:
             return
-        encoding = None if scenario.encoding == "utf-8" else scenario.encoding
+        if scenario.encoding == "utf-8":
+            encoding = None
+        else:
+            encoding = scenario.encoding
         self.ratings = read_rated(scenario.ratings, encoding=encoding, **how)
         self.note_frame("ratings", self.ratings)
 
@@ -165,7 +168,10 @@ def gather(
     gold_source = scenario.gold if gold is None else gold
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
-    encoding = None if scenario.encoding == "utf-8" else scenario.encoding
+    if scenario.encoding == "utf-8":
+        encoding = None
+    else:
+        encoding = scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
     named = (scenario.traces, scenario.scores)
     of_traces = log or gold_source is not None

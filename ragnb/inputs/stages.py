@@ -122,7 +122,10 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
             "encoding": scenario.encoding,
             "lang": scenario.lang,
         }
-    rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
+    if scenario.rubric:
+        rubric = scenario.rubric.model_dump(mode="json")
+    else:
+        rubric = None
     if stage == "evaluate":
         vectors = scenario.llm_profiles.get("embeddings")
     else:
@@ -261,7 +264,10 @@ def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
     yield from _modules(scenario)
     for other in (*MAKES_CASES, *STAGES):
         with suppress(RagnbError):  # a record that cannot be read names no table
-            found = stage_table(other, scenario) if other != stage else None
+            if other != stage:
+                found = stage_table(other, scenario)
+            else:
+                found = None
             if found is not None:
                 yield found.path
 
@@ -307,10 +313,16 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
     say = texts.load(scenario.lang)
     alone = scenario.scores is None and scenario.traces is None
     used = False
-    named = _shown(scenario.path) if scenario.path else scenario.name
+    if scenario.path:
+        named = _shown(scenario.path)
+    else:
+        named = scenario.name
     for found in stage_tables(scenario):
         if found.changed or inputs.stream is not None:
-            key = "note.stage_unused" if found.changed else "note.stage_streamed"
+            if found.changed:
+                key = "note.stage_unused"
+            else:
+                key = "note.stage_streamed"
             words = {
                 "table": _shown(found.path),
                 "stage": found.stage,

@@ -161,7 +161,10 @@ def is_disowned(
     if any(map(_takes_back, sentences)):
         return True
     # An example of what an answer lacks is none of a verdict.
-    about = last if leads_on else pattern("for_example").sub(" ", last)
+    if leads_on:
+        about = last
+    else:
+        about = pattern("for_example").sub(" ", last)
     if has("disowning", about):
         return True
     if leads_on:

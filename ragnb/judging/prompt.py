@@ -73,7 +73,10 @@ def bands(rubric: Rubric, lang: str) -> Iterator[str]:
     >>> list(bands(Rubric(dimensions=[{"name": "accuracy", "weight": 1, "bands": {"9-10": "exact"}}]), "en"))
     ['- accuracy', '  9-10: exact']
     """
-    known = texts.entry(lang, "judge.bands") if _usual(rubric) else {}
+    if _usual(rubric):
+        known = texts.entry(lang, "judge.bands")
+    else:
+        known = {}
     for d in rubric.dimensions:
         yield f"- {d.name}: {d.description}" if d.description else f"- {d.name}"
         yield from (
@@ -97,7 +100,10 @@ def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
 
 def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
     """Return an anchor in the very forms of the material and of the reply."""
-    contexts = {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
+    if anchor.contexts:
+        contexts = {"contexts": numbered(anchor.contexts)}
+    else:
+        contexts = {}
     given = {"question": anchor.question, **contexts, "answer": anchor.answer}
     known = ((name, anchor.scores[name]) for name in names if name in anchor.scores)
     scores = {name: int(score) if score == int(score) else score for name, score in known}

@@ -170,7 +170,10 @@ def judge(
     0       NaN   not_applicable        no answer
     """
     plan = Plan(cases, client, rubric, options | {"repeats": repeats})
-    gates = [] if stop_when is None else gates_to_settle(stop_when, plan.rubric)
+    if stop_when is None:
+        gates = []
+    else:
+        gates = gates_to_settle(stop_when, plan.rubric)
     about = {"model": client.profile.model, "options": plan.options.about, "repeats": repeats}
     about |= {"rubric": plan.rubric.model_dump(mode="json"), "systems": systems_of(plan.frame)}
     about |= {"order": {"balanced_by": doc, "seed": SEED}}

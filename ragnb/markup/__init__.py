@@ -150,7 +150,10 @@ def md_cell(value: object) -> str:
         _MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines
     )
     found = _MD_OPENING.match(written)
-    at = 0 if found is None or not found[0].isdigit() else found.end()
+    if found is None or not found[0].isdigit():
+        at = 0
+    else:
+        at = found.end()
     if found is None:
         return written
     return f"{written[:at]}\\{written[at:]}"

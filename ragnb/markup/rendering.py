@@ -360,7 +360,10 @@ def axis_names(axes: Sequence[Axis], systems: Mapping[str, Sequence[Any]], lang:
     names = []
     for place, (metric, (low, high), lower) in enumerate(axes):
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
-        whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
+        if len(gaps) == len(systems):
+            whose = ""
+        else:
+            whose = ": " + ", ".join(gaps)
         words = [one_line(metric, 40)]
         if lower:
             words.append("↓")

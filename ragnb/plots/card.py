@@ -602,7 +602,10 @@ def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     """
     p = Part(card, "corrected", ("way", "value", "n"), look)
     say = p.say
-    means = p.rows if "system" in p.rows else p.rows.assign(system="")
+    if "system" in p.rows:
+        means = p.rows
+    else:
+        means = p.rows.assign(system="")
     for way in sorted(set(means["way"])):
         need_known("way", way, tuple(_WAYS))
     by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}

@@ -114,7 +114,10 @@ class Means:
 
     def head(self, metric: str) -> str:
         """Return what a metric is called here, marked where lower is better."""
-        name = self.say("chart.total") if metric == TOTAL else fitted(metric)
+        if metric == TOTAL:
+            name = self.say("chart.total")
+        else:
+            name = fitted(metric)
         return name + " ↓" * (self.better[metric] == "lower")
 
     def written(self, system: str, metric: str, *, n: bool = False) -> str:
@@ -239,7 +242,10 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     own, (low, high) = table.common is None, table.common or (0.0, 1.0)
     colours = system_colours(look, table.systems)
     for metric in table.metrics:
-        ends = " ({:g}–{:g})".format(*table.ranges[metric]) if own else ""
+        if own:
+            ends = " ({:g}–{:g})".format(*table.ranges[metric])
+        else:
+            ends = ""
         dots = list[Dot]()
         for name, colour in zip(table.systems, colours, strict=False):
             shown = table.shown(metric, *table.at(name, metric))

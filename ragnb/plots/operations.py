@@ -104,7 +104,10 @@ def quality_by_cost(
         _reach(ax, taken, quality, systems, statistic)
         legend_below(ax)
         what = say(f"operations.{statistic}")
-        name = say("chart.total") if metric == "weighted_score" else metric
+        if metric == "weighted_score":
+            name = say("chart.total")
+        else:
+            name = metric
         describe(", ".join(titles), told, f"{chosen} ({what})", name)
     return ax
 

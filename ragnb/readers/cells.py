@@ -182,7 +182,10 @@ def _passages(value: Any) -> tuple[Any, bool]:
         if items is None and is_print(text):
             return None, False  # what objects print is no passage
         if items is None:
-            items = parse_list(text) if text.startswith("[") else _object(text)
+            if text.startswith("["):
+                items = parse_list(text)
+            else:
+                items = _object(text)
         if items is None or None in map(_passage, items):
             printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
             return [(value, None)], not text.startswith("[") and not printed
@@ -191,7 +194,10 @@ def _passages(value: Any) -> tuple[Any, bool]:
     else:
         if isinstance(value, np.ndarray):
             value = value.tolist()
-        items = list(value) if isinstance(value, list | tuple) else [value]
+        if isinstance(value, list | tuple):
+            items = list(value)
+        else:
+            items = [value]
     given = [(item, _passage(item)) for item in items if not absent(item)]
     passages = [
         passage or (json.dumps(item, ensure_ascii=False, default=str), None)
@@ -203,7 +209,10 @@ def _passages(value: Any) -> tuple[Any, bool]:
 
 def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
-    found = parse_list(f"[{text}]") if text.lstrip().startswith("{") else None
+    if text.lstrip().startswith("{"):
+        found = parse_list(f"[{text}]")
+    else:
+        found = None
     if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS}:
         return found
     return None
@@ -276,7 +285,10 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     name, and the other fields.
     """
     cells = raw.columns[name]
-    lists = _split(cells) if is_arrow(cells) else list(map(_at_once, cells))
+    if is_arrow(cells):
+        lists = _split(cells)
+    else:
+        lists = list(map(_at_once, cells))
     others = {i: _passages(cells[i]) for i, texts in enumerate(lists) if texts is None}
     for i, (passages, _) in others.items():
         lists[i] = passages and [text for text, _ in passages]
@@ -514,7 +526,10 @@ def _is_read(cells: pd.Series[Any], name: str, typed: bool) -> bool:
     """Whether no cell of a case column would change, as those of few texts do."""
     if name in LISTS:
         return typed
-    words = [""] if name in IDS else ["NaN", "<NA>", *[""] * (not typed)]
+    if name in IDS:
+        words = [""]
+    else:
+        words = ["NaN", "<NA>", *[""] * (not typed)]
     return is_text(cells) and not cells.str.strip().isin(words).any()
 
 
@@ -802,7 +817,10 @@ def _guarded(cell: Any) -> Any:
 
 def _quoted(cell: Any) -> str:
     """Write a cell, in quotes where needed: csv.writer leaves a lone carriage return bare."""
-    text = format(cell + 0.0, ".12g") if isinstance(cell, float) else str(cell)
+    if isinstance(cell, float):
+        text = format(cell + 0.0, ".12g")
+    else:
+        text = str(cell)
     if _NEEDS_QUOTES.search(text):
         return f'"{text.replace(chr(34), chr(34) * 2)}"'
     return text

@@ -131,7 +131,10 @@ def direction_of_name(name: str) -> Direction | None:
         if is_bad and place and tokens[place - 1] in _BEFORE:
             kinds = [found for found in kinds if found[0] != tokens[place - 1]]
             kind = "higher"
-        following = tokens[place + 1] if place + 1 < len(tokens) else ""
+        if place + 1 < len(tokens):
+            following = tokens[place + 1]
+        else:
+            following = ""
         if is_bad and following in _BEHIND:
             kind = "higher"
         if kind and not (kind == "higher" and token in _NEUTRAL and kinds):

@@ -241,7 +241,10 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
         ) from error
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error
-    cleaned = clean_text(value) if r"\ud" in text.lower() else value
+    if r"\ud" in text.lower():
+        cleaned = clean_text(value)
+    else:
+        cleaned = value
     lost = list[int]()
     columns = _columns_of(document, cleaned, report, lost, strict)
     rows = list(zip(*columns.values(), strict=True))

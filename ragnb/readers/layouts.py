@@ -578,7 +578,10 @@ def _completion(output: Any) -> Any:
     """Return the text of a model's output."""
     for choice in output.get("choices") or () if isinstance(output, dict) else ():
         content = choice["message"].get("content")
-        parts = content if isinstance(content, list) else [{"text": content}]
+        if isinstance(content, list):
+            parts = content
+        else:
+            parts = [{"text": content}]
         return "\n".join(part["text"] for part in parts if part.get("text"))
     if isinstance(output, str):
         return output
@@ -680,7 +683,10 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
 
 
 def _object_of(cell: Any) -> Mapping[str, Any]:
-    found = parse_list(f"[{cell}]") if isinstance(cell, str) else [cell]
+    if isinstance(cell, str):
+        found = parse_list(f"[{cell}]")
+    else:
+        found = [cell]
     if found and isinstance(found[0], Mapping):
         return found[0]
     return {}

@@ -157,7 +157,10 @@ def rename_map(
         else:
             at = ""
         if len(names) > 1 and at is not None:
-            both = "records fill both with different values; " if at else ""
+            if at:
+                both = "records fill both with different values; "
+            else:
+                both = ""
             best = target if target in names else names[0]
             raise RagnbError(
                 f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "

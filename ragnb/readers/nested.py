@@ -154,7 +154,10 @@ def _told(cells: Sequence[Any]) -> Told:
         items = _items(cell)
         if items is None:
             continue
-        one = _of_messages(items) if _is_chat(items) else _of_steps(items)
+        if _is_chat(items):
+            one = _of_messages(items)
+        else:
+            one = _of_steps(items)
         if question is None:
             question = one.question
         if answer is None:

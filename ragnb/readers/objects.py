@@ -126,7 +126,10 @@ def printed_passages(text: str) -> list[Any] | None:
         tree = ast.parse(_expression(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    items = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
+    if isinstance(tree, ast.List | ast.Tuple):
+        items = tree.elts
+    else:
+        items = [tree]
     passages: list[Any] = []
     for item in items:
         found = _printed(item)

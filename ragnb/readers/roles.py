@@ -89,7 +89,10 @@ should answer so, they are references, columns={'answer': 'ground_truth_answer'}
 rn.read_cases('qa.csv', columns={'answer': 'ground_truth_answer'})
     """
     name = repr(path) if path else "frame"
-    shell = f", or ragnb check --traces {shlex.quote(path)}" if path else ""
+    if path:
+        shell = f", or ragnb check --traces {shlex.quote(path)}"
+    else:
+        shell = ""
     called = next((column for column in columns if plain(column) in _ANSWERS), "answer")
     return RagnbError(
         f"{path or 'the frame'}: answers of a system, or reference answers? Its columns ({listing(columns)}) say "

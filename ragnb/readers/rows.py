@@ -228,7 +228,10 @@ def identify(raw: Raw, report: Lossy) -> None:
             rename_columns(raw, {repeated[0]: "sample_id"}, report)
         return
     asked = "question" in raw.columns
-    ends = [] if asked else [name for name in raw.columns if _ends_as_id(name)]
+    if asked:
+        ends = []
+    else:
+        ends = [name for name in raw.columns if _ends_as_id(name)]
     for name in dict.fromkeys([*named, *ends]):
         if plain(name) in passages and asked:
             continue

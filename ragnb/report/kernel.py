@@ -165,7 +165,10 @@ def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
 
     # Sockets in a folder that only this user opens; their paths must be short, and Windows has none.
     with_sockets = os.name == "posix" and len(str(folder)) <= _LONGEST_SOCKET
-    where = {"transport": "ipc", "ip": str(folder / "k")} if with_sockets else {}
+    if with_sockets:
+        where = {"transport": "ipc", "ip": str(folder / "k")}
+    else:
+        where = {}
 
     class ThisPython(AsyncKernelManager):
         kernel_spec = KernelSpec(argv=[sys.executable], language="python")

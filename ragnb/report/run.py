@@ -246,7 +246,10 @@ def _of_ratings(scenario: Scenario) -> bool:
 
 def notebook_path(scenario: Scenario) -> Path:
     """Return the notebook that reports a scenario: of ratings alone it is the calibration's."""
-    name = "calibration.ipynb" if _of_ratings(scenario) else "report.ipynb"
+    if _of_ratings(scenario):
+        name = "calibration.ipynb"
+    else:
+        name = "report.ipynb"
     return samples_folder() / "notebooks" / name
 
 
@@ -255,7 +258,10 @@ def _failure(error: BaseException, left: Path) -> str | None:
     from papermill.exceptions import PapermillExecutionError
 
     if isinstance(error, PapermillExecutionError):
-        name = "" if error.ename == "RagnbError" else f"{error.ename}: "
+        if error.ename == "RagnbError":
+            name = ""
+        else:
+            name = f"{error.ename}: "
         cells = json.loads(left.read_text(encoding="utf-8"))["cells"]
         failed = next(
             (str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?"
@@ -607,7 +613,10 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
         change = say(f"index.{run['change']}")
     else:
         change = run["change"]
-    said = [Small(run["verdict"])] if sentence and run["verdict"] else []
+    if sentence and run["verdict"]:
+        said = [Small(run["verdict"])]
+    else:
+        said = []
     verdict = (Mark(TONES[run["outcome"]], say(f"index.{run['outcome']}")), *said)
     score: Cell = ""
     if run["value"] is not None:

@@ -361,7 +361,10 @@ def input_name(path: str | Path) -> str:
     ('traces', 'scores')
     """
     path = Path(path)
-    plain = path.stem.split(".jsonl")[0] if path.suffix == ".gz" else path.stem
+    if path.suffix == ".gz":
+        plain = path.stem.split(".jsonl")[0]
+    else:
+        plain = path.stem
     if not any(char in plain for char in "*?["):
         return path.stem
     return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(

@@ -286,7 +286,10 @@ class Scenario(Frozen):
         """Return the settings of a file, which lends its name and its folder."""
         data = data or source.data
         file = file or source.file
-        name = {} if data.get("name") is not None else {"name": file.stem}
+        if data.get("name") is not None:
+            name = {}
+        else:
+            name = {"name": file.stem}
         return cls({"folder": file.parent.resolve()}, source, **{**data, **name})
 
     @property

@@ -185,7 +185,10 @@ def plan_patch(
         )
     old = source.data
     new = _merged(scenario, source.data, given, drop or {})
-    target = file if to is None else Path(to).parent.resolve() / Path(to).name
+    if to is None:
+        target = file
+    else:
+        target = Path(to).parent.resolve() / Path(to).name
     if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
         raise RagnbError(f"{str(to)!r} is not a valid name for a scenario; it must end in .yaml")
     for key in (*SOURCES, "gold") if target.parent != file.parent else ():
@@ -197,7 +200,10 @@ def plan_patch(
     places = sorted({**before, **after}, key=lambda where: keys.index(where[0]))
     changed = [dotted(where) for where in places if before.get(where) != after.get(where)]
     Scenario.of_file(source, new, target)
-    text = _spliced(source.text, old, new) if changed else source.text
+    if changed:
+        text = _spliced(source.text, old, new)
+    else:
+        text = source.text
     with suppress(RagnbError):
         if dict(_leaves(read_text(text, file).data)) == after:
             return Patch(file, target, source.text, text, changed)

@@ -67,7 +67,10 @@ def declare_step(name: str, low: float, high: float) -> str:
     if not (ends := range_of(low, high)) or ends == (0, 1):
         return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
     a, b = ends
-    other = "; divide by 100 if these are percent" if b == 100 else ""
+    if b == 100:
+        other = "; divide by 100 if these are percent"
+    else:
+        other = ""
     if low == -1:
         other = "; clear the cells with -1 if it means a failed score"
     return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"

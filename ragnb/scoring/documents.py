@@ -90,7 +90,10 @@ def passages_of(
     >>> passages_of(pd.DataFrame({"source": ["a.pdf", "a.pdf"], "content": ["One.", "Two."]}))["unit"].tolist()
     ['a.pdf#1', 'a.pdf#2']
     """
-    path = Path(documents) if isinstance(documents, str | Path) else None
+    if isinstance(documents, str | Path):
+        path = Path(documents)
+    else:
+        path = None
     if path is not None and path.is_dir():
         found = _of_folder(path, encoding)
     elif path is not None and path.suffix.lower() in _ONE_FILE:

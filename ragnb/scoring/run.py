@@ -222,7 +222,10 @@ class Plan:
         missing: tuple[str, ...],
     ) -> Cell:
         doc = row.get("doc_name")
-        calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
+        if scorer.follows(inputs):
+            calls = 0
+        else:
+            calls = scorer.judge_calls(inputs)
         tokens = 0
         if calls or scorer.embeds:
             parts = [
@@ -243,7 +246,10 @@ class Plan:
             parameters = self.parameters
         elif scorer.embeds:
             model = vectors["embeddings"]
-        tool = {"tool": ragas.installed()} if scorer.by == "ragas" else {}
+        if scorer.by == "ragas":
+            tool = {"tool": ragas.installed()}
+        else:
+            tool = {}
         return Cell(
             row["sample_id"],
             scorer.name,
@@ -290,7 +296,10 @@ class Plan:
             value = await ragas.collected(
                 scorer.made_of, inputs, judge, embed if scorer.embeds else None
             )
-        low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
+        if scorer.name in METRICS:
+            low = METRICS[scorer.name].low
+        else:
+            low = 0.0
         return in_range(value, low=low, cosine=bool(scorer.embeds))
 
     async def _embed(self, given: Sequence[str]) -> list[list[float]]:
@@ -670,7 +679,10 @@ def _measured(started: float, asks_model: bool) -> dict[str, Any]:
     meter = METER.get()
     calls = meter.recalled if meter else []
     seconds = time.perf_counter() - started + sum(call.seconds for call in calls)
-    tokens = meter.tokens_of_all if meter and asks_model else [None, None]
+    if meter and asks_model:
+        tokens = meter.tokens_of_all
+    else:
+        tokens = [None, None]
     return dict(zip(MEASURED, [round(seconds, 3), *tokens], strict=True))
 
 

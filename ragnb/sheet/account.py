@@ -130,7 +130,10 @@ def loss_words(w: Formatter, rows: Iterable[Row]) -> list[str]:
             key = "lines" if row["stage"] == "lines" else row["subject"]
             out += _phrase(w, row, key, int(row["lost"]))
     for (system, lost, n), names in cells.items():
-        key = "account.cells_one" if len(names) == 1 else "account.cells"
+        if len(names) == 1:
+            key = "account.cells_one"
+        else:
+            key = "account.cells"
         text = w.say(key, lost=count(lost), n=count(n), names=w.list(names))
         out.append(_with_system(w, system, text))
     return out

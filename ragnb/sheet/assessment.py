@@ -379,7 +379,10 @@ class Assessment:
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
         ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
         """
-        judge = None if self.calibration is None else self.calibration.verdict
+        if self.calibration is None:
+            judge = None
+        else:
+            judge = self.calibration.verdict
         result = {
             "blocked": self.blocked,
             "verdict": self.verdict,

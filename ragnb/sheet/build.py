@@ -190,7 +190,10 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     accepted, said_of_anchor = beside_anchor(scenario, frame, metrics)
     # Pairs hold every question: rows that are streamed are more than memory may hold.
     is_whole = len(names) > 1 and inputs.stream is None
-    rungs = ladder(scenario, frame, metrics, means) if is_whole else Ladder()
+    if is_whole:
+        rungs = ladder(scenario, frame, metrics, means)
+    else:
+        rungs = Ladder()
     account = make_account(
         means,
         worst=worst,
@@ -334,7 +337,10 @@ def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) ->
         return []
     out = []
     for candidate, rows in comparison.groupby("candidate", sort=False):
-        deciding = rows[rows["primary"]] if rows["primary"].any() else rows
+        if rows["primary"].any():
+            deciding = rows[rows["primary"]]
+        else:
+            deciding = rows
         scored = deciding["n_common"] + deciding["n_lost"]
         if not scored.any():
             continue
@@ -574,7 +580,10 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
         )
         counts = rows.drop_nulls("label").group_by("group", "label").agg(nw.len().alias("n"))
         for group, label, n in weights.collected(counts).iter_rows():
-            shown = MISSING if is_missing(group) else weights.nfc(str(group))
+            if is_missing(group):
+                shown = MISSING
+            else:
+                shown = weights.nfc(str(group))
             counted[name, shown, label] += n
     keys = sorted(counted)
     table = pd.DataFrame(keys, columns=["slice", "group", "label"], dtype=object)

@@ -280,7 +280,10 @@ class Formatter:
         """Return a row's value with its interval as a cell that is drawn."""
         value = self.value(metric, row["value"], row)
         known = not pd.isna(row["value"])
-        exact = value if self.is_share(metric) else number(row["value"], 4)
+        if self.is_share(metric):
+            exact = value
+        else:
+            exact = number(row["value"], 4)
         return Estimate(
             value,
             self.ends(metric, row) if known else "",
@@ -389,7 +392,10 @@ class Formatter:
         if gate["role"] == "completeness":
             return self.say(f"requirement.{gate['gate']}", at=limit)
         bound = self.bound("higher" if gate["op"] == ">=" else "lower", limit)
-        key = "difference" if gate["role"] == "difference" else "metric"
+        if gate["role"] == "difference":
+            key = "difference"
+        else:
+            key = "metric"
         plain = self.say(f"requirement.{key}", metric=self.title(metric), bound=bound.lower())
         if key == "metric":
             words = self.about(metric).get("requirement")

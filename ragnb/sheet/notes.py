@@ -204,7 +204,10 @@ def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[
     n = int((asked["role"] != "completeness").sum())
     rules = len(list(diagnostics.fitting(RULES, metrics)))
     certain = int(sheet.diagnoses["certain"].sum())
-    shown = 0 if slices is None else int(slices["low"].notna().sum())
+    if slices is None:
+        shown = 0
+    else:
+        shown = int(slices["low"].notna().sum())
     by_chance = round(shown * (1 - level))
 
     def wrong(decisions: int) -> str:
@@ -247,7 +250,10 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
     more = row["more_needed"]
     gate = str(row["gate"])
     means = sheet.means
-    named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
+    if gate == row["metric"]:
+        named = gate
+    else:
+        named = f"{gate} ({row['metric']})"
     if row["system"] is not None:
         named = f"{row['system']}: {named}"
     if if_documents_fail(row):

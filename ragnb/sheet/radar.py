@@ -12,7 +12,10 @@ def radar(w: Formatter) -> blocks.Picture | None:
     # The metrics of quality, else the rates, whose ranges have ends.
     axes = [name for name in w.quality or w.rates if w.span(name) and w.known(name)]
     changed = w.sheet.comparison
-    systems = w.whole.systems if w.whole.common is None else w.whole.common
+    if w.whole.common is None:
+        systems = w.whole.systems
+    else:
+        systems = w.whole.common
     if w.whole.systems is not None:
         parts = systems.set_index("metric")["value"].groupby(
             systems["system"].to_numpy(), sort=False

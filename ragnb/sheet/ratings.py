@@ -36,7 +36,10 @@ def calibrated(
     known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = scale or (ranges.pop() if len(ranges) == 1 else None)
-    cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
+    if scenario.cluster in ratings:
+        cluster = scenario.cluster
+    else:
+        cluster = "cluster"
     how: dict[str, Any] = {
         name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")
     }

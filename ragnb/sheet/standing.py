@@ -88,7 +88,10 @@ def standing(w: Formatter) -> Standing:
     if low:
         furthest = min(low, key=lambda one: one.spare)
         has_ends = bool(w.ends(furthest.name, furthest.row))
-        key = "standing.open" if has_ends else "standing.open_without_ends"
+        if has_ends:
+            key = "standing.open"
+        else:
+            key = "standing.open_without_ends"
         finding = _said(w, key, furthest, words)
         return Standing("watch", "open", finding, len(low), _short(w, furthest), len(judged))
     closest = min(judged, key=lambda one: one.spare)

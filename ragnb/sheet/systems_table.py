@@ -170,7 +170,10 @@ def gate_by_system(w: Formatter, rows: Sequence[Row]) -> Table | None:
 
     def asks(key: tuple[str, str]) -> tuple[Any, ...]:
         row = {**gates[key], "system": None}
-        kind = w.say("gates.advisory") if row["reason"] == "advisory" else ""
+        if row["reason"] == "advisory":
+            kind = w.say("gates.advisory")
+        else:
+            kind = ""
         return w.requirement(row), Small(kind)
 
     heads = (w.say("gates.asks"), *(one_line(system, 40) for system in systems))

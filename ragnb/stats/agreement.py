@@ -182,7 +182,10 @@ def mae(
     1.0
     """
     x, y = checked(judge, human)
-    ends = (-np.inf, np.inf) if scale is None else (0.0, scale[1] - scale[0])
+    if scale is None:
+        ends = (-np.inf, np.inf)
+    else:
+        ends = (0.0, scale[1] - scale[0])
     return clustered_mean(np.abs(x - y), clusters, ends=ends, **options)
 
 
@@ -384,8 +387,14 @@ def human_ceiling(
     0.5
     """
     item, own, others = leave_one_out(ratings)
-    label = item if clusters is None else np.asarray(clusters)[item]
-    size = None if weights is None else np.asarray(weights, dtype=float)[item]
+    if clusters is None:
+        label = item
+    else:
+        label = np.asarray(clusters)[item]
+    if weights is None:
+        size = None
+    else:
+        size = np.asarray(weights, dtype=float)[item]
     return within_share(own, others, label, weights=size, **options)
 
 

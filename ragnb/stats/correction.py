@@ -104,7 +104,10 @@ def ppi_jackknife(
     names = both_clusters(clusters, judged_clusters, "judged_clusters")
     y, f = checked(human, judge)
     more = np.asarray(judged, dtype=float)
-    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    if weights is None:
+        w = np.ones(len(y))
+    else:
+        w = np.asarray(weights, dtype=float)
     seen = ~np.isnan(y - f)
     extra = ~np.isnan(more)
     y = y[seen]

@@ -387,7 +387,10 @@ def labels_needed(
 
     if not share > target:
         return without("share_at_or_below_target")
-    most_labels = _MOST_LABELS * n if labels_planned is None else labels_planned
+    if labels_planned is None:
+        most_labels = _MOST_LABELS * n
+    else:
+        most_labels = labels_planned
     error = alpha if labels_planned is None else alpha / 2
     near = min(share, 1 - 1e-9)
     if deff * sample_size_normal(target, near, alpha=error, power=power) > _MOST_LABELS * n:

@@ -613,7 +613,10 @@ class Client:
         self, meter: Meter, asked: dict[str, Any], chat: bool
     ) -> tuple[Any, Iterable[int | None]]:
         """Try once: wait for a slot, send, and return the reply and its counted tokens."""
-        endpoint = self._sdk.chat.completions if chat else self._sdk.embeddings
+        if chat:
+            endpoint = self._sdk.chat.completions
+        else:
+            endpoint = self._sdk.embeddings
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)

@@ -86,7 +86,10 @@ def unit_costs(
 
 def _listed(stores: Store | str | Path | Iterable[Store | str | Path]) -> list[Store | str | Path]:
     """Return the stores one by one; those of a folder by their names."""
-    several = [stores] if isinstance(stores, Store | str | Path) else [*stores]
+    if isinstance(stores, Store | str | Path):
+        several = [stores]
+    else:
+        several = [*stores]
     found: list[Store | str | Path] = []
     for store in several:
         if not isinstance(store, Store) and Path(store).is_dir():

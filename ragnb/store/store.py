@@ -343,7 +343,10 @@ class Store(AbstractContextManager["Store"]):
         found = self._query(PARTS["attempts_of"][attempts], run=self.named(run))
         for about, reply, replies, value, *rest in found:
             cell = json.loads(about)
-            texts = [json.loads(reply)] if reply else json.loads(replies or "[]")
+            if reply:
+                texts = [json.loads(reply)]
+            else:
+                texts = json.loads(replies or "[]")
             row = dict(zip(PARTS["frames"]["attempts"], rest, strict=True))
             rows.append(
                 cell

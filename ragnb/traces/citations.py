@@ -378,7 +378,10 @@ def citation_forms(labelled: Any) -> list[dict[str, Any]]:
     """
     rows = nw.from_native(labelled)
     have = rows.collect_schema().names()
-    system = nw.col("system") if "system" in have else nw.lit(None, nw.String)
+    if "system" in have:
+        system = nw.col("system")
+    else:
+        system = nw.lit(None, nw.String)
     answered = rows.filter(nw.col("answered").fill_null(False)).select(
         system.cast(nw.String).alias("system"), nw.col("citations_form").cast(nw.String)
     )

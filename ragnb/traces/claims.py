@@ -179,7 +179,10 @@ def _numbered(frame: Any) -> Any:
         else [{"id": str(n), "text": text} for n, text in enumerate(cell, 1) if text]
         for cell in columns.cells(frame, "retrieved_contexts")
     ]
-    rows = frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
+    if isinstance(frame, pd.DataFrame):
+        rows = frame
+    else:
+        rows = frame.to_pandas()
     return rows.assign(chunks=pd.Series(chunks, index=rows.index, dtype=object))
 
 
@@ -213,7 +216,10 @@ def _answers(frame: pd.DataFrame, corpus: Mapping[str, str]) -> Iterator[_Answer
             continue
         form = frame["citations_form"].iloc[row]
         cited = frame["citations_predicted"].iloc[row]
-        gold = frame["gold_ids"].iloc[row] if "gold_ids" in frame else None
+        if "gold_ids" in frame:
+            gold = frame["gold_ids"].iloc[row]
+        else:
+            gold = None
         yield _Answer(
             row,
             sentences_of(_LIST.sub(" ", text)),
@@ -297,7 +303,10 @@ def _rows(
         ):
             claim = re.sub(r"\s{2,}", " ", _CITATION.sub("", sentence)).strip()
             claim = re.sub(r"\s+([.,;:!?])", r"\1", claim)
-            by = "answer" if ids and ids is answer.of_answer else "sentence"
+            if ids and ids is answer.of_answer:
+                by = "answer"
+            else:
+                by = "sentence"
             looked_in, judged = _judged(claim, ids, answer)
             texts.append(looked_in)
             out.append({**about, "place": place, "claim": claim, "cited_by": by, **judged})

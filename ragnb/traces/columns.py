@@ -176,7 +176,10 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     """
     if name not in frame.columns:
         return column(frame, name).cast(pl.List(pl.String))
-    kind = None if isinstance(frame, pd.DataFrame) else frame[name].dtype
+    if isinstance(frame, pd.DataFrame):
+        kind = None
+    else:
+        kind = frame[name].dtype
     inner = getattr(kind, "inner", None)
     if inner == pl.String or (isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String):
         if inner == pl.String:

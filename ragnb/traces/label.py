@@ -260,7 +260,10 @@ def came(frame: Any) -> pl.Series:
     if [*names] == ["ok"] and (ok := columns.column(frame, "ok")).dtype in (pl.Boolean, pl.Null):
         return ok.cast(pl.Boolean)
     cells = {name: columns.cells(frame, name) for name in names}
-    found = outcomes(cells, columns.cells(frame, "answer")) if names else None
+    if names:
+        found = outcomes(cells, columns.cells(frame, "answer"))
+    else:
+        found = None
     none = [None] * len(frame)
     return pl.Series("ok", none if found is None else found[0], dtype=pl.Boolean)
 

@@ -186,7 +186,10 @@ def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
 def _passages(frame: pd.DataFrame) -> list[Any]:
     """Return what was retrieved for each answer, None where nobody says."""
     name = next((name for name in ("retrieved_contexts", "chunks") if name in frame), None)
-    cells = columns.cells(frame, name) if name else [None] * len(frame)
+    if name:
+        cells = columns.cells(frame, name)
+    else:
+        cells = [None] * len(frame)
     return [list(cell) if isinstance(cell, list | tuple | np.ndarray) else None for cell in cells]
 
 

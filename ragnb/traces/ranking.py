@@ -331,7 +331,10 @@ def _wanted(frame: Any) -> pl.DataFrame:
 def _relevance(frame: Any, names: pl.Series) -> pl.Series:
     """Return a list of numbers beside each list of ids, 1 where nothing grades them."""
     is_graded = RELEVANCE in frame.columns
-    cells = columns.cells(frame, RELEVANCE) if is_graded else [None] * len(names)
+    if is_graded:
+        cells = columns.cells(frame, RELEVANCE)
+    else:
+        cells = [None] * len(names)
     lists: list[list[float] | None] = []
     for row, (given, ids) in enumerate(zip(cells, names.to_list(), strict=True)):
         if ids is None:  # no gold met this row

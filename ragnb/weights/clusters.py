@@ -66,7 +66,10 @@ def question_of(
     document = document_column(have, doc)
     need_columns(have, filter(None, (cluster, by)))
     columns = [name for name in QUESTIONS if cluster is None and name in have]
-    without = None if by == doc or corpus == "complete" else document
+    if by == doc or corpus == "complete":
+        without = None
+    else:
+        without = document
     if columns and without is not None and not _has_gaps(frame, without):
         return None
     best = None

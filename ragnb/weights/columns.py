@@ -154,7 +154,10 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame
     found = native(frame)
-    eager = found.collect() if isinstance(found, nw.LazyFrame) else found
+    if isinstance(found, nw.LazyFrame):
+        eager = found.collect()
+    else:
+        eager = found
     floats = [name for name, kind in eager.schema.items() if kind == nw.Float64]
     return pd.DataFrame(
         {
@@ -404,7 +407,10 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
             f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
         ) from None
     # Of a column of gaps alone, pandas before 3.1 names the gap.
-    found = [] if (codes < 0).all() else np.asarray(uniques, object).tolist()
+    if (codes < 0).all():
+        found = []
+    else:
+        found = np.asarray(uniques, object).tolist()
     if text and "".join(found).isascii():  # sorted, and spelt in one way
         return Labels(codes, tuple(found))
     named = nfc if compose else canonical_name

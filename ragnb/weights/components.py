@@ -171,7 +171,10 @@ class _Plan(NamedTuple):
     @property
     def keys(self) -> list[str]:
         """What tells one judgement from another."""
-        judge = [] if self.judge_repeat is None else [self.judge_repeat]
+        if self.judge_repeat is None:
+            judge = []
+        else:
+            judge = [self.judge_repeat]
         return [self.question, self.repeat, *judge]
 
 
@@ -399,7 +402,10 @@ def _shares(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
     shares = of_mean(each)
     g = len(shares)
     spread = ((shares - shares.mean(axis=0)) ** 2).sum(axis=0)
-    se = np.sqrt((g - 1) / g * spread) if g > 2 else np.full(len(share), np.nan)
+    if g > 2:
+        se = np.sqrt((g - 1) / g * spread)
+    else:
+        se = np.full(len(share), np.nan)
     half = stats.t_quantile(plan.level, max(g - 1, 1)) * se
     table = pd.DataFrame(
         {
@@ -448,7 +454,10 @@ def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
     if plan.costs["judge"] > 0 and "judge" in sources:
         more = budget / plan.costs["judge"]
         options["judge"] = (more, variance(g, n_q, n_a, n_j + more))
-    best = min(options, key=lambda name: options[name][1]) if options else ""
+    if options:
+        best = min(options, key=lambda name: options[name][1])
+    else:
+        best = ""
     return pd.DataFrame(
         {
             "spend_on": [*options],

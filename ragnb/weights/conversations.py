@@ -174,7 +174,10 @@ def turn_trends(
             continue
         x = x - (np.bincount(code, x) / n)[code]
         y = y - (np.bincount(code, y) / n)[code]
-        among = code if cluster is None else pd.factorize(part[cluster])[0]
+        if cluster is None:
+            among = code
+        else:
+            among = pd.factorize(part[cluster])[0]
         # A row without a cluster is one with its conversation.
         among = np.where(among < 0, among.max(initial=-1) + 1 + code, among)
         clusters = stats.packed(among)

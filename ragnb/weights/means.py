@@ -146,7 +146,10 @@ def means_table(
     each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
     each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
     doc_weight = stats.relative(each)
-    cells = source.by_document().cells if complete else source.cells
+    if complete:
+        cells = source.by_document().cells
+    else:
+        cells = source.cells
     columns = cell_columns(cells, total)
     v = (doc_weight[cells.doc] * cells.weight)[:, None]
     counts = columns[1]

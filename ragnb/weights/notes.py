@@ -46,7 +46,10 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
             f"notes need the columns {listing(lacks)}; pass the whole table of rn.weighted_means"
         )
     scored = means[means["value"].notna()]
-    unit = str(means["cluster_unit"].iloc[0]) if len(means) else "row"
+    if len(means):
+        unit = str(means["cluster_unit"].iloc[0])
+    else:
+        unit = "row"
     rows: list[dict[str, str]] = []
 
     def add(

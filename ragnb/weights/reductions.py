@@ -131,7 +131,10 @@ def gains_reduction(
             place,
             weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]],
         )
-        gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
+        if mass > 0:
+            gains = gains / mass
+        else:
+            gains = np.full_like(gains, np.nan)
         of_all: Array = gains[0]
         return of_all if part is None else gains
 

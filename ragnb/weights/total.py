@@ -61,7 +61,10 @@ def metric_name(name: str, names: Collection[str] = ()) -> str:
     >>> metric_name("Groundedness"), metric_name("Groundedness", ["Groundedness"]), metric_name("q")
     ('faithfulness', 'Groundedness', 'q')
     """
-    meant = name if name in names else rename_map([name]).get(name, name)
+    if name in names:
+        meant = name
+    else:
+        meant = rename_map([name]).get(name, name)
     if meant in METRICS:
         return meant
     return name
@@ -312,7 +315,10 @@ def total_of(
     moved = np.array([rescale and m.bounded for m in metrics], dtype=bool)
     width = np.where(moved, top - bottom, 1.0)
     starts = np.where(turned, bottom + top, 0.0) - np.where(moved, bottom, 0.0)
-    shares = np.zeros(len(metrics)) if why else stats.relative(given)
+    if why:
+        shares = np.zeros(len(metrics))
+    else:
+        shares = stats.relative(given)
     slopes = np.where(turned, -1.0, 1.0) / width
     return Total(given, shares, slopes, starts / width, low, high, least, reason)
 

@@ -236,7 +236,10 @@ class RatingSheet(Sheet):
         seed: int = 0,
         lang: str = "en",
     ) -> None:
-        rubric = dimensions if isinstance(dimensions, Rubric) else Rubric()
+        if isinstance(dimensions, Rubric):
+            rubric = dimensions
+        else:
+            rubric = Rubric()
         if (rubric.low, rubric.high) != (1, 10):
             raise RagnbError(
                 f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10"

@@ -286,7 +286,10 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 def _label(run: RunRecord, say: Any) -> str:
     """Write a run on one line: when, what, and what became of it."""
-    score = "" if run["value"] is None else f" · {markup.number(run['value'])}"
+    if run["value"] is None:
+        score = ""
+    else:
+        score = f" · {markup.number(run['value'])}"
     began = datetime.strptime(run["page"].parent.name[:_STAMP_LENGTH], _STAMP)
     return f"{began:%Y-%m-%d %H:%M:%S} UTC · {run['scenario']} · {say('index.' + run['outcome'])}{score}"
 

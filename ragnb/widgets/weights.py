@@ -154,7 +154,10 @@ class WeightEditor(Twin):
 
 def _choices(source: Any) -> tuple[list[Path], list[Any]]:
     """The scenarios to choose from, and what to open, the first that can be read."""
-    path = Path(source).resolve() if isinstance(source, str | Path) else None
+    if isinstance(source, str | Path):
+        path = Path(source).resolve()
+    else:
+        path = None
     if path is None or not (path.suffix.lower() in _YAML or path.is_dir()):
         return [], [source]
     beside = (path if path.is_dir() else path.parent).glob("*")

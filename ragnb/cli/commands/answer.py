@@ -42,7 +42,10 @@ def answer_command(source: Path, **asked: Any) -> int:
     scenario = stage.scenario
     say = stage.say
     system = stage.scenario.system
-    client = None if system.generate else stage.client(role="answer")
+    if system.generate:
+        client = None
+    else:
+        client = stage.client(role="answer")
     if not (system.generate or client):
         raise RagnbError(
             f"{one_line(source)}: it names no system; add to the scenario a function of yours in rag.py beside "

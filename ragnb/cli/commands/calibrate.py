@@ -168,7 +168,10 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
     from ragnb.calibration import check_golden, golden_template, read_golden, write_golden
 
     say = texts.load(asked["lang"])
-    tolerance = 1.0 if asked["tolerance"] is None else asked["tolerance"]
+    if asked["tolerance"] is None:
+        tolerance = 1.0
+    else:
+        tolerance = asked["tolerance"]
     if not files:
         if asked["out"] is None:
             raise RagnbError(
@@ -206,7 +209,10 @@ def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any
         verdict = "open"
     else:
         verdict = "fine"
-    exactly = "_exact" if verdict == "fine" and not tolerance else ""
+    if verdict == "fine" and not tolerance:
+        exactly = "_exact"
+    else:
+        exactly = ""
     click.echo(
         say(
             f"golden.{verdict}{exactly}",

@@ -85,7 +85,10 @@ def check_command(
         )
     writer = Formatter(sheet)
     listed = gate_list(writer)
-    tables = [] if listed is None else [("", terminal.block_rows(listed))]
+    if listed is None:
+        tables = []
+    else:
+        tables = [("", terminal.block_rows(listed))]
     if sheet.log is not None:
         of_log = [section for key in ("wording", "label") if (section := sheet.section(key))]
         shown = [daily_table(writer), *(block for section in of_log for block in section.blocks)]

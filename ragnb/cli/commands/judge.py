@@ -111,7 +111,10 @@ def judge_command(
                 say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens)
             )
         return PASSED
-    settling = {"stop_when": _settling(scenario)} if stop_when_decided else {}
+    if stop_when_decided:
+        settling = {"stop_when": _settling(scenario)}
+    else:
+        settling = {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights, **settling}
     scores = judge(cases, client=client, name=scenario.name, **asked)
     about = scores.attrs["judge"]

@@ -172,7 +172,10 @@ class Stage:
         """Yield one line per metric (and system): mean, interval and counts."""
         from ragnb.weights import weighted_means
 
-        by = "system" if len(set(scores.get("system", ()))) > 1 else None
+        if len(set(scores.get("system", ()))) > 1:
+            by = "system"
+        else:
+            by = None
         settings = {
             name: getattr(self.scenario, name)
             for name in ("cluster", "doc_weights", "doc", "level")

@@ -17,7 +17,10 @@ def of_scores(w: Formatter) -> Hero:
     found = standing(w)
     files = [file["path"] for file in w.whole.inputs]
     is_alone = len(files) == 1 and w.whole.scenario.path is None and found.judged
-    write = action(w, "init", "ragnb init {source}") if is_alone else None
+    if is_alone:
+        write = action(w, "init", "ragnb init {source}")
+    else:
+        write = None
     return Hero(
         found.status, found.tone, w.say(f"status.standing_{found.status}"), title, lead, write
     )

@@ -47,7 +47,10 @@ def of_since(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
         return None  # somebody named how much worse is too much: that gate says it
     if state.tone != "bad" and (found.is_last_run or blocking):
         return None
-    against = "hero.against_last" if found.is_last_run else "hero.against"
+    if found.is_last_run:
+        against = "hero.against_last"
+    else:
+        against = "hero.against"
     words: dict[str, Any] = {
         "against": w.say(against, name=found.primary["baseline"]),
         "broke": count(found.n_of(True, False)),
@@ -98,7 +101,10 @@ def _next(w: Formatter) -> Action | None:
     scenario = w.whole.scenario
     source = source_of(w)
     baseline = scenario.baseline
-    folder = scenario.path.parent if scenario.path is not None else Path.cwd()
+    if scenario.path is not None:
+        folder = scenario.path.parent
+    else:
+        folder = Path.cwd()
     if source is None or source.startswith("--") or baseline is None:
         return None
     path = Path(str(baseline))

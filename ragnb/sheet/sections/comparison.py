@@ -33,7 +33,10 @@ def comparison(w: Formatter) -> Section | None:
     accepted = w.whole.accepted
     if accepted is not None:
         accepted = accepted[accepted["n_common"] > 0]
-    said = [] if accepted is None else [*_beside_anchor(w, accepted)]
+    if accepted is None:
+        said = []
+    else:
+        said = [*_beside_anchor(w, accepted)]
     if not rows and not said and w.whole.systems is None:
         return None
     if said:
@@ -104,7 +107,10 @@ def _systems(w: Formatter) -> Iterator[Table]:
     """Yield the means of all systems, on common questions first where they answered different ones."""
     names = [*w.total, *w.quality, *w.rates]
     n = count(w.whole.common_questions)
-    side_by_side = metric_by_system(w) if w.whole.systems is not None else None
+    if w.whole.systems is not None:
+        side_by_side = metric_by_system(w)
+    else:
+        side_by_side = None
     if side_by_side is not None:
         yield side_by_side
         return

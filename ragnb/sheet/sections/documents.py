@@ -141,7 +141,10 @@ def _slices(w: Formatter) -> list[Block]:
     if slices is None:
         return shown
     # Turns have a section of their own, where there are conversations.
-    turn = None if w.sheet.turns is None else turn_column(w.whole.scores)
+    if w.sheet.turns is None:
+        turn = None
+    else:
+        turn = turn_column(w.whole.scores)
     rest = slices[slices["slice"] != turn].fillna({"group": MISSING})
     for name, table in rest.groupby("slice", sort=False):
         groups = table["group"].unique().tolist()

@@ -22,7 +22,10 @@ def gates(w: Formatter) -> Section | None:
     """Return every gate; nothing where there is none."""
     rows = records(w.gates)
     judging = deciding(w.whole.gates)
-    by_system = None if w.whole.systems is None else gate_by_system(w, rows)
+    if w.whole.systems is None:
+        by_system = None
+    else:
+        by_system = gate_by_system(w, rows)
     rest = [row for row in rows if by_system is None or row["system"] is None]
     ordered = tuple(_row(w, row) for row in sorted(rest, key=_urgency))
     heads = tuple(map(w.head, _HEADS))
@@ -45,7 +48,10 @@ def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
             kind = "skipped"
         else:
             kind = "system-out"
-        system = "" if gate["system"] is None else f" ({gate['system']})"
+        if gate["system"] is None:
+            system = ""
+        else:
+            system = f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
         row = _row(w, gate)
         told = [cell(one, one_line) for one in (row.asks, row.outcome, row.seen)]
@@ -138,7 +144,10 @@ def _row(w: Formatter, gate: Row) -> _Row:
         words = ", ".join(filter(None, [w.ends(metric, gate), w.n(gate)]))
         seen = (w.value(metric, gate["value"], gate), Small(words))
         place = _place(w, gate)
-    flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
+    if pd.isna(gate["p_flip"]):
+        flip = ""
+    else:
+        flip = chance(gate["p_flip"])
     return _Row(asks, (outcome, *kind), seen, place, flip, _more(w, gate))
 
 

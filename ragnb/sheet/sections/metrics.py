@@ -85,7 +85,10 @@ def measure(w: Formatter, metric: str) -> blocks.Measure:
     row = w.rows[metric]
     about = w.gloss(metric)
     why = "" if w.known(metric) else w.kind_of_gap(w.rows[metric])
-    lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
+    if w.better[metric] == "lower":
+        lower = w.say("chart.lower")
+    else:
+        lower = ""
     if metric == TOTAL:
         why = why and (why_no_total(w.sheet.means, lang=w.lang) or w.say("sheet.nothing_to_add"))
         bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))

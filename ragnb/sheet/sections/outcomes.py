@@ -55,7 +55,10 @@ def outcomes(w: Formatter) -> Section | None:
     if low["share"] < right / n:
         words = {"k": count(low["n"] - low["right"]), "n": count(low["n"])}
         finding = w.say("outcomes.worst", group=low["group"], **words)
-    badge = w.say("outcomes.wrong", n=count(n - right)) if right < n else ""
+    if right < n:
+        badge = w.say("outcomes.wrong", n=count(n - right))
+    else:
+        badge = ""
     return w.section("outcomes", finding, w.say("outcomes.lead"), [*shown, _turned(w)], badge)
 
 

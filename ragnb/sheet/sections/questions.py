@@ -252,7 +252,10 @@ class _Rows:
     def chips(self, every: Sequence[Row]) -> tuple[tuple[str, str, int], ...]:
         """Return the buttons of the first filter with their counts; the first is pressed."""
         say = self.w.say
-        names = ("wrong", "right") if self.labelled else ("low", "fine")
+        if self.labelled:
+            names = ("wrong", "right")
+        else:
+            names = ("low", "fine")
         wrong, right = (say(f"questions.chip_{name}") for name in names)
         chips = [
             ("wrong", wrong, "w", "1"),

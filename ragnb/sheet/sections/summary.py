@@ -54,7 +54,10 @@ def summary(w: Formatter) -> Section:
         pictures = []
     else:
         pictures = [pass_mark(w, judged), radar_of_passing(w, judged)]
-    changed = since_bar(w) if kind_of(w) in (JUDGE, TRACES, SCORES) else None
+    if kind_of(w) in (JUDGE, TRACES, SCORES):
+        changed = since_bar(w)
+    else:
+        changed = None
     return w.section("summary", "", "", [*shown, changed or _bar(w), *pictures])
 
 
@@ -72,7 +75,10 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         notes.append(worst)
     if metric == TOTAL and (parts := parts_of_total(w, w.rows)):
         notes.append(parts.lstrip(",，;；、 "))
-    changed = [] if w.sheet.comparison is None else records(w.sheet.comparison)
+    if w.sheet.comparison is None:
+        changed = []
+    else:
+        changed = records(w.sheet.comparison)
     rows = [
         one for one in changed if one["metric"] == metric and w.shown in (None, one["candidate"])
     ]

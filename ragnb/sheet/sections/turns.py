@@ -65,7 +65,10 @@ def _by_turn(w: Formatter, names: list[str]) -> tuple[Table | None, int]:
 
     columns: list[tuple[str, Write]] = [(w.say("turns.turn"), str)]
     columns += [(f">{w.title(name)}", mean_of(name)) for name in names]
-    made = table_of(groups[:_MOST_TURNS], columns) if groups else None
+    if groups:
+        made = table_of(groups[:_MOST_TURNS], columns)
+    else:
+        made = None
     return made, max(len(groups) - _MOST_TURNS, 0)
 
 
