@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.comparison.differences import compared, question_changes, with_ratings
+from ragnb.comparison.differences import compared, with_ratings
 from ragnb.comparison.operations import operations_beside
+from ragnb.comparison.questions import question_changes
 from ragnb.comparison.source import (
     Pairs,
     Run,

@@ -22,7 +22,9 @@ from ragnb.schema import (
 )
 from ragnb.scoring.asking import Asker
 from ragnb.stats import Flags
-from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
+from ragnb.store.budget import count_tokens
+from ragnb.store.calls import Cell, Outcome
+from ragnb.store.client import Client, new_tag
 from ragnb.store.store import systems_of
 from ragnb.weights import weigh
 

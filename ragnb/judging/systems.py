@@ -22,8 +22,10 @@ from ragnb.schema import (
     holding_notes,
     note_frame,
 )
-from ragnb.scoring.run import called
-from ragnb.store.client import Cell, Client, Outcome, count_tokens
+from ragnb.scoring.answering import called
+from ragnb.store.budget import count_tokens
+from ragnb.store.calls import Cell, Outcome
+from ragnb.store.client import Client
 from ragnb.store.loop import Run, run_cells, total_account
 from ragnb.store.store import Store, StoreLike, opened
 

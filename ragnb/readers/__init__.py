@@ -1,6 +1,6 @@
 """Files of any tool and frames of any engine → one canonical pandas frame, and a report of the changes."""
 
-from ragnb.readers.cells import to_csv_text
+from ragnb.readers.csv_text import to_csv_text
 from ragnb.readers.formats import FORMATS, Format
 from ragnb.readers.layouts import is_measure
 from ragnb.readers.roles import is_open_role, open_role

@@ -50,7 +50,7 @@ from ragnb.readers.formats import format_of
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, note_grades
 from ragnb.readers.jsons import record_blocks
-from ragnb.readers.layouts import is_nest_of_scores, sniff, spread_results
+from ragnb.readers.layouts import sniff
 from ragnb.readers.metrics import (
     may_be_metric,
     note_candidate,
@@ -61,6 +61,7 @@ from ragnb.readers.metrics import (
 from ragnb.readers.names import name_columns
 from ragnb.readers.owner import name_owner, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
+from ragnb.readers.results import is_nest_of_scores, spread_results
 from ragnb.readers.rows import identify
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 

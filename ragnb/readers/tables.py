@@ -17,7 +17,8 @@ from ragnb.errors import (
     require,
 )
 from ragnb.polars import pl
-from ragnb.readers.cells import GUARD_COLUMN, as_id
+from ragnb.readers.cells import as_id
+from ragnb.readers.csv_text import GUARD_COLUMN
 from ragnb.readers.documents import _HEAD, DAMAGED, Document, empty_file
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import (

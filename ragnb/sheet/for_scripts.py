@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ragnb.comparison.differences import RIGHT
+from ragnb.comparison.questions import RIGHT
 from ragnb.markup import is_missing
 from ragnb.markup.blocks import Block, Section, Table, Text
 from ragnb.schema import records

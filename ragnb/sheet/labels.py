@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ragnb.comparison.differences import RIGHT
+from ragnb.comparison.questions import RIGHT
 from ragnb.markup.blocks import Mark, Stack
 from ragnb.schema import records
 from ragnb.sheet.formatter import DATA, LABELS, Formatter

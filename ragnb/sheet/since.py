@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ragnb.comparison.differences import RIGHT
+from ragnb.comparison.questions import RIGHT
 from ragnb.diagnostics.rules import past
 from ragnb.inputs.streams import BAD_FIRST
 from ragnb.schema import records

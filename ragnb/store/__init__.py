@@ -18,7 +18,9 @@ another model, prompt or parameter is other work; what is ``ok`` or ``not_applic
 is keyed by its request: what was answered is not paid for again, whichever cell or run asks it.
 """
 
-from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Stop, count_tokens, new_tag
+from ragnb.store.budget import count_tokens
+from ragnb.store.calls import Call, CallFailed, Cell, Outcome, Stop
+from ragnb.store.client import Client, new_tag
 from ragnb.store.costs import unit_costs as unit_costs
 from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells, total_account
 from ragnb.store.store import Store, StoreLike, opened, systems_of

@@ -1,40 +1,25 @@
-"""Judge calls: cells, outcomes, and the client for OpenAI-compatible endpoints.
-
-Around every call stand keys, limits, retries and budgets.
-"""
+"""The client for OpenAI-compatible endpoints: around every call are keys, limits, retries and budgets."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import os
-import re
 import secrets
 import time
 import warnings
-from collections import Counter
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cached_property, lru_cache, partial
-from typing import Any, Literal
-from urllib.parse import quote
+from functools import partial
+from typing import Any
 
 from pydantic import SecretStr
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, require
 from ragnb.schema import Profile
 from ragnb.schema.secrets import masked, refuse_secrets
+from ragnb.store.budget import METER, MOST_TOKENS, Budget, Meter
+from ragnb.store.calls import Call, CallFailed, Stop
+from ragnb.store.redaction import NO_KEY, Redactor, headers_of
 from ragnb.store.transport import (
     REPLY_BYTES,
     TRIP,
@@ -47,296 +32,7 @@ from ragnb.store.transport import (
 
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
-_NO_KEY = "no-key"
-MOST_TOKENS = 10**9  # of one call; a server's larger count is no count
 _PASSING = (408, 409, 425, 429)
-_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
-
-
-class CallFailed(RagnbError):
-    """A call or its reply gives no result: the cell becomes ``failed`` with this reason.
-
-    Parameters
-    ----------
-    message : str
-        The reason.
-    reply : str, optional
-        The raw text that came, where the client has not kept it as a reply.
-    """
-
-    def __init__(self, message: str, reply: str | None = None) -> None:
-        super().__init__(message)
-        self.reply = reply
-
-
-class Stop(RagnbError):
-    """The run cannot continue for a reason outside of the cells: unfinished cells stay pending.
-
-    Parameters
-    ----------
-    message : str
-        Why, and what to do before the run is taken up again.
-    refused : bool
-        True where the endpoint would refuse every call (a bad key, an unknown model): then `run_cells` raises
-        it. False for a used-up budget or a long wait: then `run_cells` returns what there is, with a warning.
-    """
-
-    def __init__(self, message: str, *, refused: bool = False) -> None:
-        super().__init__(message)
-        self.refused = refused
-
-
-def canonical(value: Any) -> str:
-    """Return the canonical JSON of a value for keys: sorted, ASCII, arrays as lists.
-
-    Raises
-    ------
-    RagnbError
-        For what JSON cannot hold, NaN and infinity among it.
-
-    Examples
-    --------
-    >>> canonical({"b": 1, "a": ["甲"]})
-    '{"a":["\\\\u7532"],"b":1}'
-    """
-    try:
-        return json.dumps(
-            value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain
-        )
-    except (TypeError, ValueError) as error:
-        raise RagnbError(f"a {type(value).__name__} cannot be stored as JSON: {error}") from None
-
-
-def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays, tuples' kin and pydantic models as plain values."""
-    for name in ("tolist", "model_dump"):
-        if hasattr(value, name):
-            return getattr(value, name)()
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-def digest(text: str) -> str:
-    """Return 32 hexadecimal digits of the SHA-256 of a text; lone surrogates count as they are."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One piece of work: this metric or rubric, of this sample, by this model and prompt.
-
-    Parameters
-    ----------
-    sample_id : str or int
-    what : str
-        The metric, or the rubric and its mode: ``faithfulness``, ``rubric/peek``.
-    inputs : mapping
-        All that the work reads of the case, as JSON values (question, answer, contexts …). Only their hash is
-        stored.
-    model : str
-        The model that does the work, or the name and version of a function.
-    parameters : mapping
-        Temperature, variant, seed: all that may change the result, as JSON values.
-    prompt : str
-        The text of the prompt, or of all prompts of the work, without the inputs; its hash enters the key.
-    repeat : int
-        Which of several judgements of the same thing, from 0; see `judge`.
-    missing : tuple of str
-        Fields that the work needs and the case lacks. Not empty: the cell is ``not_applicable``, and no call
-        is made.
-    calls, tokens : int
-        How many calls, and about how many tokens (prompt and reply), are expected: for budgets and `estimate`.
-        Not in the key.
-    cluster : str, optional
-        The document of the sample, for intervals. Not in the key.
-
-    Examples
-    --------
-    >>> one = Cell("s1", "faithfulness", {"answer": "Ja."}, model="small")
-    >>> one.key == Cell("s1", "faithfulness", {"answer": "Ja."}, model="large").key
-    False
-    """
-
-    sample_id: str | int
-    what: str
-    inputs: Mapping[str, Any]
-    model: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    prompt: str = ""
-    repeat: int = 0
-    missing: tuple[str, ...] = ()
-    calls: int = 1
-    tokens: int = 0
-    cluster: str | None = None
-
-    @cached_property
-    def about(self) -> dict[str, Any]:
-        """What the key is made of: the hashes of inputs and prompt, the rest in clear.
-
-        Raises
-        ------
-        RagnbError
-            For a key of an endpoint among the parameters; see `refuse_secrets`.
-        """
-        _refuse_keys(canonical(self.parameters))
-        hashes = {"inputs": digest(canonical(self.inputs)), "prompt": digest(self.prompt)}
-        named = {
-            "sample_id": self.sample_id,
-            "what": self.what,
-            "model": self.model,
-            "repeat": self.repeat,
-        }
-        return named | hashes | {"parameters": self.parameters, "missing": list(self.missing)}
-
-    @cached_property
-    def key(self) -> str:
-        """32 hexadecimal digits; cells with equal keys are the same work and computed once."""
-        return digest(canonical(self.about))
-
-
-@lru_cache(maxsize=64)
-def _refuse_keys(parameters: str) -> None:
-    """Look at parameters once, as thousands of cells have the same."""
-    refuse_secrets(json.loads(parameters), "parameters")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a cell: ``ok`` and a value, ``not_applicable``, or ``failed`` and a reason.
-
-    The work makes it by `of`, `failed` or `lacking`; the loop adds what the calls of the cell took.
-
-    Parameters
-    ----------
-    status : {"ok", "not_applicable", "failed"}
-    value : JSON value
-        Of an ``ok`` cell: a finite number, a text, or a list or mapping of such. None otherwise.
-    reason : str, optional
-        Why there is no value.
-    replies : tuple of str or int
-        The raw texts of all replies, in the order they came, or the numbers of their calls in the store.
-    calls : int
-        Calls that were sent, retries among them.
-    tokens_in, tokens_out : int or None
-        Of all calls; None where the endpoint did not say.
-    seconds : float
-        From the start of the cell to its end, waits for a place and for retries among it.
-
-    Examples
-    --------
-    >>> Outcome.of(0.5).status, Outcome.lacking(["ground_truth_answer"]).reason
-    ('ok', 'no ground_truth_answer')
-    """
-
-    status: Literal["ok", "not_applicable", "failed"]
-    value: Any = None
-    reason: str | None = None
-    replies: tuple[str | int, ...] = ()
-    calls: int = 0
-    tokens_in: int | None = 0
-    tokens_out: int | None = 0
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        if (self.status == "ok") != (self.value is not None):
-            raise RagnbError(f"an outcome of status {self.status!r} has the value {self.value!r}")
-        canonical(self.value)
-
-    @classmethod
-    def of(cls, value: Any) -> Outcome:
-        """The work is done: a value."""
-        return cls("ok", value)
-
-    @classmethod
-    def failed(cls, reason: str, *replies: str) -> Outcome:
-        """The work gave no value. `replies` only where they are not those of the client's calls."""
-        return cls("failed", None, reason, replies)
-
-    @classmethod
-    def lacking(cls, missing: Iterable[str]) -> Outcome:
-        """The case lacks fields that the work needs."""
-        return cls("not_applicable", None, f"no {', '.join(missing)}")
-
-
-@dataclass(frozen=True)
-class Call:
-    """One request that was answered.
-
-    Parameters
-    ----------
-    key : str or None
-        Hash of the request, and of an ordinal where equal requests differ on purpose; see `Meter.key`.
-    reply : JSON value
-        The text, or the vectors of an embedding.
-    tag : str, optional
-        The random tag that the request held; see `new_tag`.
-    tokens_in, tokens_out : int or None
-        None where the endpoint did not say.
-    seconds : float
-        From the request to its reply, waits for a place and for retries among it.
-    """
-
-    key: str | None
-    reply: Any
-    tag: str | None = None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    seconds: float = 0.0
-
-
-Send = Callable[[], Awaitable[Call]]
-
-
-@dataclass(eq=False)
-class Meter:
-    """What the calls of one cell have taken so far, and how each is made `once`.
-
-    `replies` holds numbers of calls in the store, and texts of replies that were none; `latest` the last call of
-    each asyncio task, at fault if the cell fails; `recalled` calls whose replies came from the store.
-    """
-
-    cell: Cell
-    once: Callable[[Meter, str, Send], Awaitable[Any]]
-    tag: str | None = None
-    calls: int = 0
-    counts: list[tuple[int | None, int | None]] = field(default_factory=list)
-    replies: list[str | int] = field(default_factory=list)
-    latest: dict[Any, int] = field(default_factory=dict)
-    recalled: list[Call] = field(default_factory=list)
-    _asked: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def tokens(self) -> list[int | None]:
-        """Tokens of the prompts and of the replies; an unreported one makes the sum unknown."""
-        return _sums(self.counts)
-
-    @property
-    def tokens_of_all(self) -> list[int | None]:
-        """The same with those of calls whose replies came from the store."""
-        return _sums([*self.counts, *((call.tokens_in, call.tokens_out) for call in self.recalled)])
-
-    def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
-        """Return the key of a call: equal for requests that need to be paid for once.
-
-        The random tag is left out. Replies that are `drawn` (at a temperature) differ on purpose: the key tells
-        the cell and the ordinal among its equal requests. Others are shared by all cells of the same repeat.
-        """
-        text = canonical(request).replace(self.tag or "\0", "")
-        self._asked[text] += 1
-        return digest(
-            canonical(
-                [text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]
-            )
-        )
-
-
-def _sums(counts: Iterable[tuple[int | None, int | None]]) -> list[int | None]:
-    columns = zip((0, 0), *counts, strict=True)
-    return [None if None in column else sum(column) for column in columns]
-
-
-METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
 
 
 def new_tag() -> str:
@@ -355,64 +51,6 @@ def new_tag() -> str:
         return tag
     meter.tag = meter.tag or tag
     return meter.tag
-
-
-def count_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text without the model's tokenizer.
-
-    Four ASCII characters count as one token, and so does each other character: right to about a third for
-    English and Chinese.
-
-    Examples
-    --------
-    >>> count_tokens("Who pays for it?"), count_tokens("谁来付款？")
-    (4, 5)
-    """
-    ascii_ = sum(map(str.isascii, text))
-    return -(-ascii_ // 4) + len(text) - ascii_
-
-
-# The endpoint
-
-
-@dataclass
-class Budget:
-    """Calls and tokens: spent so far, and at most.
-
-    Examples
-    --------
-    >>> budget = Budget(max_calls=2)
-    >>> budget.calls += 2
-    >>> print(f"{budget}: {budget.full(0)}")
-    2 of 2 calls and 0 tokens: the budget of 2 calls is used up; run it again with a larger max_calls \
-(--max-calls) to resume
-    """
-
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    calls: int = 0
-    tokens: int = 0
-
-    def __str__(self) -> str:
-        used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
-        return " and ".join(
-            f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used
-        )
-
-    def full(self, tokens: int) -> Stop | None:
-        """Say why one further call, of so many tokens, does not fit in; None if it does."""
-        for what, used, most, further in (
-            ("calls", self.calls, self.max_calls, 1),
-            ("tokens", self.tokens, self.max_tokens, tokens),
-        ):
-            if most is not None and (used + further > most or used >= most):
-                room = f"is too small for the next call, which needs about {further:,}"
-                state = "is used up" if used >= most else room
-                return Stop(
-                    f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
-                    f"(--max-{what}) to resume"
-                )
-        return None
 
 
 class Client:
@@ -509,7 +147,7 @@ class Client:
         self.stopped = None
         self._places = asyncio.Semaphore(self.concurrency)
         # Local servers want a key; a gateway that takes a header of its own may refuse a placeholder.
-        placeholder = {"Authorization": SecretStr(f"Bearer {_NO_KEY}")}
+        placeholder = {"Authorization": SecretStr(f"Bearer {NO_KEY}")}
         http = http_client(
             self._openai,
             self._headers or placeholder,
@@ -518,7 +156,7 @@ class Client:
         )
         # The SDK wants a key, and would take one from the environment; the HTTP client sends the profile's alone.
         async with self._openai.AsyncOpenAI(
-            api_key=_NO_KEY,
+            api_key=NO_KEY,
             base_url=self.profile.base_url,
             max_retries=0,
             timeout=self.timeout,
@@ -741,77 +379,6 @@ def _vectors(got: Any, n: int) -> list[list[float]]:
     if [row.index for row in rows] != list(range(n)):
         raise CallFailed(f"{len(rows)} embeddings came back for {n} texts")
     return [list(row.embedding) for row in rows]
-
-
-# Keys
-
-
-class Redactor:
-    """Takes keys out of texts: whole, as JSON or a URL writes them, and their beginnings of 8 characters and more.
-
-    A header's value of fewer than 8 characters is taken out where it stands as a word of its own.
-
-    Examples
-    --------
-    >>> Redactor(SecretStr("k-123456789"))("Incorrect API key: k-12345678***")
-    'Incorrect API key: [key]***'
-    """
-
-    def __init__(self, *keys: SecretStr | None) -> None:
-        # An endpoint may echo what follows "Bearer" alone. Longest first, as one key may begin another.
-        plain = {_SCHEME.sub("", key.get_secret_value()) for key in keys if key is not None}
-        self._keys = [SecretStr(key) for key in sorted(plain, key=len, reverse=True)]
-
-    def __call__(self, value: Any) -> Any:
-        """Return a text, or a JSON value, with ``[key]`` in the place of each key in its texts."""
-        if isinstance(value, Mapping):
-            return {self(str(name)): self(item) for name, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self(item) for item in value]
-        for secret in self._keys if isinstance(value, str) else ():
-            if len(key := secret.get_secret_value()) < 8:
-                value = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", value)
-                continue
-            for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
-                value = value.replace(form, "[key]")
-            head, *pieces = value.split(key[:8])
-            pieces = [piece[len(os.path.commonprefix([piece, key[8:]])) :] for piece in pieces]  # noqa: RUF071
-            value = "[key]".join([head, *pieces])
-        return value
-
-
-def headers_of(profile: Profile) -> dict[str, SecretStr]:
-    """Return the headers that a profile names, with their values from the environment."""
-    headers = {}
-    if profile.api_key_env is not None:
-        key = _variable("api_key_env", profile.api_key_env).get_secret_value()
-        headers["Authorization"] = SecretStr(f"Bearer {key}")
-    for name, variable in (profile.headers_env or {}).items():
-        # A header of this name takes the place of the key's.
-        is_authorization = name.lower() == "authorization"
-        headers["Authorization" if is_authorization else name] = _variable(
-            f"headers_env.{name}", variable
-        )
-    return headers
-
-
-def _variable(where: str, name: str) -> SecretStr:
-    """Read a value that is to be sent as a header."""
-    value = os.environ.get(name, "").strip()
-    if not value:
-        raise RagnbError(
-            f"{where}={name!r}: this environment variable is not set; set it where ragnb runs "
-            f"(export {name}=…), and never write the key into a file"
-        )
-    if not re.fullmatch(r"[\x20-\x7e\t]+", value):
-        raise RagnbError(
-            f"{where}={name!r}: the value of this environment variable contains a line break or non-ASCII "
-            "characters, which a header cannot; set it again"
-        )
-    return SecretStr(value)
-
-
-# Faults
 
 
 class Again(Exception):

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError
-from ragnb.store.client import (
-    digest,
-)
+from ragnb.store.calls import digest
 
 VERSION = 3
 PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))

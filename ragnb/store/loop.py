@@ -24,17 +24,9 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, listing
 from ragnb.progress import is_hidden
 from ragnb.signals import Interrupted, interruptible, number_of
-from ragnb.store.client import (
-    METER,
-    Call,
-    CallFailed,
-    Cell,
-    Client,
-    Meter,
-    Outcome,
-    Send,
-    Stop,
-)
+from ragnb.store.budget import METER, Meter, Send
+from ragnb.store.calls import Call, CallFailed, Cell, Outcome, Stop
+from ragnb.store.client import Client
 from ragnb.store.file import DiskFull
 from ragnb.store.store import Store, StoreLike, date_of, opened
 

@@ -26,13 +26,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema.secrets import without_secrets
-from ragnb.store.client import (
-    Call,
-    Cell,
-    Outcome,
-    canonical,
-    digest,
-)
+from ragnb.store.calls import Call, Cell, Outcome, canonical, digest
 from ragnb.store.damage import examined
 from ragnb.store.file import (
     PARTS,

@@ -21,7 +21,7 @@ from ragnb.errors import MissingExtraError, RagnbError, RagnbWarning
 from ragnb.schema import EvalCase, Profile
 from ragnb.scoring import EMBEDDED, JUDGED, SCORERS, answer_cases, evaluate, expected
 from ragnb.scoring import ragas as door
-from ragnb.scoring.run import named_function
+from ragnb.scoring.answering import named_function
 from ragnb.store import Client, Store
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -41,7 +41,8 @@ from ragnb.store import (
     new_tag,
     run_cells,
 )
-from ragnb.store.client import Redactor, retry_after
+from ragnb.store.client import retry_after
+from ragnb.store.redaction import Redactor
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "sk-canary/7f3b9c1e+d4a2 8%5"

@@ -101,7 +101,7 @@ def _refuse_early(
     from ragnb.cli.rehearsal import need_computable, need_function, rehearse
     from ragnb.scoring import SCORERS, gold, named_function
     from ragnb.scoring.run import default_metrics
-    from ragnb.store.client import headers_of
+    from ragnb.store.redaction import headers_of
 
     roles = {"generate": "dataset", "answer": "answer", "evaluate": "judge", "judge": "judge"}
     profiles = {str(role): profile for role, profile in scenario.llm_profiles.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ragnb.comparison.differences import RIGHT
+from ragnb.comparison.questions import RIGHT
 from ragnb.markup import count, percent
 from ragnb.markup.blocks import Block, Code, Section, Table
 from ragnb.sheet.formatter import LABELS, OUTCOME, Formatter, Row

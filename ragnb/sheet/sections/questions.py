@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.comparison.differences import RIGHT
+from ragnb.comparison.questions import RIGHT
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
 from ragnb.markup import MISSING, blocks, count, is_missing, one_line
 from ragnb.markup.blocks import Mark, Section

@@ -1,0 +1,199 @@
+"""Which questions changed between two systems, with both answers and what they failed by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.comparison.differences import columns_of, primary_of
+from ragnb.comparison.estimates import TIE
+from ragnb.comparison.source import Pairs, Run, paired_runs, rows_of, run_of
+from ragnb.diagnostics import failure_modes
+from ragnb.diagnostics.findings import MODES, NEEDED
+from ragnb.diagnostics.rules import same_scale
+from ragnb.errors import RagnbError, listing, need_whole
+from ragnb.scenario import Scenario, need_arguments
+from ragnb.weights import column_names
+from ragnb.weights.total import Array, Flags
+
+if TYPE_CHECKING:
+    from ragnb.scenario.settings import SharedSettings
+
+
+RIGHT = ("OK", "REFUSAL_OK")
+TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
+
+
+def changed_questions(
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    metric: str | None = None,
+    n: int = 20,
+    on: str | None = None,
+    **settings: Unpack[SharedSettings],
+) -> pd.DataFrame:
+    """Return the questions whose score changed most, with both answers and passages and what they failed by.
+
+    Parameters
+    ----------
+    scores, baseline, candidate, system, on
+        As in `compare`.
+    metric : str, optional
+        The metric whose differences count; by default the one that decides in `compare`.
+    n : int
+        How many questions at most that became better, and as many that became worse.
+    **settings
+        As in `compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row per candidate and question, the largest change first: ``candidate, baseline, metric``, ``sample_id,
+        question, doc_name`` (and `on`) where the rows have them, ``change``, ``value`` (candidate − baseline),
+        ``candidate_value, baseline_value``, then ``candidate_answer, baseline_answer, candidate_contexts,
+        baseline_contexts`` where the columns exist, and ``candidate_mode, baseline_mode``, the failure modes,
+        where faithfulness and answer_relevancy are among the metrics. ``change`` is ``fixed`` where the score rose
+        and the question now passes: its pass/fail score turned, or its failure mode became ``fine``; ``broken``
+        is the reverse; else ``better`` or ``worse``.
+
+    Raises
+    ------
+    RagnbError
+        As `compare`; for several metrics of which none decides, and an `n` that is not a whole number above 0.
+
+    Notes
+    -----
+    Repeats of a question enter as their mean, and the answer shown is that of the first. A question that one
+    side could not score is not among them: `compare` counts it in ``left_out``.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*"abc"] * 2, "system": ["new"] * 3 + ["old"] * 3, "answer": [*"uvwxyz"]}
+    >>> scores = pd.DataFrame(rows | {"correct_outcome": [1, 0, 1, 0, 1, 1]})
+    >>> table = changed_questions(scores, baseline="old")
+    >>> table[["sample_id", "change", "value", "candidate_answer", "baseline_answer"]]
+      sample_id  change  value candidate_answer baseline_answer
+    0         a   fixed    1.0                u               x
+    1         b  broken   -1.0                v               y
+    """
+    need_arguments(changed_questions, settings)
+    need_whole("n", n)
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, every = paired_runs(run, baseline, candidate, on, settings=settings)
+    return pd.concat([_changed(one, run.scenario, metric, n) for one in every], ignore_index=True)
+
+
+def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int) -> pd.DataFrame:
+    columns = columns_of(pairs, scenario)
+    if (column := primary_of(columns, metric)) is None:
+        choices = listing(one.metric for one in columns[:-1])
+        reason = columns[-1].about["reason"]
+        raise RagnbError(
+            f"several metrics and no total ({reason}); name one of {choices}: metric='…'"
+        )
+    gain = np.nan_to_num(column.gain) * (pairs.weights > 0)
+    # Of equal changes by name: rows of a query have no order.
+    order = np.lexsort((pairs.labels[pairs.key].to_numpy(str), -np.abs(gain).round(9)))
+    moved = {*order[gain[order] > TIE][:n], *order[gain[order] < -TIE][:n]}
+    at = np.array([k for k in order if k in moved], dtype=np.intp)
+    labels, gain, (new, old) = (
+        pairs.labels.iloc[at].reset_index(drop=True),
+        gain[at],
+        column.scores[:, at],
+    )
+    names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
+    shown = [
+        name
+        for name in dict.fromkeys([pairs.key, "sample_id", "question", scenario.doc])
+        if name in labels
+    ]
+    table = pd.DataFrame(names, index=labels.index).join(labels[shown])
+    turned = (np.abs(gain) >= column.width - TIE) & (column.about["kind"] == "binary")
+    modes = _modes(pairs, at)
+    if modes:
+        # Right is also what has no failure mode, where that of the side with the lower score is known.
+        best, other = (np.where(gain > 0, *pair) for pair in (modes, modes[::-1]))
+        turned |= (best == MODES[-1]) & (other != MODES[-1]) & (other != MODES[0])
+    table["change"] = _words(gain, turned)
+    table["value"], table["candidate_value"], table["baseline_value"] = new - old, new, old
+    texts = [_texts(run, system, pairs.key, labels[pairs.key]) for run, system in pairs.origins]
+    for name in (name for name in TEXTS if any(name in one for one in texts)):
+        table[f"candidate_{name}"], table[f"baseline_{name}"] = (one.get(name) for one in texts)
+    if modes:
+        table["candidate_mode"], table["baseline_mode"] = modes
+    return table
+
+
+def _words(gain: Array, turned: Flags) -> npt.NDArray[np.str_]:
+    """Return the word for each change, given which questions came to be right or wrong."""
+    tests = [turned & (gain > 0), turned & (gain < 0), gain > TIE, gain < -TIE]
+    return np.select(tests, ["fixed", "broken", "better", "worse"], "same")
+
+
+def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
+    """Return what became of each common question from the baseline to the candidate.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_id`` (or what tells questions), ``before, now`` (the score that decides; nan where none does),
+        ``before_label, now_label`` (None without gold), ``before_answer, now_answer`` where the rows have answers,
+        and ``change``: ``fixed``, ``broken``, ``better``, ``worse`` or ``same``.
+    """
+    column = primary_of(columns_of(pairs, scenario), None)
+    common = np.all(pairs.states < 4, axis=0).any(axis=1)
+    labels = pairs.labels[common].reset_index(drop=True)
+    none = np.full(len(common), np.nan)
+    gain, now, before = (none,) * 3 if column is None else (column.gain, *column.scores)
+    table = pd.DataFrame(
+        {"sample_id": labels[pairs.key], "before": before[common], "now": now[common]}
+    )
+    table["now_label"] = labels.get("candidate_label")
+    table["before_label"] = labels.get("baseline_label")
+    sides = zip(("now", "before"), pairs.origins, strict=True)
+    for side, (run, system) in sides:
+        # Of rows that are not all held the answers stay where they are.
+        if isinstance(run.frame, pd.DataFrame):
+            texts = _texts(run, system, pairs.key, labels[pairs.key], ["answer"])
+            table = table.assign(**{f"{side}_{name}": cells for name, cells in texts.items()})
+    known = table[["now_label", "before_label"]].notna().all(axis=1).to_numpy()
+    right = [table[f"{side}_label"].isin(RIGHT).to_numpy(int) for side in ("now", "before")]
+    change = _words(np.where(known, right[0] - right[1], np.nan_to_num(gain[common])), known)
+    return table.assign(change=change)
+
+
+def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
+    """Return the failure modes of some questions, of the candidate and the baseline; none where none applies."""
+    own = [metric for metric in pairs.metrics if same_scale(metric)]
+    if not {*NEEDED} <= {metric.name for metric in own}:
+        return []
+    frames = [
+        pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics])
+        for side in pairs.scores
+    ]
+    return [failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames]
+
+
+def _texts(
+    run: Run,
+    system: str | None,
+    key: str,
+    questions: pd.Series[Any],
+    names: Iterable[str] = tuple(TEXTS),
+) -> dict[str, list[Any]]:
+    """Return the `names` of `TEXTS` that are there, of some questions of a system, from rows of any engine."""
+    there = column_names(run.frame)
+    have = {name: TEXTS[name] for name in names if TEXTS[name] in there}
+    if not have:
+        return {}
+    only = {key: questions.tolist(), **({} if system is None else {run.system: [system]})}
+    rows = rows_of(run.frame, [], only, texts=[*have.values()], only=only).drop_duplicates(key)
+    asked = rows.set_index(key).reindex(questions)
+    return {name: asked[column].to_list() for name, column in have.items()}

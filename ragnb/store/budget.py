@@ -1,0 +1,120 @@
+"""What calls may cost and what they took: limits, and a meter of what runs inside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragnb.store.calls import Call, Cell, Stop, canonical, digest
+
+MOST_TOKENS = 10**9  # of one call; a server's larger count is no count
+Send = Callable[[], Awaitable[Call]]
+
+
+@dataclass(eq=False)
+class Meter:
+    """What the calls of one cell have taken so far, and how each is made `once`.
+
+    `replies` holds numbers of calls in the store, and texts of replies that were none; `latest` the last call of
+    each asyncio task, at fault if the cell fails; `recalled` calls whose replies came from the store.
+    """
+
+    cell: Cell
+    once: Callable[[Meter, str, Send], Awaitable[Any]]
+    tag: str | None = None
+    calls: int = 0
+    counts: list[tuple[int | None, int | None]] = field(default_factory=list)
+    replies: list[str | int] = field(default_factory=list)
+    latest: dict[Any, int] = field(default_factory=dict)
+    recalled: list[Call] = field(default_factory=list)
+    _asked: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def tokens(self) -> list[int | None]:
+        """Tokens of the prompts and of the replies; an unreported one makes the sum unknown."""
+        return _sums(self.counts)
+
+    @property
+    def tokens_of_all(self) -> list[int | None]:
+        """The same with those of calls whose replies came from the store."""
+        return _sums([*self.counts, *((call.tokens_in, call.tokens_out) for call in self.recalled)])
+
+    def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
+        """Return the key of a call: equal for requests that need to be paid for once.
+
+        The random tag is left out. Replies that are `drawn` (at a temperature) differ on purpose: the key tells
+        the cell and the ordinal among its equal requests. Others are shared by all cells of the same repeat.
+        """
+        text = canonical(request).replace(self.tag or "\0", "")
+        self._asked[text] += 1
+        return digest(
+            canonical(
+                [text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]
+            )
+        )
+
+
+def _sums(counts: Iterable[tuple[int | None, int | None]]) -> list[int | None]:
+    columns = zip((0, 0), *counts, strict=True)
+    return [None if None in column else sum(column) for column in columns]
+
+
+METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the number of tokens of a text without the model's tokenizer.
+
+    Four ASCII characters count as one token, and so does each other character: right to about a third for
+    English and Chinese.
+
+    Examples
+    --------
+    >>> count_tokens("Who pays for it?"), count_tokens("谁来付款？")
+    (4, 5)
+    """
+    ascii_ = sum(map(str.isascii, text))
+    return -(-ascii_ // 4) + len(text) - ascii_
+
+
+@dataclass
+class Budget:
+    """Calls and tokens: spent so far, and at most.
+
+    Examples
+    --------
+    >>> budget = Budget(max_calls=2)
+    >>> budget.calls += 2
+    >>> print(f"{budget}: {budget.full(0)}")
+    2 of 2 calls and 0 tokens: the budget of 2 calls is used up; run it again with a larger max_calls \
+(--max-calls) to resume
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    calls: int = 0
+    tokens: int = 0
+
+    def __str__(self) -> str:
+        used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
+        return " and ".join(
+            f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used
+        )
+
+    def full(self, tokens: int) -> Stop | None:
+        """Say why one further call, of so many tokens, does not fit in; None if it does."""
+        for what, used, most, further in (
+            ("calls", self.calls, self.max_calls, 1),
+            ("tokens", self.tokens, self.max_tokens, tokens),
+        ):
+            if most is not None and (used + further > most or used >= most):
+                room = f"is too small for the next call, which needs about {further:,}"
+                state = "is used up" if used >= most else room
+                return Stop(
+                    f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
+                    f"(--max-{what}) to resume"
+                )
+        return None
