@@ -46,7 +46,7 @@ docs: $(READY)  ## the site into build/docs: open build/docs/en/index.html; a wa
 
 release-check: $(READY)  ## fresh environments, the action, installed: half an hour, 10 GB, a network
 	@$(PY) -m pytest tests/release $(ARGS)
-	@[ ! -f build/release/environments.md ] || cat build/release/environments.md
+	@for table in build/release/*.md; do [ ! -f "$$table" ] || cat "$$table"; done
 
 # What ragnb report needs of the extra notebook: all but JupyterLab and its widgets.
 REPORT := ipykernel matplotlib nbconvert papermill seaborn

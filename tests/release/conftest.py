@@ -52,6 +52,17 @@ def record() -> Iterator[Callable[[str, Environment], None]]:
 
 
 @pytest.fixture(scope="session")
+def record_start() -> Callable[[str], None]:
+    """Keep the table of how long commands of the installed wheel take to start."""
+
+    def keep(table: str) -> None:
+        BUILD.mkdir(parents=True, exist_ok=True)
+        (BUILD / "start.md").write_text(table, encoding="utf-8")
+
+    return keep
+
+
+@pytest.fixture(scope="session")
 def environment(tmp_path_factory) -> Iterator[Callable[..., Environment]]:
     """Make environments; all are removed at the end, for pytest keeps the folders of three runs."""
     made: list[Path] = []

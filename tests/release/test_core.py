@@ -105,6 +105,14 @@ def test_the_commands_start(core, folder):
     assert place.startswith(str(core.folder))
 
 
+def test_how_long_commands_take_to_start_is_measured(core, folder, record_start):
+    table = core.succeed("python", ROOT / "benchmarks" / "start.py", cwd=folder)
+    times = re.findall(r"^\| (.+) \| [\d.]+ \| ([\d.]+) \|$", table, re.MULTILINE)
+    assert times[0] == ("import pandas", "1.00")
+    assert {"ragnb --version", "ragnb compare", "ragnb check"} <= {name for name, _ in times}
+    record_start(table)
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_gates_are_checked(core, folder, name):
     code, _ = SCENARIOS[name]
