@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
@@ -22,6 +24,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 OPTIONAL = [] if find_spec("xllamacpp") else ["optional"]
 collect_ignore = [
     "release",
@@ -54,6 +58,20 @@ def shared() -> Path:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment whose ragnb is that of a wheel, as a user has it."""
     return install_wheel(tmp_path_factory.mktemp("installed"))
+
+
+# One browser a module: while Playwright runs it holds an event loop, which kernels of other tests need.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        pytest.skip(f"no Chromium (looked for {', '.join(CHROMIUM)})")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 from mdit_py_plugins.anchors.index import slugify
@@ -217,6 +217,38 @@ def index_of(folder: Path) -> set[str]:
     text = (folder / "searchindex.js").read_text(encoding="utf-8")
     found = json.loads(text.removeprefix("Search.setIndex(").rstrip().removesuffix(")"))
     return {*found["terms"], *found["titleterms"]}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("lang", "typed", "wanted"),
+    [
+        ("en", "latency percentile gate", "guides/two-runs"),
+        ("en", "my github action workflow, zebra", "guides/nightly-ci"),  # no page has that word
+        ("en", "ollama local model", "guides/documents"),
+        ("en", "weighted_means", "generated/reference/api/ragnb.weighted_means"),
+        ("zh", "评判模型打分偏高怎么办", "guides/judge"),
+        ("zh", "密钥会不会泄露", "safety"),
+    ],
+)
+def test_a_question_in_words_of_its_own_finds_its_page(site, chromium, lang, typed, wanted):
+    page = chromium.new_page()
+    page.goto(f"{(site / lang / 'search.html').as_uri()}?q={quote(typed)}")
+    first = page.locator("ul.search li a").first
+    first.wait_for(timeout=30_000)
+    place = unquote(first.get_attribute("href")).split("?")[0].split("#")[0]
+    assert place.removesuffix(".html").endswith(wanted)
+    page.close()
+
+
+def test_what_the_search_leads_to_is_there(site, pages):
+    for lang in ("en", "zh"):
+        text = (site / lang / "_static" / "sections.js").read_text(encoding="utf-8")
+        found = json.loads(text.removeprefix("const SECTIONS = ").rstrip().removesuffix(";"))
+        for name, anchor, _ in found["sections"]:
+            assert anchor in pages[site / lang / f"{name}.html"].ids
+        most = max(section for pairs in found["terms"].values() for section in pairs[::2])
+        assert most == len(found["sections"]) - 1
 
 
 def test_the_search_knows_the_words_of_both_languages(site):

@@ -1,16 +1,12 @@
-"""A real Chromium, and a page that writes down what it asks for and what goes wrong in it."""
+"""A page of a real Chromium that writes down what it asks for and what goes wrong in it."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+from playwright.sync_api import Browser, Page
 
 
 @dataclass
@@ -20,18 +16,6 @@ class PageLog:
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     dialogs: list[str] = field(default_factory=list)
-
-
-# One browser a module: while Playwright runs it holds an event loop, which kernels of other tests need.
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"no Chromium (looked for {', '.join(NAMES)})")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
