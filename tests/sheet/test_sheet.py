@@ -993,3 +993,20 @@ def test_a_value_beside_its_threshold_has_the_digits_that_tell_them_apart():
     assert "0.79996" in text
     usual = rn.assess(scores, gates=[rn.Gate("F", "faithfulness", ">=", 0.7)]).to_markdown()
     assert "0.79996" not in usual
+
+
+@pytest.mark.parametrize(
+    ("lang", "finding"),
+    [("en", "None of the 6 questions has an answer"), ("zh", "6 个问题都没有回答")],
+)
+def test_questions_without_any_answer_are_not_counted_as_answers_above_their_thresholds(
+    lang, finding
+):
+    names = [f"q{k}" for k in range(6)]
+    traces = pd.DataFrame(
+        {"sample_id": names, "question": names, "answer": None, "error": "timeout"}
+    )
+    traces["chunks"] = [[name] for name in names]
+    gold = pd.DataFrame({"sample_id": names, "question": names, "gold_ids": [[n] for n in names]})
+    sheet = rn.assess(traces, gold=gold.assign(answerable=True), lang=lang)
+    assert sheet.section("questions").finding == finding

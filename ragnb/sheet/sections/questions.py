@@ -80,6 +80,9 @@ def _questions_finding(w: Formatter, wrong: int, *, is_labelled: bool) -> str:
     unscored = w.answers - int(total["n"])
     key = "questions.wrong" if is_labelled else "questions.lowest"
     if not is_labelled:
+        scores = w.sheet.scores
+        if "answer" in scores and not w.sheet.streamed and scores.loc[w.own, "answer"].isna().all():
+            return w.say("questions.none_answered", all=every)
         if not any(row["n"] for row in w.rows.values()):
             return w.say("questions.none_scored", all=every)
         passing = passing_row(w)
