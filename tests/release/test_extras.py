@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from environments import ROOT, Environment
 from llm_server import LlmServer
+from pdf import pdf_bytes
 from pipeline_server import model
 
 import ragnb
@@ -77,6 +78,12 @@ NEEDS = [
         "import ragnb; ragnb.Client(ragnb.Profile(base_url='http://127.0.0.1:1/v1', model='a'))",
     ),
     Need("ragas", "from ragnb.scoring.ragas import imported; imported()"),
+    Need(
+        "documents",
+        "from pathlib import Path; from ragnb.scoring.documents import pdf_pages; pdf_pages(Path('leaflet.pdf'))",
+    ),
+    # What `ragnb open` begins with; the window itself is in tests/browser/test_window.py.
+    Need("app", "from ragnb.errors import require; require('voila.app', extra='app')"),
 ]
 
 
@@ -93,6 +100,7 @@ def inputs(folder, endpoint) -> Path:
     pd.read_csv(folder / "scores.csv").to_excel(folder / "book.xlsx", index=False)
     pd.read_csv(folder / "ratings.csv").to_excel(folder / "ratings.xlsx", index=False)
     (folder / "cases.jsonl").write_text(json.dumps(CASE), encoding="utf-8")
+    (folder / "leaflet.pdf").write_bytes(pdf_bytes(CASE["retrieved_contexts"]))
     (folder / "docs").mkdir()
     (folder / "docs" / "pump.md").write_text(
         "# Warranty\n\n" + CASE["retrieved_contexts"][0], encoding="utf-8"
