@@ -153,7 +153,7 @@ def test_what_is_missing_is_named_in_one_line(core, inputs, need, lang):
     )  # lang: zh in the file
 
 
-@pytest.fixture(scope="module", params=["notebook", "readers", "judge", "ragas"])
+@pytest.fixture(scope="module", params=list(dict.fromkeys(need.extra for need in NEEDS)))
 def extended(request, environment, index, record) -> tuple[str, Environment]:
     """The core, and then the very command that the errors name."""
     made = environment()
