@@ -421,7 +421,8 @@ def _part(
             metrics, **how, questions=questions, derive=at_worst(bounded)
         )
         worst = weighing.means(weights.reduce_batches(frame, metrics, [derived])[0])
-    ranked, ranked_by_step = None, None
+    ranked = None
+    ranked_by_step = None
     if inputs.labelled and inputs.stream is None:
         ranked, ranked_by_step = retrieved(scenario, frame, reduced.docs)
     return {
