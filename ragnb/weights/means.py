@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.stats import sums_by
 from ragnb.weights.cells import Cells, Counts, add_up
-from ragnb.weights.columns import Codes
 from ragnb.weights.total import (
     Array,
     Total,
@@ -23,99 +21,67 @@ from ragnb.weights.total import (
     document_weights,
     total_of,
 )
+from ragnb.weights.units import ROUNDING, Units, by_group, cell_columns
 
 if TYPE_CHECKING:
     from ragnb.weights.moments import Moments
 
+Names = npt.NDArray[np.object_]
+
 _MANY = 60  # documents: with more, those that could have failed unseen change little
+_MOST = 0.5  # of the weight: a cluster with more than this share of a mean is worth a note
+_DESIGN = 3.0  # questions a document that count: with fewer, unseen documents change little
+_TIE = 1e-9
 
 
 @dataclass(frozen=True)
-class Units:
-    """Resampling units of bootstrap and jackknife: clusters, and the cells of single rows, by group.
+class _Sums:
+    """What groups of rows sum up to, groups × columns: every metric and, last, the weighted score.
 
     Attributes
     ----------
-    group, cluster : (U,) int
-        The cluster −1 of rows that are clusters of their own.
-    size : (U, 1) float
-        How many a unit represents: 1, or the rows of the cell.
-    weight, sum, variance : (U, K + 1) float
-        Σv, Σvx and Var(vx) of one of them, of every metric and, last, of the weighted score.
+    mass : Σv of the scored rows
+    value : the mean on the scale of its metric, nan without scored rows
+    se : its jackknife standard error over clusters
+    n, n_clusters : how many rows and clusters are scored
+    n_eff, g_eff : Kish's effective numbers of rows and of clusters
+    sum_h4 : Σh⁴ of the clusters' shares h in the mean
     """
 
-    group: Codes
-    cluster: Codes
-    size: Array
+    mass: Array
+    value: Array
+    se: Array
+    n: Counts
+    n_clusters: Array
+    n_eff: Array
+    g_eff: Array
+    sum_h4: Array
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What is known of each column, of the metrics and, last, of the weighted score."""
+
+    name: Names
+    low: Array
+    high: Array
+    better: Names
+    kind: Names
+    role: Names
     weight: Array
-    sum: Array
-    variance: Array
-
-    @classmethod
-    def of(cls, cells: Cells, v: Array, columns: tuple[Array, Array, Array]) -> Units:
-        """Return the units of cells, which are sorted by group, then cluster."""
-        sums, counts, squares = columns
-        alone = cells.cluster < 0
-        shared = cells.shared
-        changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
-        starts = np.flatnonzero(np.append(True, changes))[: cells.size]
-        size = np.where(alone, cells.n, 1.0)[starts, None]
-        weight, total = (
-            np.add.reduceat(part, starts, axis=0) / size for part in (v * counts, v * sums)
-        )
-        variance = np.zeros_like(total)
-        n = cells.n[shared, None]
-        spread = squares - sums[shared] ** 2 / n
-        spread[spread < 1e-13 * squares] = 0.0  # rounding error of identical values
-        variance[shared[starts]] = v[shared] ** 2 * spread / n
-        return cls(cells.group[starts], cells.cluster[starts], size, weight, total, variance)
+    reason: Names
 
 
-def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
-    """Return Σx, n and (of shared cells) Σx² of every metric and, last, of the weighted score.
+@dataclass(frozen=True)
+class _Spread:
+    """How sure the means are: both ends of the interval, its standard error and what that rests on."""
 
-    Examples
-    --------
-    >>> from ragnb.schema import Metric
-    >>> from ragnb.weights.cells import Cells
-    >>> from ragnb.weights.total import total_of
-    >>> code, one = np.array([0]), np.ones((1, 1))
-    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, one[:0, None], np.array([0.5]), one[0])
-    >>> [part.tolist() for part in cell_columns(cells, total_of([Metric("a")], None))]
-    [[[1.0, 1.0]], [[4.0, 4.0]], []]
-    """
-    there = cells.present.astype(float)
-    n = cells.n
-    scale = there @ total.weights
-    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    score = cells.sums @ (total.weights * total.slopes) * share
-    moved = np.zeros(cells.size)
-    if total.weights.any() and not total.is_centred(cells.centre):
-        own = total.weights * total.mapped(cells.centre)
-        moved = (scale > 0) * ((there @ own) * share - total.centre(cells.centre))
-        score += n * moved
-    several = cells.shared
-    inner = there[several] * (total.weights * total.slopes) * share[several, None]
-    squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
-    squares += moved[several] * (2 * score[several] - n[several] * moved[several])
-    counts = np.column_stack([there, scale > 0]) * n[:, None]
-    of_metrics = np.einsum("ckk->ck", cells.cross)
-    return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
-
-
-def _by(group: Codes, groups: int) -> Callable[..., Array]:
-    """Return the function that reduces rows to their groups, sums by default; one without rows gives 0."""
-    first, end = (
-        np.searchsorted(group, np.arange(groups), side=side) for side in ("left", "right")
-    )
-    there = first < end
-
-    def reduce(x: Array, how: np.ufunc = np.add) -> Array:
-        reduced: Array = np.zeros((groups, x.shape[1]))
-        reduced[there] = how.reduceat(x, first[there], axis=0)
-        return reduced
-
-    return reduce
+    low: Array
+    high: Array
+    se: Array
+    df: Array
+    n_clusters: Array
+    unit: Any
 
 
 def means_table(
@@ -131,152 +97,283 @@ def means_table(
     ------
     RagnbError
         As `total_of`, and for weights of 0 that leave out every row.
+    """
+    if not 0 < level < 1:
+        raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
+    total = total_of(source.metrics, metric_weights, **how)
+    doc_weight = _relative_weights(source, doc_weights)
+    if source.corpus == "complete":
+        cells = source.by_document().cells
+    else:
+        cells = source.cells
+    sums, units = _sums(cells, total, doc_weight, groups=len(source.rows))
+    columns = _columns(source.metrics, total)
+    spread = _spread(source, total, sums, columns, level)
+    unseen = np.full((2, *sums.value.shape), np.nan)
+    if source.corpus == "complete":
+        spread = _of_complete_corpus(source, total, sums, columns, spread, doc_weight, level)
+    elif source.unit == "document":
+        unseen = _unseen(source, total, sums, columns, spread, units, level)
+    table = _tabulated(source, sums, columns, spread, unseen, _dominant(source, units, sums), level)
+    return table, units, total
+
+
+def _relative_weights(source: Moments, doc_weights: Mapping[str, float] | None) -> Array:
+    """Return the weight of each document and, last, of rows without one, the largest 1."""
+    doc = source.cells.doc
+    each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
+    each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
+    return stats.relative(each)
+
+
+def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_Sums, Units]:
+    """Return the means of groups and the units of their intervals.
 
     Notes
     -----
     With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
-    if not 0 < level < 1:
-        raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    complete = source.corpus == "complete"
-    groups = len(source.rows)
-    doc = source.cells.doc
-    total = total_of(source.metrics, metric_weights, **how)
-    each = document_weights(check_weights(doc_weights, "doc_weights"), source.docs, doc)
-    each[-1] *= (doc < 0).any()  # what no row has is no measure of the others
-    doc_weight = stats.relative(each)
-    if complete:
-        cells = source.by_document().cells
-    else:
-        cells = source.cells
     columns = cell_columns(cells, total)
-    v = (doc_weight[cells.doc] * cells.weight)[:, None]
     counts = columns[1]
-    of_cells = _by(cells.group, groups)
+    of_cells = by_group(cells.group, groups)
+    v = (doc_weight[cells.doc] * cells.weight)[:, None]
     if len(v) and v[v > 0].min(initial=np.inf) <= stats.LOST_IN_ROUNDING * v.max():
+        # Weights that are far apart: relative to the largest among the scored rows of each group and column.
         there = np.where(counts > 0, v, 0.0)
         largest = of_cells(there, np.maximum)[cells.group]
         v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
         v[v <= stats.LOST_IN_ROUNDING] = 0.0
     units = Units.of(cells, v, columns)
-    by = _by(units.group, groups)
-    group = units.group
-    size = units.size
-    scored = units.weight > 0
-    mass = by(size * units.weight)
-    summed = by(size * units.sum)
-    n_clusters = by(size * scored)
-    inverse, theta = (
-        np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed)
-    )
-    h = units.weight * inverse[group]
-    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / np.where(
-        h < 1, 1 - h, 1.0
-    ) ** 2
-    se = stats.jackknife_se(mass, n_clusters, by(size * squared))
-    h2 = by(size * h**2)
-    h4 = by(size * h**4)
+    of_units = by_group(units.group, groups)
+    mass = of_units(units.size * units.weight)
+    scored = mass > 0
+    n_clusters = of_units(units.size * (units.weight > 0))
+    theta = of_units(units.size * units.sum)
+    np.divide(theta, mass, out=theta, where=scored)
+    inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=scored)
+    h = units.weight * inverse[units.group]
+    squared = (units.sum - theta[units.group] * units.weight) ** 2 + units.variance
+    squared /= np.where(h < 1, 1 - h, 1.0) ** 2
+    sum_h2 = of_units(units.size * h**2)
     middles = np.append(cells.centre, total.centre(cells.centre))
-    value = np.where(mass > 0, theta + middles, np.nan)
-    g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    n_eff = stats.kish(mass, of_cells(v**2 * counts))
-    n = of_cells(counts).astype(np.int64)
-    whole = SimpleNamespace(
-        name="weighted_score",
-        low=total.low,
-        high=total.high,
-        better="higher",
-        kind="continuous",
-        role="total",
+    sums = _Sums(
+        mass=mass,
+        value=np.where(scored, theta + middles, np.nan),
+        se=stats.jackknife_se(mass, n_clusters, of_units(units.size * squared)),
+        n=of_cells(counts).astype(np.int64),
+        n_clusters=n_clusters,
+        n_eff=stats.kish(mass, of_cells(v**2 * counts)),
+        g_eff=np.divide(1.0, sum_h2, out=np.zeros_like(sum_h2), where=sum_h2 > 0),
+        sum_h4=of_units(units.size * h**4),
     )
-    about: dict[str, Any] = {
-        name: np.array([getattr(column, name) for column in (*source.metrics, whole)], dtype=object)
-        for name in vars(whole)
-    }
-    least, high = (about[end].astype(float) for end in ("low", "high"))
-    low = np.append(least[:-1], total.least)
-    interval = partial(
-        stats.mean_interval, value, g_eff=g_eff, n_kish=n_eff, ranges=(low, high), level=level
+    return sums, units
+
+
+def _columns(metrics: Sequence[Any], total: Total) -> _Columns:
+    """Return what is known of the metrics and, last, of the weighted score."""
+
+    def of_metrics(name: str, of_total: object) -> Names:
+        return np.array([*(getattr(metric, name) for metric in metrics), of_total], dtype=object)
+
+    role = of_metrics("role", "total")
+    weighed = (role[:-1] == "quality") | (total.given > 0)
+    return _Columns(
+        name=of_metrics("name", "weighted_score"),
+        low=of_metrics("low", total.low).astype(float),
+        high=of_metrics("high", total.high).astype(float),
+        better=of_metrics("better", "higher"),
+        kind=of_metrics("kind", "continuous"),
+        role=role,
+        weight=np.append(np.where(weighed, total.given, np.nan), np.nan),
+        reason=np.array([""] * len(metrics) + [total.reason], dtype=object),
     )
+
+
+def _ranges(columns: _Columns, total: Total) -> tuple[Array, Array]:
+    """Return the ends between which the means may lie."""
+    return np.append(columns.low[:-1], total.least), columns.high
+
+
+def _spread(source: Moments, total: Total, sums: _Sums, columns: _Columns, level: float) -> _Spread:
+    """Return the intervals over clusters."""
     at_ends = _of_columns(source, total)
-    elsewhere = n - at_ends.max(axis=2)
-    binary = (at_ends.sum(axis=2) >= n) & (n > 0)
-    ends = interval(se, binary=binary, sum_h4=h4, elsewhere=(elsewhere, n))
-    df = g_eff - 1
-    unit, (low_if, unseen) = (
-        np.full(value.shape, source.unit, dtype=object),
-        np.full((2, *value.shape), np.nan),
+    ends = stats.mean_interval(
+        sums.value,
+        sums.se,
+        g_eff=sums.g_eff,
+        n_kish=sums.n_eff,
+        ranges=_ranges(columns, total),
+        binary=(at_ends.sum(axis=2) >= sums.n) & (sums.n > 0),
+        sum_h4=sums.sum_h4,
+        elsewhere=(sums.n - at_ends.max(axis=2), sums.n),
+        level=level,
     )
-    if complete:
-        inner_se, inner_df, questions = _within_documents(source, total, doc_weight, mass)
-        enough = np.isfinite(inner_se) & np.isfinite(value)
-        inside = interval(inner_se, df=inner_df)
-        ends = np.where(enough, inside[0], ends[0]), np.where(enough, inside[1], ends[1])
-        se = np.where(enough, inner_se, se)
-        df = np.where(enough, inner_df, df)
-        n_clusters, unit[~enough] = np.where(enough, questions, n_clusters), "document"
-    elif source.unit == "document" and (few := g_eff < _MANY - 1e-9).any():
-        of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=scored) + middles
-        bad, good = np.where(about["better"] == "lower", (high, low), (low, high))
-        with np.errstate(
-            invalid="ignore"
-        ):  # without a finite range a document cannot fail entirely
-            worst = by(np.where(scored, (good - of_unit) / (good - bad), 0.0), np.maximum)
-            lowest = np.minimum(*((end - bad) / (good - bad) for end in ends))
-            few &= 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9  # no document failed
-            of_documents = (units.cluster >= 0) & (units.cluster < len(source.docs))
-            few &= np.isfinite(lowest) & (n_clusters == by(of_documents[:, None] & scored))
-            floor, share_unseen = stats.unseen_failures(
-                lowest, np.maximum(g_eff, 1.0), alpha=1 - level
-            )
-            shown = few & (n_eff > (3 - 1e-9) * g_eff)
-            low_if, unseen = np.where(shown, (bad + (good - bad) * floor, share_unseen), np.nan)
-    alike = ~np.isfinite(high - low) & ~(
-        se > np.finfo(float).eps * np.abs(value)
-    )  # nothing gives a width
-    # Only a cluster with most of the weight is worth a note, and none where questions are the units.
-    row, column = np.nonzero((h > 0.5 + 1e-9) & (units.cluster >= 0)[:, None] & (not complete))
-    top = np.full(value.shape, -1)
-    top_share = np.full(value.shape, np.nan)
-    top[group[row], column], top_share[group[row], column] = units.cluster[row], h[row, column]
+    return _Spread(*ends, sums.se, sums.g_eff - 1, sums.n_clusters, source.unit)
+
+
+def _of_complete_corpus(
+    source: Moments,
+    total: Total,
+    sums: _Sums,
+    columns: _Columns,
+    spread: _Spread,
+    doc_weight: Array,
+    level: float,
+) -> _Spread:
+    """Return the intervals over the questions within documents, where these are all there are.
+
+    Where a document has one question only, its documents tell more than nothing, and stay the units.
+    """
+    se, df, questions = _within_documents(source, total, doc_weight, sums.mass)
+    enough = np.isfinite(se) & np.isfinite(sums.value)
+    low, high = stats.mean_interval(
+        sums.value,
+        se,
+        g_eff=sums.g_eff,
+        n_kish=sums.n_eff,
+        ranges=_ranges(columns, total),
+        level=level,
+        df=df,
+    )
+    unit = np.full(sums.value.shape, source.unit, dtype=object)
+    unit[~enough] = "document"
+    return _Spread(
+        low=np.where(enough, low, spread.low),
+        high=np.where(enough, high, spread.high),
+        se=np.where(enough, se, spread.se),
+        df=np.where(enough, df, spread.df),
+        n_clusters=np.where(enough, questions, spread.n_clusters),
+        unit=unit,
+    )
+
+
+def _unseen(
+    source: Moments,
+    total: Total,
+    sums: _Sums,
+    columns: _Columns,
+    spread: _Spread,
+    units: Units,
+    level: float,
+) -> Array:
+    """Return how low the mean may be if documents like none that were seen fail, and the share of these.
+
+    Both are nan where a document failed, where there are many documents, and where clusters are no documents.
+    """
+    nothing = np.full((2, *sums.value.shape), np.nan)
+    few = sums.g_eff < _MANY - _TIE
+    if not few.any():
+        return nothing
+    of_units = by_group(units.group, len(source.rows))
+    scored = units.weight > 0
+    middles = np.append(source.cells.centre, total.centre(source.cells.centre))
+    mean_of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(units.sum), where=scored)
+    mean_of_unit += middles
+    lowest, highest = _ranges(columns, total)
+    worst_score = np.where(columns.better == "lower", highest, lowest)
+    best_score = np.where(columns.better == "lower", lowest, highest)
+    width = best_score - worst_score
+    # Without a finite range a document cannot fail entirely.
+    with np.errstate(invalid="ignore"):
+        loss = np.where(scored, (best_score - mean_of_unit) / width, 0.0)
+        largest_loss = of_units(loss, np.maximum)
+        above_worst = (sums.value - worst_score) / width
+        lower_end = np.minimum(
+            (spread.low - worst_score) / width, (spread.high - worst_score) / width
+        )
+        # A document failed if it has less than half of what the mean is above the worst score.
+        none_failed = 1 - largest_loss > above_worst / 2 + _TIE
+        is_document = (units.cluster >= 0) & (units.cluster < len(source.docs))
+        all_documents = sums.n_clusters == of_units(is_document[:, None] & scored)
+        floor, share = stats.unseen_failures(
+            lower_end, np.maximum(sums.g_eff, 1.0), alpha=1 - level
+        )
+        shown = few & none_failed & np.isfinite(lower_end) & all_documents
+        shown &= sums.n_eff > (_DESIGN - _TIE) * sums.g_eff
+        return np.where(shown, (worst_score + width * floor, share), nothing)
+
+
+def _dominant(source: Moments, units: Units, sums: _Sums) -> tuple[Array, Names]:
+    """Return the share and the name of a cluster that has most of the weight of a mean, else nan and nothing.
+
+    None is told of a complete corpus, where questions are the units.
+    """
+    code = np.full(sums.value.shape, -1)
+    share = np.full(sums.value.shape, np.nan)
+    if source.corpus != "complete":
+        inverse = np.divide(1.0, sums.mass, out=np.zeros_like(sums.mass), where=sums.mass > 0)
+        h = units.weight * inverse[units.group]
+        unit, column = np.nonzero((h > _MOST + _TIE) & (units.cluster >= 0)[:, None])
+        code[units.group[unit], column] = units.cluster[unit]
+        share[units.group[unit], column] = h[unit, column]
+    if (code < 0).all():
+        return share, np.array([""], dtype=object)
+    return share, np.array([*source.clusters, ""], dtype=object)[code]
+
+
+def _tabulated(
+    source: Moments,
+    sums: _Sums,
+    columns: _Columns,
+    spread: _Spread,
+    unseen: Array,
+    dominant: tuple[Array, Names],
+    level: float,
+) -> pd.DataFrame:
+    """Return the frame of means, a row a group and column."""
+    # Identical scores of no range give no width.
+    no_width = ~np.isfinite(columns.high - columns.low) & ~(
+        spread.se > np.finfo(float).eps * np.abs(sums.value)
+    )
     failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
-    given = np.append(
-        np.where((about["role"][:-1] == "quality") | (total.given > 0), total.given, np.nan), np.nan
-    )
+    low_if, share_unseen = unseen
+    top_share, top_cluster = dominant
     made: dict[str, Any] = {
-        "metric": about["name"],
-        "weight": given,
-        "value": value,
-        "low": np.where(alike, np.nan, ends[0]),
-        "high": np.where(alike, np.nan, ends[1]),
-        "se": se,
-        "n": n,
-        "n_missing": source.rows[:, None] - n - failed - absent,
+        "metric": columns.name,
+        "weight": columns.weight,
+        "value": sums.value,
+        "low": np.where(no_width, np.nan, spread.low),
+        "high": np.where(no_width, np.nan, spread.high),
+        "se": spread.se,
+        "n": sums.n,
+        "n_missing": source.rows[:, None] - sums.n - failed - absent,
         "n_failed": failed,
         "n_not_applicable": absent,
-        "n_clusters": n_clusters.astype(np.int64),
-        "n_eff": n_eff,
-        "df": df,
-        "cluster_unit": unit,
-        "range_low": least,
-        "range_high": high,
-        "better": about["better"],
-        "kind": about["kind"],
-        "role": about["role"],
+        "n_clusters": spread.n_clusters.astype(np.int64),
+        "n_eff": sums.n_eff,
+        "df": spread.df,
+        "cluster_unit": spread.unit,
+        "range_low": columns.low,
+        "range_high": columns.high,
+        "better": columns.better,
+        "kind": columns.kind,
+        "role": columns.role,
         "level": level,
         "low_if": low_if,
-        "share_unseen": unseen,
+        "share_unseen": share_unseen,
         "top_share": top_share,
-        "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
-        "reason": np.array([""] * len(source.metrics) + [total.reason], dtype=object),
+        "top_cluster": top_cluster,
+        "reason": columns.reason,
     }
     # What is told of a metric holds in every group.
-    table = pd.DataFrame({name: np.broadcast_to(made[name], value.shape).ravel() for name in made})
+    groups, width = sums.value.shape
+    table = pd.DataFrame({name: _column(part, groups, width) for name, part in made.items()})
     if source.by is not None:
         table = table.rename(columns={source.by: f"metric_{source.by}"})
-        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), value.shape[1]))
-    return table, units, total
+        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
+    return table
+
+
+def _column(part: Any, groups: int, width: int) -> Any:
+    """Return a column of groups × width rows; a part of one group, or of one value, is that of them all.
+
+    Texts are made once and repeated: of a million documents they are seven million rows.
+    """
+    if groups > 1 and np.ndim(part) == 1 and part.dtype == object:
+        places = np.broadcast_to(np.arange(len(part)), (groups, width)).ravel()
+        return pd.Series(part).take(places).array
+    return np.broadcast_to(part, (groups, width)).ravel()
 
 
 def _of_columns(source: Moments, total: Total) -> Counts:
@@ -309,7 +406,7 @@ def _within_documents(
     n, first, second, rows, rows2 = (sums_by(code, units.size * part) for part in of_questions)
     ones = np.where(n > 0, n, 1.0)
     left = second - first**2 / ones
-    left[left < 1e-13 * second] = 0.0  # rounding error of identical values
+    left[left < ROUNDING * second] = 0.0
     group, document = np.divmod(strata, len(doc_weight))
     ends = np.searchsorted(group, np.arange(len(mass) + 1))
     inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
