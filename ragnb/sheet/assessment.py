@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +23,7 @@ from ragnb.markup.blocks import Section
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
+from ragnb.sheet.documents import stacked
 from ragnb.sheet.for_scripts import for_scripts
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes import sentence
@@ -66,8 +67,6 @@ class Assessment:
         ``documents`` and ``slices`` have a first column ``system``, and ``systems`` is ``means``; ``common`` is
         the same on the questions that all of them answered, where they did not answer the same ones; how many
         those are is ``common_questions``.
-    documents : DataFrame or None
-        The means by document; rows of one document are the clusters of its own interval.
     slices : DataFrame or None
         The same by the groups of the scenario's slices: ``slice, group`` and the columns of means.
     diagnoses, modes : DataFrame
@@ -129,6 +128,8 @@ class Assessment:
     left_out : mapping of column to str
         The columns that the table offers as metrics and that do not count, where nobody chose the metrics: what is
         not known of each (``direction, scale``), or that it is not ``declared``.
+    of_documents : mapping of system to function
+        Each makes the means by document of a system, see `documents`.
     log : Log or None
         Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
     only : str or None
@@ -150,7 +151,6 @@ class Assessment:
     systems: pd.DataFrame | None
     common: pd.DataFrame | None
     common_questions: int
-    documents: pd.DataFrame | None
     slices: pd.DataFrame | None
     diagnoses: pd.DataFrame
     modes: pd.DataFrame
@@ -165,6 +165,9 @@ class Assessment:
     operations: pd.DataFrame | None = None
     passing: pd.DataFrame | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    of_documents: Mapping[str | None, Callable[[], pd.DataFrame | None]] = field(
+        default_factory=dict
+    )
     comparison: pd.DataFrame | None = None
     operations_compared: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
@@ -182,6 +185,17 @@ class Assessment:
     def verdict(self) -> str:
         """The answer to "is it good enough?" with its reason and the overall score, as the page begins."""
         return sentence(Formatter(self))
+
+    @cached_property
+    def documents(self) -> pd.DataFrame | None:
+        """The means by document; rows of one document are the clusters of its own interval.
+
+        Made when they are first asked for: of a million documents they are millions of rows.
+        """
+        found: pd.DataFrame | None = stacked(
+            {name: make() for name, make in self.of_documents.items()}
+        )
+        return found
 
     @property
     def streamed(self) -> bool:
@@ -241,7 +255,6 @@ class Assessment:
             "operations",
             "outcomes",
             "label_counts",
-            "documents",
             "slices",
             "turns",
             "retrieval",
@@ -251,6 +264,8 @@ class Assessment:
                 own[name_of_frame] = (
                     frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
                 )
+        if name in self.of_documents:
+            own["of_documents"] = {None: self.of_documents[name]}
         return replace(self, **own, only=name)
 
     def __repr__(self) -> str:

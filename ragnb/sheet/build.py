@@ -41,6 +41,7 @@ from ragnb.markup import MISSING, is_missing
 from ragnb.scenario import Scenario, need_arguments
 from ragnb.schema import DEFAULT_GATES, Gate, Metric, quantile_of
 from ragnb.sheet.assessment import Assessment
+from ragnb.sheet.documents import document_means, stacked
 from ragnb.sheet.notes import ledger, notes
 from ragnb.sheet.operations import (
     is_asked,
@@ -144,6 +145,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
     }
     measured = {name: part.pop("measured") for name, part in parts.items()}
     answers = {name: part.pop("answers") for name, part in parts.items()}
+    of_documents = {name: part.pop("of_documents") for name, part in parts.items()}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
     rows = sum(part.pop("rows") for part in parts.values())
     if rows != inputs.rows:
@@ -151,7 +153,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             f"the query gave {inputs.rows} rows at first and {rows} rows later; keep its result, as Parquet or "
             "with persist(), and assess that"
         )
-    found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
+    found = {key: stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means = found["means"]
     no_data = scenario.no_data
     unseen = scenario.documents_may_fail
@@ -162,7 +164,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
             name: rows_for_gates(one, asked_of_operation, scenario.level)
             for name, one in measured.items()
         }
-        taken = _stacked(beside_means)
+        taken = stacked(beside_means)
         if taken is not None:
             compared.append(taken)
     gates = diagnostics.check_gates(
@@ -237,6 +239,7 @@ def _sheet(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Assessm
         turns = None
     sheet = Assessment(
         **found,
+        of_documents={name: made for name, made in of_documents.items() if made is not None},
         scenario=scenario,
         scores=scores,
         turns=turns,
@@ -293,7 +296,7 @@ def _turns(scenario: Scenario, scores: Any, metrics: list[Metric]) -> pd.DataFra
             cluster=cluster,
             level=scenario.level,
         )
-    found: pd.DataFrame | None = _stacked(parts)
+    found: pd.DataFrame | None = stacked(parts)
     if found is not None and len(found):
         return found
     return None
@@ -421,6 +424,10 @@ def _part(
             metrics, **how, questions=questions, derive=at_worst(bounded)
         )
         worst = weighing.means(weights.reduce_batches(frame, metrics, [derived])[0])
+    of_documents = None
+    if by_doc:
+        score = means.loc[total, "value"].iloc[0]
+        of_documents = partial(document_means, grouped[0], weighing, score)
     ranked = None
     ranked_by_step = None
     if inputs.labelled and inputs.stream is None:
@@ -442,7 +449,7 @@ def _part(
         "retrieval": ranked,
         "retrieval_by_step": ranked_by_step,
         "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
-        "documents": _by_document(grouped[: len(by_doc)], weighing, means),
+        "of_documents": of_documents,
         "slices": _by_slice(grouped[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
         "spread": spread.merge(
@@ -467,17 +474,6 @@ def _weighing(
         scenario.rescale,
         scenario.corpus,
     )
-
-
-def _stacked(parts: Mapping[Any, Any]) -> Any:
-    """Return the frames of several systems as one, with the column ``system``; that of a single one as it is."""
-    named = {name: frame for name, frame in parts.items() if frame is not None}
-    if len(parts) == 1 or not named:
-        return next(iter(named.values()), None)
-    whole = pd.concat(named.values(), ignore_index=True)
-    names = pd.Index([*named], dtype=object).repeat([len(frame) for frame in named.values()])
-    whole.insert(0, "system", names)
-    return whole
 
 
 def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
@@ -549,26 +545,6 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
         *(Gate(**one | (policy if one["undecided"] == "value" else {})) for one in given),
         *advisory,
     )
-
-
-def _by_document(
-    found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame
-) -> pd.DataFrame | None:
-    """Return the means by document, without rows that have none; of totals what they weigh and how they pull."""
-    if not found:
-        return None
-    means = replace(weighing, doc_weights=None).means(found[0])
-    named = means.dropna(subset=[found[0].by], ignore_index=True)
-    named.columns = pd.Index(["document", *named.columns[1:]])
-    by_name = {weights.nfc(name): weight for name, weight in (weighing.doc_weights or {}).items()}
-    total = named["role"] == "total"
-    of_all = whole.loc[whole["role"] == "total"].iloc[0]
-    weighed = named["n"] * [by_name.get(weights.nfc(name), 1.0) for name in named["document"]]
-    named["share"] = (weighed / weighed[total].sum()).where(total)
-    named["pull"] = named["share"] * (named["value"] - of_all["value"])
-    if len(named):
-        return named
-    return None
 
 
 def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:

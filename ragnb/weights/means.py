@@ -155,7 +155,8 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
     h = units.weight * inverse[units.group]
     squared = (units.sum - theta[units.group] * units.weight) ** 2 + units.variance
     squared /= np.where(h < 1, 1 - h, 1.0) ** 2
-    sum_h2 = of_units(units.size * h**2)
+    h_squared = h * h
+    sum_h2 = of_units(units.size * h_squared)
     middles = np.append(cells.centre, total.centre(cells.centre))
     sums = _Sums(
         mass=mass,
@@ -165,7 +166,7 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
         n_clusters=n_clusters,
         n_eff=stats.kish(mass, of_cells(v**2 * counts)),
         g_eff=np.divide(1.0, sum_h2, out=np.zeros_like(sum_h2), where=sum_h2 > 0),
-        sum_h4=of_units(units.size * h**4),
+        sum_h4=of_units(units.size * h_squared * h_squared),
     )
     return sums, units
 

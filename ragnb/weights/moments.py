@@ -187,7 +187,7 @@ class Moments:
         """
         how = {"orient": orient, "rescale": rescale, "strict": strict}
         table = means_table(self, metric_weights, doc_weights, level, **how)[0]
-        return _in_number_order(table, self.by)
+        return _in_number_order(table, self.by, self.groups)
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together.
@@ -627,12 +627,14 @@ def plain_sums(reduced: Moments) -> Array:
 _FEWEST = 100
 
 
-def _in_number_order(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
+def _in_number_order(
+    table: pd.DataFrame, by: str | None, groups: Sequence[str | None]
+) -> pd.DataFrame:
     """Return rows of groups that are all numbers, such as turns, in the order of these."""
     if by is None or by not in table:
         return table
-    numbers = pd.to_numeric(table[by], errors="coerce")
-    if numbers.isna().all() or (numbers.isna() & table[by].notna()).any():
+    names = pd.Series([name for name in groups if name is not None], dtype=object)
+    if names.empty or pd.to_numeric(names, errors="coerce").isna().any():
         return table
-    order = numbers.argsort(kind="stable")
+    order = pd.to_numeric(table[by]).argsort(kind="stable")
     return table.iloc[order[order >= 0]].reset_index(drop=True)
