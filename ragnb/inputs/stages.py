@@ -29,12 +29,14 @@ from ragnb.files import (
     write_whole,
 )
 from ragnb.inputs.account import case_coverage, mark_not_applicable
-from ragnb.inputs.card import card_of
+from ragnb.inputs.card import FileCard, card_of
 from ragnb.inputs.gather import Inputs, gather, labelled, not_in
 from ragnb.inputs.rubric import with_dimensions_apart, with_judged
 from ragnb.inputs.streams import head_of
 from ragnb.readers import open_role, read_scores
+from ragnb.readers.documents import find_documents
 from ragnb.readers.facts import SILENT, direction_of_name
+from ragnb.readers.jsons import first_records
 from ragnb.readers.metrics import open_facts
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.scenario.fields import SOURCES
@@ -60,6 +62,8 @@ STAGES = ("evaluate", "judge")
 MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
 """The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
+_UNREADABLE = (RagnbError, ValueError, OSError)
+_FIRST_RECORDS = 50
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
 """For a kernel, the folder in which the command was given: its own working directory is that of the run."""
@@ -436,37 +440,56 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
     scenario, frame = _opened(source, overrides, has_gold=gold is not None)
     alone = not isinstance(source, Scenario) and scenario.path is None
     alone = alone and scenario.gold is None and gold is None
+    path = scenario.scores if alone else None
+    card = None
+    if path is not None and _begins_as_log(path, scenario):
+        # Else a long log is read once more, to find that it holds no scores.
+        with suppress(*_UNREADABLE):
+            card = _card_of(path, scenario)
+        if card is not None and _is_log(card, scenario):
+            return read_scenario(scenario_of(path, overrides, "traces"), log=True)
     try:
         return read_scenario(scenario, frame, gold=gold)
     except RagnbError as error:
-        path = scenario.scores if alone else None
-        query = isinstance(
-            nw.from_native(frame, pass_through=True), nw.LazyFrame
-        )  # is not collected unasked
+        # A query is not collected unasked.
+        query = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
         if not alone or query or (frame is None and path is None):
             raise
         try:
-            card = card_of(
-                path or frame,
-                columns=scenario.columns,
-                encoding=scenario.encoding,
-                lang=scenario.lang,
-            )
-        except (RagnbError, ValueError, OSError):
+            card = card or _card_of(path or frame, scenario)
+        except _UNREADABLE:
             raise error from None
         said = getattr(frame, "attrs", {}).get("role") == "traces"
         if card.kind == "cases" and "answer" in card.columns.values() and not said:
             asked = open_role(str(path) if path else None, [*card.columns])
             raise RagnbError(f"{asked}\n\n{card}" if path else str(asked)) from None
-        if (
-            (card.kind == "traces" or said)
-            and scenario.metrics is None
-            and {*card.told} <= {*scenario.columns}
-        ):
-            return read_scenario(
-                scenario_of(path, overrides, "traces") if path else scenario, frame, log=True
-            )
+        if _is_log(card, scenario, said=said):
+            of_log = scenario_of(path, overrides, "traces") if path else scenario
+            return read_scenario(of_log, frame, log=True)
         raise RagnbError(f"{error}\n\n{card}" if path else str(error)) from None
+
+
+def _card_of(source: Any, scenario: Scenario) -> FileCard:
+    """Return the card of a file, a frame or some records, read as a scenario says."""
+    return card_of(source, columns=scenario.columns, encoding=scenario.encoding, lang=scenario.lang)
+
+
+def _is_log(card: FileCard, scenario: Scenario, *, said: bool = False) -> bool:
+    """Whether a table is to be read as a log; `said` where its frame was read as traces."""
+    is_log = card.kind == "traces" or said
+    return is_log and scenario.metrics is None and {*card.told} <= {*scenario.columns}
+
+
+def _begins_as_log(path: Path, scenario: Scenario) -> bool:
+    """Whether the first records of a file of JSON lines look like a log; the card of all of it decides."""
+    try:
+        document = find_documents(path, scenario.encoding)[0]
+        if document.suffix not in (".jsonl", ".ndjson"):
+            return False
+        records = first_records(document, _FIRST_RECORDS)
+        return bool(records) and _is_log(_card_of(records, scenario), scenario)
+    except _UNREADABLE:
+        return False
 
 
 def gold_in_memory(overrides: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:

@@ -68,9 +68,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+# One for all lines: `json.loads` makes a decoder for each call that has a hook.
+_DECODER = json.JSONDecoder(parse_constant=float, object_pairs_hook=_object)
+
+
 def _parsed(text: str) -> Any:
     """Return what JSON holds; `_Twice` is raised for a key twice in an object, of which parsers use the last."""
-    return json.loads(text, parse_constant=float, object_pairs_hook=_object)
+    return _DECODER.decode(text)
 
 
 def _second_of_two(document: Document, text: str, line: int = 1) -> RagnbError:
@@ -145,6 +149,27 @@ def record_blocks(
     report.add("bad_line", None, "further bad lines", len(bad[LISTED_LINES:]))
     report.add("unparsed", None, _REPLACED, replaced)
     report.expect(good + lost, replaced + lost)
+
+
+def first_records(document: Document, most: int) -> list[dict[str, Any]]:
+    """Return the records among the first lines of JSON lines, to see what they are before all are read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> _ = file.write_text('{"q": 1}\\n{"q": 2}\\n{"q": 3}\\n')
+    >>> first_records(Document(file), most=2)
+    [{'q': 1}, {'q': 2}]
+    """
+    records = list[dict[str, Any]]()
+    with suppress(_Twice):
+        for _, line in islice(_lines(document), most):
+            record, _, _ = _record(line)
+            if record is not None:
+                records.append(record)
+    return records
 
 
 def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:

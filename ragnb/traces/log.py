@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,9 +89,6 @@ def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame,
     >>> rows["refusal_rate_proposed"].tolist(), log.patterns["n"].tolist()
     ([1.0, 0.0], [1, 1])
     """
-    # At use: scoring brings the client of a model, which scores and comparisons do without.
-    from ragnb.scoring.lexical import name_support, number_support, support_lexical
-
     frame = labelled.reset_index(drop=True)
     known = frame["answered"].notna().to_numpy()
     answered = frame["answered"].astype("boolean").fillna(False).to_numpy(dtype=bool)
@@ -116,22 +113,9 @@ def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame,
         [hashlib.blake2b(one.encode("utf-8"), digest_size=8).hexdigest() for one in question]
     )
     bare = "retrieved_contexts" not in frame  # a chunk that is a text is an id
-    checked = 0
-    support: dict[str, list[Any]] = {name: [math.nan] * len(frame) for name in SUPPORT}
-    support |= {f"{name}__reason": [None] * len(frame) for name in SUPPORT[1:]}
-    for i in order[answered & ~proposed].sort_values().index:
-        if checked == MOST_CHECKED:
-            break
-        found = [
-            passage_text(one) for one in passages[i] or () if not (bare and isinstance(one, str))
-        ]
-        if held := [text for text in found if text]:
-            checked += 1
-            support["support_lexical"][i] = support_lexical(texts[i], held)
-            for name, check in (("number_support", number_support), ("name_support", name_support)):
-                support[name][i], lost = check(texts[i], held)
-                support[f"{name}__reason"][i] = ", ".join(lost) or None
-    made = rates | (support if checked else {})
+    in_order = order[answered & ~proposed].sort_values().index
+    checked, support = _support(texts, passages, in_order, bare=bare)
+    made = rates | support if checked else rates
     rows = frame.assign(**{name: cells for name, cells in made.items() if name not in frame})
     rows.attrs = labelled.attrs
     counts = hits.sum().sort_values(ascending=False, kind="stable")
@@ -145,6 +129,42 @@ def read_log(labelled: pd.DataFrame, level: float = 0.95) -> tuple[pd.DataFrame,
     daily = _daily(rows)
     log = Log(patterns, daily, drawn, checked, compared.measures, compared.days)
     return rows, log
+
+
+def _support(
+    answers: pd.Series, passages: Sequence[Any], order: Iterable[int], *, bare: bool
+) -> tuple[int, dict[str, list[Any]]]:
+    """Return how many answers were compared with the texts of their passages, the first of an order, and how.
+
+    `bare` says that a passage which is a text is an id.
+    """
+    # At use: scoring brings the client of a model, which scores and comparisons do without.
+    from ragnb.scoring.lexical import name_support, number_support, support_lexical
+
+    checked = 0
+    support: dict[str, list[Any]] = {name: [math.nan] * len(answers) for name in SUPPORT}
+    support |= {f"{name}__reason": [None] * len(answers) for name in SUPPORT[1:]}
+    for row in order:
+        if checked == MOST_CHECKED:
+            break
+        found = [passage_text(one) for one in passages[row] or () if not _is_id(one, bare=bare)]
+        texts = [text for text in found if text]
+        if not texts:
+            continue
+        checked += 1
+        answer = answers[row]
+        support["support_lexical"][row] = support_lexical(answer, texts)
+        for name, check in (("number_support", number_support), ("name_support", name_support)):
+            support[name][row], lost = check(answer, texts)
+            support[f"{name}__reason"][row] = ", ".join(lost) or None
+    return checked, support
+
+
+def _is_id(passage: Any, *, bare: bool) -> bool:
+    """Whether a passage is an id alone, as most logs have them: it is not searched for a text."""
+    if isinstance(passage, dict):
+        return passage.keys() == {"id"}
+    return bare and isinstance(passage, str)
 
 
 def _changes(rows: pd.DataFrame, level: float) -> Changes:
@@ -204,7 +224,8 @@ def _daily(rows: pd.DataFrame) -> pd.DataFrame:
         table["failed"] = 1.0 - ok.fillna(True).astype(float)
     latency = named_column(rows, LATENCY)
     table["latency"] = math.nan if latency is None else pd.to_numeric(latency, errors="coerce")
-    table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in rows["answer"]]
+    said = rows["answer"].to_numpy(dtype=object)
+    table["length"] = [len(cell) if isinstance(cell, str) else math.nan for cell in said]
     by = table.groupby("day", dropna=False, sort=True)
     made = by.agg(
         n=("failed", "size"), refusal_rate=("refusal_rate", "mean"), failed=("failed", "mean")
@@ -258,8 +279,13 @@ def _days(times: Any) -> Any:
     if times is None:
         return None
     found = _moments(times)
-    spans = [found.dt.strftime(form) for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m")]
-    return next((span for span in spans if span.nunique() <= _MOST_DAYS), spans[-1])
+    # A log of many answers has few days: each is written once.
+    day_of, days = pd.factorize(found.dt.normalize())
+    for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m"):
+        span = pd.Series(days.strftime(form))
+        if span.nunique() <= _MOST_DAYS:
+            break
+    return span.reindex(day_of).set_axis(found.index)
 
 
 def _moments(times: Any) -> Any:
