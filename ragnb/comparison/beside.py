@@ -11,9 +11,9 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison.differences import compared, with_ratings
 from ragnb.comparison.operations import operations_beside
+from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.questions import question_changes
 from ragnb.comparison.source import (
-    Pairs,
     Run,
     anchor_beside,
     judge_of,

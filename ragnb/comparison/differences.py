@@ -22,8 +22,9 @@ from ragnb.comparison.estimates import (
     outcome_of,
     p_value,
 )
+from ragnb.comparison.pairs import STATES, Pairs
 from ragnb.comparison.people import UNCHECKED, decided_apart, decided_by_people
-from ragnb.comparison.source import STATES, Pairs, paired_runs, run_of
+from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.scenario import Scenario, need_arguments
 from ragnb.stats import NONE, Estimate
@@ -241,15 +242,16 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         people = np.where(everyone, added(filled_in, both), np.nan)
         counts = bool((rated & (total.weights > 0)).any())
         parts["human"] = pairs.human, people if counts else np.full(noise.shape, np.nan)
+    # By column, so that what is computed of a column reads its numbers one after the other.
     whole = {
-        name: np.concatenate([part, last[..., None]], axis=-1)
+        name: np.concatenate([np.moveaxis(part, -1, 0), last[None]])
         for name, (part, last) in parts.items()
     }
     return [
         Column(
             name,
             dict(zip(_ABOUT, about, strict=True)),
-            **{key: part[:, :, k] for key, part in whole.items()},
+            **{key: part[k] for key, part in whole.items()},
         )
         for k, (name, *about) in enumerate(abouts)
     ]
@@ -266,8 +268,8 @@ def compared(
 ) -> pd.DataFrame:
     """Return the table of `compare` for candidates under the settings of a scenario, or of it what decides."""
     level = scenario.level
-    tables = []
-    for pairs in every:
+    rows = []
+    for number, pairs in enumerate(every):
         columns = columns_of(pairs, scenario)
         decides = primary_of(columns, primary)
         margins = _margins(columns, margin)
@@ -275,35 +277,38 @@ def compared(
             if decides is None:
                 continue
             columns = [decides]
-        table = pd.DataFrame(_rows(pairs, columns, by, level))
-        table["primary"] = table["metric"] == (decides and decides.metric)
-        table["margin"] = table["metric"].map(margins)
-        table["level"] = level
-        if by is None:
-            family = ~table["primary"] & (table["metric"] != TOTAL)
-            table["p_holm"] = stats.holm(table["p"].where(family))
-            adjusted = table["p_holm"].where(family, table["p"])
-        else:
-            adjusted = table["p_bh"] = table.groupby("metric")["p"].transform(_false_discovery)
-        ends = zip(
-            table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True
-        )
-        words = [
-            outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level)
-            for *two, m, better, p in ends
-        ]
-        if "people" in table:
-            # What a judge says of a system on which people never checked it decides nothing.
-            words = np.where(table["people"] == UNCHECKED, "undecided", words).tolist()
-        table["incomplete"] = _lost_too_much(table, scenario) if by is None else False
-        table = table.drop(columns="worst_if_lost")
-        # Questions are rarely lost at random: what is left must not pass for the whole.
-        flattered = table["incomplete"] & np.isin(words, FLATTERED)
-        table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
-        tables.append(table)
-    if tables:
-        return pd.concat(tables, ignore_index=True)
-    return pd.DataFrame()
+        for row in _rows(pairs, columns, by, level):
+            is_primary = decides is not None and row["metric"] == decides.metric
+            row["primary"] = is_primary
+            row["margin"] = margins[row["metric"]]
+            row["_pair"] = number
+            rows.append(row)
+    table = pd.DataFrame(rows)
+    if table.empty:
+        return table
+    of_pair = table.pop("_pair")
+    table["level"] = level
+    if by is None:
+        family = ~table["primary"] & (table["metric"] != TOTAL)
+        table["p_holm"] = table["p"].where(family).groupby(of_pair).transform(stats.holm)
+        adjusted = table["p_holm"].where(family, table["p"])
+    else:
+        each = [of_pair, table["metric"]]
+        adjusted = table["p_bh"] = table["p"].groupby(each).transform(_false_discovery)
+    ends = zip(table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True)
+    words = [
+        outcome_of(*two, margin=m, better=better, p=p, alpha=1 - level)
+        for *two, m, better, p in ends
+    ]
+    if "people" in table:
+        # What a judge says of a system on which people never checked it decides nothing.
+        words = np.where(table["people"] == UNCHECKED, "undecided", words).tolist()
+    table["incomplete"] = _lost_too_much(table, scenario) if by is None else False
+    table = table.drop(columns="worst_if_lost")
+    # Questions are rarely lost at random: what is left must not pass for the whole.
+    flattered = table["incomplete"] & np.isin(words, FLATTERED)
+    table.insert(3, "outcome", np.where(flattered, "undecided", words).astype(object))
+    return table
 
 
 def _lost_too_much(table: pd.DataFrame, scenario: Scenario) -> pd.Series[bool]:

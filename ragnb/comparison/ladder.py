@@ -10,8 +10,9 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.comparison.differences import compared, total_of_pairs, with_ratings
+from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.simplex import WeightMap
-from ragnb.comparison.source import Pairs, Run, pairs_of_systems
+from ragnb.comparison.source import Run, pairs_of_systems
 from ragnb.errors import RagnbError
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric

@@ -13,7 +13,8 @@ import pandas as pd
 from ragnb import stats
 from ragnb.calibration.ratings import with_ends
 from ragnb.comparison.estimates import difference, outcome_of, p_value
-from ragnb.comparison.source import STATES, Pairs, Run, paired_runs, run_of
+from ragnb.comparison.pairs import STATES, Pairs
+from ragnb.comparison.source import Run, paired_runs, run_of
 from ragnb.inputs.operations import ERRORS, operation_names
 from ragnb.scenario import need_arguments
 from ragnb.schema import Gate, Metric, kind_of_operation, quantile_of

@@ -11,7 +11,8 @@ import pandas as pd
 
 from ragnb.comparison.differences import columns_of, primary_of
 from ragnb.comparison.estimates import TIE
-from ragnb.comparison.source import Pairs, Run, paired_runs, rows_of, run_of
+from ragnb.comparison.pairs import Pairs, rows_of
+from ragnb.comparison.source import Run, paired_runs, run_of
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.findings import MODES, NEEDED
 from ragnb.diagnostics.rules import same_scale

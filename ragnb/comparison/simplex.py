@@ -15,7 +15,8 @@ import pandas as pd
 from ragnb import stats
 from ragnb.comparison.differences import total_of_pairs
 from ragnb.comparison.estimates import TIE, Changes, least_error
-from ragnb.comparison.source import Pairs, paired_runs, run_of
+from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import RagnbError, RagnbWarning, listing, need_known, outside
 from ragnb.scenario import need_arguments
 from ragnb.stats import packed

@@ -15,8 +15,9 @@ from ragnb.comparison.beside import changes
 from ragnb.comparison.differences import TOTAL, Margin, compared, with_ratings
 from ragnb.comparison.estimates import OFTEN, Verdict, gate_verdict, outcome_of, pass_chance
 from ragnb.comparison.operations import operations_beside, said_of
+from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.people import APART, BY_PEOPLE, UNCHECKED
-from ragnb.comparison.source import Pairs, Run, anchor_beside, paired_runs, run_of
+from ragnb.comparison.source import Run, anchor_beside, paired_runs, run_of
 from ragnb.errors import need_known
 from ragnb.inputs.operations import ERRORS
 from ragnb.markup import (

@@ -18,7 +18,8 @@ from ragnb.comparison.beside import beside_anchor, beside_baseline
 from ragnb.comparison.differences import TOTAL, with_ratings
 from ragnb.comparison.ladder import Ladder, ladder
 from ragnb.comparison.operations import with_operations
-from ragnb.comparison.source import Pairs, Run, paired_runs
+from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import Run, paired_runs
 from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.inputs import (

@@ -17,7 +17,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison import WeightMap
 from ragnb.comparison.differences import compared
-from ragnb.comparison.source import Pairs
+from ragnb.comparison.pairs import Pairs
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.inputs.rubric import with_dimensions_apart

@@ -1,0 +1,346 @@
+"""The questions of two systems as pairs, from the rows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb import stats
+from ragnb.errors import RagnbError, listing, need_known
+from ragnb.scenario import Scenario
+from ragnb.schema import Metric
+from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
+from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
+from ragnb.weights.columns import Codes
+from ragnb.weights.conversations import is_conversation
+from ragnb.weights.total import Array
+
+if TYPE_CHECKING:
+    from ragnb.comparison.source import Run
+
+REFERENCE = "ground_truth_answer"
+# What became of a metric of one question under one system; absent is a question that it was not asked.
+STATES = ("ok", "failed", "not_applicable", "missing", "absent")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The questions of two systems, including those that only one of them has.
+
+    Attributes
+    ----------
+    metrics : tuple of Metric
+    candidate, baseline : str
+    labels : DataFrame
+        One row per question: the key that identifies it, and the columns requested (document, cluster, …).
+    scores : (2, Q, K) float
+        Of the candidate, then the baseline: the mean over repeats, nan where there is none.
+    states : (2, Q, K) int
+        Index into `STATES`.
+    noise : (2, Q, K) float
+        The variance that repeats alone give to that mean; nan without repeats.
+    clusters : (Q,) int
+        The column of clusters of correlated rows.
+    unit : str
+        What the clusters are: ``cluster``, ``document``, ``question`` or ``row``; `INSIDE` of a complete corpus.
+    weights : (Q,) float
+        Of the questions' documents.
+    reworded : int
+        Questions of one id whose texts differ: they are no pairs.
+    new_references : int
+        Common questions whose reference answers differ.
+    origins : pair of (run, system)
+        Where the rows of both systems are, with their texts; None where the rows are of one system.
+    human : (2, Q, K) float, optional
+        What people gave, see `rated_pairs`.
+    """
+
+    metrics: tuple[Metric, ...]
+    candidate: str
+    baseline: str
+    labels: pd.DataFrame
+    scores: Array
+    states: npt.NDArray[np.int8]
+    noise: Array
+    clusters: npt.NDArray[np.intp]
+    unit: str
+    weights: Array
+    reworded: int
+    new_references: int
+    origins: tuple[tuple[Run, str | None], ...]
+    human: Array | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the clusters are documents, and these are the entire corpus."""
+        return self.unit == INSIDE
+
+    @property
+    def key(self) -> str:
+        """The column that identifies questions."""
+        return str(self.labels.columns[0])
+
+    @property
+    def swapped(self) -> Pairs:
+        """The same questions with the baseline as the candidate."""
+        ends = {"candidate_label": "baseline_label", "baseline_label": "candidate_label"}
+        return replace(
+            self,
+            candidate=self.baseline,
+            baseline=self.candidate,
+            labels=self.labels.rename(columns=ends),
+            scores=self.scores[::-1],
+            states=self.states[::-1],
+            noise=self.noise[::-1],
+            origins=self.origins[::-1],
+            human=None if self.human is None else self.human[::-1],
+        )
+
+
+def rows_of(
+    frame: Any,
+    metrics: Sequence[Metric],
+    labels: Iterable[str | None],
+    *,
+    doc: str = "doc_name",
+    texts: Sequence[str] = (),
+    only: Mapping[str, Sequence[Any]] | None = None,
+) -> pd.DataFrame:
+    """Return the scores, statuses and labels of rows of any engine, those whose labels are among `only`.
+
+    Names of documents, in the column `doc`, are compared in Unicode form NFC, as their weights are. `texts` are
+    columns taken as they are.
+
+    Examples
+    --------
+    >>> rows_of(pd.DataFrame({"sample_id": ["1"], "faithfulness": [0.5]}), [Metric("faithfulness")], ["sample_id"])
+      sample_id  faithfulness  faithfulness__status
+    0         1           0.5                     0
+    """
+    have = column_names(frame)
+    kept = [name for name in dict.fromkeys(labels) if name is not None and name in have]
+
+    def of_batch(batch: Batch) -> pd.DataFrame:
+        coded = {name: batch.labels(name, compose=name == doc) for name in kept}
+        columns = {
+            name: np.array([*one.names, None], dtype=object)[one.codes]
+            for name, one in coded.items()
+        }
+        for metric in metrics:
+            score = batch.values(metric)
+            state = batch.status(metric)
+            columns[metric.name] = score
+            columns[f"{metric.name}__status"] = np.where(
+                (state == 0) & np.isnan(score), np.int8(3), state
+            )
+        table = pd.DataFrame(columns | {name: batch.frame[name].to_numpy(object) for name in texts})
+        if only:
+            return table[table[[*only]].isin(only).all(axis=1)]
+        return table
+
+    return cast(
+        pd.DataFrame,
+        reduce_batches(frame, metrics, [Reduction(of_batch, pd.concat, [*kept, *texts])])[0],
+    )
+
+
+class SystemRows:
+    """The rows of one system, which are reduced to its questions once for all its comparisons.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `rows_of` returns them.
+    system : str
+        The column that names systems, which is dropped.
+    """
+
+    def __init__(self, rows: pd.DataFrame, system: str) -> None:
+        self.rows = rows.drop(columns=system, errors="ignore")
+        self._by_key: dict[str, Questions] = {}
+
+    def by(self, key: str, metrics: Sequence[Metric]) -> Questions:
+        """Return the questions that a column tells apart."""
+        if key not in self._by_key:
+            self._by_key[key] = Questions.of(self.rows, key, metrics)
+        return self._by_key[key]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of one system, in the order in which they first occur.
+
+    Attributes
+    ----------
+    names : (Q,) object
+        What identifies them.
+    scores, noise : (Q, K) float
+        The mean over repeats and the variance that these alone give it, see `Pairs`.
+    states : (Q, K) int
+        Index into `STATES`.
+    labels : DataFrame
+        The first label of each question that is not missing, of every other column.
+    """
+
+    names: npt.NDArray[np.object_]
+    scores: Array
+    noise: Array
+    states: npt.NDArray[np.int8]
+    labels: pd.DataFrame
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, key: str, metrics: Sequence[Metric]) -> Questions:
+        """Reduce rows to their questions; rows without one are left out."""
+        rows = rows[rows[key].notna()]
+        code, names = pd.factorize(rows[key])
+        scored = [metric.name for metric in metrics]
+        scores = rows[scored].astype(float)
+        word = rows[[f"{name}__status" for name in scored]]
+        word = word.where(scores.isna().to_numpy(), 0)
+        labels = rows.drop(columns=[key, *scored, *word])
+        if len(names) == len(rows):
+            # As most runs are: nothing to reduce.
+            noise = np.full(scores.shape, np.nan)
+        else:
+            # A Series: pandas writes an array out in words before it takes it as keys.
+            question = pd.Series(code, rows.index)
+            of_question = scores.groupby(question)
+            noise = (of_question.var() / of_question.count()).to_numpy()
+            scores = of_question.mean()
+            # Of several rows without a score, a failed one is the most informative.
+            word = word.groupby(question).min()
+            labels = labels.groupby(question).first()
+        return cls(
+            np.asarray(names, dtype=object),
+            scores.to_numpy(),
+            noise,
+            word.to_numpy(dtype=np.int8),
+            labels.reset_index(drop=True),
+        )
+
+
+def paired(
+    sides: Sequence[SystemRows],
+    metrics: Sequence[Metric],
+    on: str | None,
+    scenario: Scenario,
+    names: tuple[str, str],
+    origins: Any,
+) -> Pairs:
+    """Return the questions of two systems as pairs, those of the candidate first."""
+    key = on or _key([side.rows for side in sides])
+    for name, side in zip(names, sides, strict=True):
+        need_known("on", key, [str(c) for c in side.rows.columns], f"{name!r} does not have it.")
+    of_new, of_old = (side.by(key, metrics) for side in sides)
+    position = pd.Index(of_new.names).get_indexer(pd.Index(of_old.names))
+    is_alone = position < 0
+    questions = np.concatenate([of_new.names, of_old.names[is_alone]])
+    size = len(questions)
+    places = [np.arange(len(of_new.names)), position]
+    places[1][is_alone] = np.arange(len(of_new.names), size)
+    # The numbers of a metric lie side by side: what is computed of a few metrics and many questions is then quick.
+    by_metric = (len(metrics), 2, size)
+    scores: Array = np.moveaxis(np.full(by_metric, np.nan), 0, -1)
+    noise: Array = np.moveaxis(np.full(by_metric, np.nan), 0, -1)
+    states = np.moveaxis(np.full(by_metric, STATES.index("absent"), dtype=np.int8), 0, -1)
+    for k, (place, of_side) in enumerate(zip(places, (of_new, of_old), strict=True)):
+        scores[k, place] = of_side.scores
+        noise[k, place] = of_side.noise
+        states[k, place] = of_side.states
+    columns = of_new.labels.columns.union(of_old.labels.columns, sort=False)
+    new, old = (
+        _placed(of_side.labels, place, size, columns)
+        for place, of_side in zip(places, (of_new, of_old), strict=True)
+    )
+    labels = new.where(new.notna(), old)
+    reworded = np.zeros(size, dtype=bool)
+    if "question" in labels:
+        texts = new["question"], old["question"]
+        reworded = (texts[0].notna() & texts[1].notna() & (texts[0] != texts[1])).to_numpy()
+        states[:, reworded] = STATES.index("absent")
+        scores[:, reworded] = np.nan
+    new_references = 0
+    if REFERENCE in labels:
+        both = new[REFERENCE].notna() & old[REFERENCE].notna() & ~reworded
+        new_references = int((both & (new[REFERENCE] != old[REFERENCE])).sum())
+        labels = labels.drop(columns=REFERENCE)
+    if "label" in labels:
+        labels = labels.assign(candidate_label=new["label"], baseline_label=old["label"])
+    labels.insert(0, key, questions)
+    if not (states.min(axis=2) < STATES.index("absent")).all(axis=0).any():
+        if reworded.any():
+            raise RagnbError(
+                f"{names[0]!r} and {names[1]!r} ask different questions under the same {key} ({reworded.sum()}); "
+                "compare runs over one question set, or name the column that tells their questions: on='…'"
+            )
+        raise RagnbError(
+            f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
+            "compare runs over one question set, or name the column that tells their questions: on='…'"
+        )
+    own = check_weights(scenario.doc_weights, "doc_weights")
+    clusters = _clusters(labels, key, scenario)
+    docs = labels.get(scenario.doc, pd.Series("", labels.index))
+    weights = stats.relative(np.array(docs.map(own).fillna(1.0), dtype=np.float64))
+    counts = int(reworded.sum()), new_references
+    return Pairs(
+        tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins
+    )
+
+
+def _placed(labels: pd.DataFrame, place: Codes, size: int, columns: pd.Index) -> pd.DataFrame:
+    """Return the labels of a system's questions among those of both, missing where it was not asked."""
+    row = np.full(size, -1)
+    row[place] = np.arange(len(place))
+    return labels.reindex(row).reindex(columns=columns).set_axis(range(size))
+
+
+def _key(sides: Sequence[pd.DataFrame]) -> str:
+    """Return the column that identifies questions: the texts, if ids of one question differ between the sides."""
+    shared = [name for name in QUESTIONS if all(name in side for side in sides)]
+    if not shared:
+        raise RagnbError(
+            "it is unclear which rows belong to one question; give both a column sample_id (or question), or name "
+            "theirs: on='…'"
+        )
+    if len(shared) == 1:
+        return shared[0]
+    whole = [side.dropna(subset=shared).drop_duplicates(shared[0]) for side in sides]
+    new, old = (side.set_index(shared[0])["question"] for side in whole)
+    same = int(new.eq(old.reindex(new.index)).sum())
+    asked = [side["question"].dropna().drop_duplicates() for side in sides]
+    common = int(asked[0].isin(asked[1]).sum())
+    if common > 2 * same:
+        return "question"
+    return "sample_id"
+
+
+def _clusters(
+    labels: pd.DataFrame, key: str, scenario: Scenario
+) -> tuple[npt.NDArray[np.intp], str]:
+    """Return the clusters, as `moments` defines them: the caller's, documents, else questions."""
+    batch = Batch(labels)
+    doc = scenario.doc
+    cluster = scenario.cluster
+    if scenario.corpus == "complete":
+        need_documents([*labels], doc, cluster, scenario.corpus)
+        return batch.groups(doc, compose=True).codes, INSIDE
+    docs = batch.labels(doc if doc in labels else None, compose=True)
+    questions = None
+    if cluster is None:
+        questions = question_of(labels.drop(columns=key), doc=doc)
+        found = question_clusters(batch, docs, questions)
+    else:
+        found = batch.labels(cluster)
+    codes = np.where(found.codes < 0, len(found.names) + np.arange(len(labels)), found.codes)
+    unit = "document" if docs.names else "row"
+    if cluster is not None and found.names:
+        if is_conversation(cluster):
+            unit = "conversation"
+        else:
+            unit = "cluster"
+    return codes, "question" if unit == "row" and questions else unit
