@@ -55,7 +55,7 @@ from ragnb.markup import number
 from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.schema import note_frame, note_row
-from ragnb.stats import NONE
+from ragnb.stats import NONE, Estimate
 from ragnb.texts import entry, load
 
 ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
@@ -444,36 +444,31 @@ def _piece(
     """Measure and decide one judge on one dimension: its row of the verdicts and its part of every frame."""
     head = dict(zip(("judge", "dimension"), (*labels.values(), ALL), strict=False))
     rated = rows[~rows["further"]]
-    planned = asked.labels_planned
-    if (cells := cells_of(rated)).empty:
+    cells = cells_of(rated)
+    if cells.empty:
         raise RagnbError(
             f"{head}: no row has both a judge score and a human score; label some of its items"
         )
-    asked = replace(
-        asked, fraction=round(float(cells["count"].sum())) / planned if planned else None
-    )
+    if asked.labels_planned:
+        labelled = round(float(cells["count"].sum()))
+        asked = replace(asked, fraction=labelled / asked.labels_planned)
+    else:
+        asked = replace(asked, fraction=None)
     measures = measured(rated, cells, asked)
     groups = inflation(rated, cells, asked)
-    frames = {"inflation": groups} | {make.__name__: make(cells, asked) for make in FRAMES}
     row = head | verdict_row(cells, measures, groups, asked)
-    if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
+    if row["verdict"] == TRUST:
+        # Then each of these biases is shown to be acceptable.
         groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
-    parts = {"": rows}  # all, and each system
-    if ":system" in rows and rated[":system"].nunique() > 1:
-        parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
-    found = [
-        {"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()
-    ]
-    means = pd.DataFrame(
-        [mean for mean in found if mean["n"]], columns=["system", *LAYOUT["frames"]["means"]]
-    )
-    frames["corrected"], ranks, how = corrected_ways(means), NONE, design(cells, of_sums=True)
-    if how["clusters"] is not None:
-        ranks = stats.kendall_within(
-            cells["judge"], cells["human"], **how, digits=10, level=asked.level
-        )
-    row |= {name: found[0].get(name, np.nan) for name in DRAW}
-    row |= {"sides": sides_of(row["verdict"], ranks, frames["recalibration"], groups)}
+    frames = {"inflation": groups}
+    frames |= {name: make(cells, asked) for name, make in FRAMES.items()}
+    means = _corrected_means(rows, rated, asked)
+    scored = [mean for mean in means if mean["n"]]
+    columns = ["system", *LAYOUT["frames"]["means"]]
+    frames["corrected"] = corrected_ways(pd.DataFrame(scored, columns=columns))
+    ranks = _ranks_within(cells, asked)
+    row |= {name: means[0].get(name, np.nan) for name in DRAW}
+    row["sides"] = sides_of(row["verdict"], ranks, frames["recalibration"], groups)
     needs = stats.labels_needed(flags(cells, asked), **design(cells), **asked.goal)
     text = labels_line(needs, row, asked.lang)
     whole = dict.fromkeys(("total", "more", "independent", "likely"), "Int64")
@@ -481,6 +476,25 @@ def _piece(
     row["reasons"] = reasons_of(row, measures, ranks, frames, text, asked)
     frames = {name: frame.assign(**head)[[*head, *frame]] for name, frame in frames.items()}
     return row, frames | {"table": measure_rows(head, measures)}, cells
+
+
+def _corrected_means(rows: pd.DataFrame, rated: pd.DataFrame, asked: Asked) -> list[dict[str, Any]]:
+    """Return the judge's mean without its bias, of all rows and, of several systems, of each of them."""
+    parts = {"": rows}
+    if ":system" in rows and rated[":system"].nunique() > 1:
+        of_system = rows.groupby(":system", observed=True)
+        parts |= {str(name): part for name, part in of_system if name}
+    return [
+        {"system": name, **corrected_row(part, asked.scale, asked)} for name, part in parts.items()
+    ]
+
+
+def _ranks_within(cells: pd.DataFrame, asked: Asked) -> Estimate:
+    """Return how well the judge ranks as people do within clusters; none where there are no clusters."""
+    how = design(cells, of_sums=True)
+    if how["clusters"] is None:
+        return NONE
+    return stats.kendall_within(cells["judge"], cells["human"], **how, digits=10, level=asked.level)
 
 
 def _notes(

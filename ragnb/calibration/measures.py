@@ -391,6 +391,12 @@ def budget(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     return frame.assign(target=asked.target, n=now.n)
 
 
-# Each makes the frame of its name on a card.
-FRAMES = (bands, recalibration, counts, reliability, budget)
+# What makes each frame of a card.
+FRAMES = {
+    "bands": bands,
+    "recalibration": recalibration,
+    "counts": counts,
+    "reliability": reliability,
+    "budget": budget,
+}
 Measures = Mapping[str, Estimate]

@@ -120,36 +120,9 @@ def reasons_of(
     asked: Asked,
 ) -> tuple[str, ...]:
     """Return the sentences of one judge and dimension, the two that decide first."""
-    say, (low, high), delta, gain = (
-        partial(told, asked.lang),
-        asked.scale,
-        row["delta"],
-        measures["over_constant"],
-    )
-    if row["beats_constant"]:
-        beats = "beats"
-    elif gain.value > 0:
-        beats = "beats_open"
-    else:
-        beats = "beats_not"
-    if row["bias_lower"] >= -delta and row["bias_upper"] <= delta:
-        where = "system"
-    else:
-        where = "open"
-    if row["unbiased"]:
-        where = "inside"
-    elif _hopeless(row) == "bias":
-        where = "outside"
-    if asked.fraction is None:
-        looks = "once"
-    elif asked.fraction > 1:
-        looks = "spent"
-    else:
-        looks = "planned"
-    if looks == "spent":
-        headline = "spent"
-    else:
-        headline = text_key(row["verdict"])
+    say = partial(told, asked.lang)
+    low, high = asked.scale
+    gain = measures["over_constant"]
     facts = {
         **row,
         **with_ends(gain, "gain", "gain_"),
@@ -165,27 +138,68 @@ def reasons_of(
         "n_ceiling": measures.get("ceiling", NONE).n,
         "n_rated": measures.get("alpha", NONE).n,
     }
-    told_first = (
+    looks = _looks_of(asked)
+    if looks == "spent":
+        headline = "spent"
+    else:
+        headline = text_key(row["verdict"])
+    out = [
         say(f"calibration.headline_{headline}", facts),
         share_line(row, asked.tolerance, asked.lang),
-    )
-    out = [
-        *told_first,
-        *(say(f"calibration.{key}", facts) for key in (f"look_{looks}", beats, f"bias_{where}")),
+        say(f"calibration.look_{looks}", facts),
+        say(f"calibration.{_gain_key(row, gain)}", facts),
+        say(f"calibration.bias_{_bias_key(row)}", facts),
     ]
-    for best in frames["recalibration"].query("passes").sort_values("mae").to_dict("records")[:1]:
+    passing = frames["recalibration"].query("passes").sort_values("mae")
+    if RECALIBRATE in row["sides"] and len(passing):
+        best = passing.iloc[0].to_dict()
         name = entry(asked.lang, "calibration.word")[best["map"]]
-        out += [say("calibration.recalibrate", best, map=name)] * (RECALIBRATE in row["sides"])
-    out += [say("calibration.ranking", facts)] * (RANKING_ONLY in row["sides"])
-    for part in (
-        frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records")
-    ):
-        out += [say("calibration.inflated" + "_system" * (part["kind"] == "system"), part)]
+        out.append(say("calibration.recalibrate", best, map=name))
+    if RANKING_ONLY in row["sides"]:
+        out.append(say("calibration.ranking", facts))
+    inflated = frames["inflation"].query("inflated and kind in ['overall', 'system']")
+    for part in inflated.to_dict("records"):
+        if part["kind"] == "system":
+            out.append(say("calibration.inflated_system", part))
+        else:
+            out.append(say("calibration.inflated", part))
     for word in (TRUST, REJECT):
         named = ", ".join(frames["bands"].loc[frames["bands"]["verdict"] == word, "band"])
         if named:
-            out += [say(f"calibration.bands_{text_key(word)}", {"bands": named})]
-    out += [needs, say(f"calibration.width{if_exact(asked.tolerance)}", facts)]
+            out.append(say(f"calibration.bands_{text_key(word)}", {"bands": named}))
+    out.append(needs)
+    out.append(say(f"calibration.width{if_exact(asked.tolerance)}", facts))
     if np.isfinite(facts["ceiling"]):
-        return (*out, say("calibration.ceiling", facts))
+        out.append(say("calibration.ceiling", facts))
     return tuple(out)
+
+
+def _looks_of(asked: Asked) -> str:
+    """Return whether the labels are looked at once, as planned, or after the plan was spent."""
+    if asked.fraction is None:
+        return "once"
+    if asked.fraction > 1:
+        return "spent"
+    return "planned"
+
+
+def _gain_key(row: Mapping[str, Any], gain: Estimate) -> str:
+    """Return which sentence says whether a judge beats the best constant score."""
+    if row["beats_constant"]:
+        return "beats"
+    if gain.value > 0:
+        return "beats_open"
+    return "beats_not"
+
+
+def _bias_key(row: Mapping[str, Any]) -> str:
+    """Return which sentence says where the interval of a judge's bias lies."""
+    delta = row["delta"]
+    if row["unbiased"]:
+        return "inside"
+    if _hopeless(row) == "bias":
+        return "outside"
+    if row["bias_lower"] >= -delta and row["bias_upper"] <= delta:
+        # Overall it is inside; one of the systems is not.
+        return "system"
+    return "open"

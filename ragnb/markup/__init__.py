@@ -235,7 +235,14 @@ def percent(value: Number, digits: int = 1) -> str:
     >>> percent(0.886), percent(float("nan"))
     ('88.6 %', '—')
     """
-    return MISSING if is_missing(value) else f"{_fixed(100 * float(value), digits)} %"  # type: ignore[arg-type]
+    return _percentage(value, digits)
+
+
+def _percentage(value: Number, digits: int = 1) -> str:
+    """Do what `percent` does, for functions with an argument of that name."""
+    if value is None or is_missing(value):
+        return MISSING
+    return f"{_fixed(100 * float(value), digits)} %"
 
 
 def count(value: Number) -> str:
@@ -300,8 +307,8 @@ def with_interval(
     if is_missing(value):
         return MISSING
     if percent:
-        ends = [_percent(end).removesuffix(" %") for end in (low, high)]
-        return f"{_percent(value)} [{', '.join(ends)}]"
+        ends = [_percentage(end).removesuffix(" %") for end in (low, high)]
+        return f"{_percentage(value)} [{', '.join(ends)}]"
     return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
 
 
@@ -315,10 +322,17 @@ def ends(low: Number, high: Number, percent: bool = False, digits: int | None = 
     """
     if is_missing(low) or is_missing(high):
         return ""
-    write, usual = (_percent, 1) if percent else (number, 3)
-    first, last = (write(end, usual if digits is None else digits) for end in (low, high))
+    if percent:
+        write = _percentage
+        usual = 1
+    else:
+        write = number
+        usual = 3
+    if digits is None:
+        digits = usual
+    first = write(low, digits).removesuffix(" %")
+    last = write(high, digits)
     # A dash beside a minus is not seen as one.
-    return first.removesuffix(" %") + (" – " if first.startswith("-") else "–") + last
-
-
-_percent = percent
+    if first.startswith("-"):
+        return f"{first} – {last}"
+    return f"{first}–{last}"

@@ -115,7 +115,8 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
     at = early = 0
     try:
         while at < len(lines):
-            rest = map(lines.__getitem__, range(at, len(lines)))
+            # Not a slice: each quote that closes early would copy all the lines that are left.
+            rest = (lines[number] for number in range(at, len(lines)))
             start = at
             reader = csv.reader(rest, delimiter=separator, strict=True)
             try:

@@ -631,10 +631,13 @@ def weighable(
     frame, names = streams.systems(inputs.frame)
     by = None if names == [None] else "system"
     found = weights.moments(frame, metrics=metrics, **clustering(scenario), by=by)
-    # A baseline that somebody asks for here is refused in words; that of a file, as any two systems, may not pair.
-    pairs = None
-    with suppress(*[] if overrides.get("baseline") else [RagnbError]):
+    try:
         pairs = _pairs(scenario, inputs.frame, metrics)
+    except RagnbError:
+        # A baseline that somebody asks for here is refused in words; that of a file may not pair.
+        if overrides.get("baseline"):
+            raise
+        pairs = None
     # Weights move no quantile of a measure of operation.
     gates = gates_of(scenario, metrics, inputs)
     of_operation = _of_operation(gates, metrics)

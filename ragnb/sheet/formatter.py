@@ -195,7 +195,10 @@ class Formatter:
 
     def head(self, key: str) -> str:
         """Return the head of a column by the key of its text; one of numbers begins with ``>``."""
-        return ">" * (key[0] == ">") + self.say(key.lstrip(">"), level=self.level)
+        text = self.say(key.removeprefix(">"), level=self.level)
+        if key.startswith(">"):
+            return f">{text}"
+        return text
 
     def table(self, rows: Iterable[Any], columns: Mapping[str, Write], **how: Any) -> Table:
         """Return a table of rows: its columns by the keys of their heads, each with what writes a cell of it."""

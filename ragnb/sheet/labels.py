@@ -20,11 +20,12 @@ def tally(w: Formatter) -> dict[str, int]:
 
 def counted(w: Formatter, metric: str) -> tuple[int, int]:
     """Return how many answers a rate counts, and of how many: of 0 where no label says."""
+    if metric not in DATA["counted"]:
+        return 0, 0
     found = tally(w)
-    k, n = (
-        sum(found.get(label, 0) for label in labels)
-        for labels in DATA["counted"].get(metric, ((), ()))
-    )
+    labels_it_counts, of_labels = DATA["counted"][metric]
+    k = sum(found.get(label, 0) for label in labels_it_counts)
+    n = sum(found.get(label, 0) for label in of_labels)
     return k, n
 
 
@@ -55,7 +56,10 @@ def n_wrong(w: Formatter, metric: str) -> int:
 
 def wrong_label(metric: str) -> str:
     """Return the label that a rate of wrong answers counts; nothing for any other metric."""
-    label: str = DATA["counted"].get(metric, [["OK"]])[0][0]
-    if label in RIGHT:
+    if metric not in DATA["counted"]:
         return ""
-    return label
+    labels_it_counts, _ = DATA["counted"][metric]
+    first: str = labels_it_counts[0]
+    if first in RIGHT:
+        return ""
+    return first

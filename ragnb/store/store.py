@@ -273,8 +273,16 @@ class Store(AbstractContextManager["Store"]):
 
     def _put(self, file: sqlite3.Connection, item: Call | tuple[Cell, Outcome]) -> int:
         if isinstance(item, Call):
-            told = (item.tokens_in, item.tokens_out, float(item.seconds))
-            return insert(file, "calls", [(_text(item.reply), item.tag, *told, _now(), item.key)])
+            row = (
+                _text(item.reply),
+                item.tag,
+                item.tokens_in,
+                item.tokens_out,
+                float(item.seconds),
+                _now(),
+                item.key,
+            )
+            return insert(file, "calls", [row])
         cell, outcome = item
         if not file.execute("SELECT 1 FROM cells WHERE key = ?", [cell.key]).fetchone():
             raise RagnbError(

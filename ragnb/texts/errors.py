@@ -78,13 +78,19 @@ def _fitting(message: str, lang: str) -> tuple[int, str] | None:
 
 
 def _filled(text: str, values: list[str]) -> str:
-    """Put values in their places; any other brace is of the text."""
+    """Put values in their places; any other brace is of the text.
+
+    The third place, ``{}``, holds the third value; ``{2}`` holds the second one wherever it stands.
+    """
     places = count(1)
-    return re.sub(
-        r"\{(\d?)\}",
-        lambda place: values[(next(places), int(place[1] or 0))[bool(place[1])] - 1],
-        text,
-    )
+
+    def value_of(place: re.Match[str]) -> str:
+        number = next(places)
+        if place[1]:
+            number = int(place[1])
+        return values[number - 1]
+
+    return re.sub(r"\{(\d?)\}", value_of, text)
 
 
 def _part(value: str, lang: str) -> str:

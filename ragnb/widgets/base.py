@@ -250,8 +250,8 @@ class Sheet(Twin):
         )
         hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
         tools = [
-            button(say, f"rating.{act.__name__}", partial(self._do, act))
-            for act in (model.back, model.skip)
+            button(say, "rating.back", partial(self._do, model.back)),
+            button(say, "rating.skip", partial(self._do, model.skip)),
         ]
         entry = [
             self._keys,

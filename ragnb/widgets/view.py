@@ -67,8 +67,11 @@ class EditorView:
         write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
         answers = make("HBox", [write, self.again, button(say, "editor.cancel", self._hide)])
         self.question = make("VBox", [self.name, answers], layout={"display": "none"})
-        acts: list[Any] = [model.reset, model.equal, model.normalise]
-        tools = [button(say, f"editor.{act.__name__}", act) for act in acts]
+        tools = [
+            button(say, "editor.reset", model.reset),
+            button(say, "editor.equal", model.equal),
+            button(say, "editor.normalise", model.normalise),
+        ]
         left = []
         for key, box in zip(("metrics", "documents"), self.boxes.values(), strict=True):
             hint = element("p", say(f"editor.{key}_hint"), class_="rg-note")
