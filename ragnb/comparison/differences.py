@@ -28,6 +28,7 @@ from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.scenario import Scenario, need_arguments
 from ragnb.stats import NONE, Estimate
+from ragnb.weights.columns import Codes
 from ragnb.weights.total import Array, Flags, Total, total_of
 
 if TYPE_CHECKING:
@@ -353,40 +354,25 @@ def _rows(
 
 def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any]:
     """Return one row of the table, over the questions that are kept."""
-    v = pairs.weights[kept]
+    weight = pairs.weights[kept]
     clusters = pairs.clusters[kept]
-    (new, old), own, gain = column.scores[:, kept], column.own[:, kept], column.gain[kept]
-    found = _difference(pairs, column, column.scores, kept, level)
-    apart = [mean_of(side, clusters, v, level, pairs.complete) for side in own]
-    unpaired = apart[0].value - apart[1].value
-    se = float(np.hypot(apart[0].se, apart[1].se))
-    half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
-    there = ~np.isnan(gain) & (v > 0)
-    only = ~np.isnan(own) & np.isnan(gain) & (v > 0)
+    new, old = column.scores[:, kept]
+    own = column.own[:, kept]
+    gain = column.gain[kept]
+    there = ~np.isnan(gain) & (weight > 0)
+    only = ~np.isnan(own) & np.isnan(gain) & (weight > 0)
     alone = only.sum(axis=1).tolist()
-    few = found.n < _LITTLE_OVERLAP * (found.n + only.sum())
-    everywhere = NONE
-    if few:  # common questions alone tell little: those of one side count too
-        twice = {"clusters": np.tile(clusters, 2), "weights": np.tile(v, 2)}
-        everywhere = stats.contrast(
-            own.ravel(), np.repeat([True, False], len(v)), **twice, level=level
-        )
+    found = _difference(pairs, column, column.scores, kept, level)
     shown = detectable(found, level)
-    noise = _noise(column.noise[:, kept][:, there], v[there], level)
-    is_change = abs(found.value) > TIE  # below it no number of questions would show it
-    if is_change:
-        times = (shown / abs(found.value)) ** 2
-    else:
-        times = np.nan
-    constant = there.sum() < 3 or np.ptp(new[there]) < TIE or np.ptp(old[there]) < TIE
+    noise = _noise(column.noise[:, kept][:, there], weight[there], level)
     row = {
         "candidate": pairs.candidate,
         "baseline": pairs.baseline,
         "metric": column.metric,
         **with_ends(found),
         "p": p_value(found),
-        "candidate_mean": _mean(new, v),
-        "baseline_mean": _mean(old, v),
+        "candidate_mean": _mean(new, weight),
+        "baseline_mean": _mean(old, weight),
         "se": found.se,
         "df": found.df,
         "n_common": found.n,
@@ -398,19 +384,16 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         "wins": int((gain[there] > TIE).sum()),
         "ties": int((np.abs(gain[there]) <= TIE).sum()),
         "losses": int((gain[there] < -TIE).sum()),
-        "correlation": np.nan if constant else float(np.corrcoef(new[there], old[there])[0, 1]),
-        "unpaired_value": unpaired,
-        "unpaired_se": se,
-        "unpaired_low": unpaired - half,
-        "unpaired_high": unpaired + half,
+        "correlation": _correlation(new[there], old[there]),
+        **_unpaired(own, clusters, weight, level, pairs.complete),
         "detectable": shown,
-        "questions_needed": np.ceil(found.n * times),
+        "questions_needed": _questions_needed(found, shown),
         "noise": noise,
         "below_noise": abs(found.value) < noise,
-        "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], v),
+        "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], weight),
         # What the baseline lost is no excuse for what the candidate did.
-        "worst_if_lost": _mean(column.filled[0, kept] - own[1], v),
-        **with_ends(everywhere, "all_value", "all_"),
+        "worst_if_lost": _mean(column.filled[0, kept] - own[1], weight),
+        **with_ends(_everywhere(found, own, only, clusters, weight, level), "all_value", "all_"),
         "n_clusters": found.n_clusters,
         "n_eff": found.n_eff,
         "cluster_unit": pairs.unit,
@@ -418,28 +401,92 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     }
     if column.human is None:
         return row
+    return row | _of_people(pairs, column, kept, found, level)
+
+
+def _unpaired(
+    own: Array, clusters: Codes, weight: Array, level: float, complete: bool
+) -> dict[str, float]:
+    """Return the difference of two means as if their questions were not the same ones: what pairing gains."""
+    new, old = (mean_of(side, clusters, weight, level, complete) for side in own)
+    value = new.value - old.value
+    se = float(np.hypot(new.se, old.se))
+    half = float(stats.t_quantile(level, max(min(new.df, old.df), 1.0))) * se
+    return {
+        "unpaired_value": value,
+        "unpaired_se": se,
+        "unpaired_low": value - half,
+        "unpaired_high": value + half,
+    }
+
+
+def _everywhere(
+    found: Estimate, own: Array, only: Flags, clusters: Codes, weight: Array, level: float
+) -> Estimate:
+    """Return the difference over all questions of either side, where common ones alone tell little; else none."""
+    few = found.n < _LITTLE_OVERLAP * (found.n + only.sum())
+    if not few:
+        return NONE
+    return stats.contrast(
+        own.ravel(),
+        np.repeat([True, False], len(weight)),
+        clusters=np.tile(clusters, 2),
+        weights=np.tile(weight, 2),
+        level=level,
+    )
+
+
+def _correlation(new: Array, old: Array) -> float:
+    """Return the correlation of both sides; nan of fewer than three questions, and where a side is constant."""
+    if len(new) < 3 or np.ptp(new) < TIE or np.ptp(old) < TIE:
+        return np.nan
+    return float(np.corrcoef(new, old)[0, 1])
+
+
+def _questions_needed(found: Estimate, shown: float) -> float:
+    """Return how many questions would show a difference, where as many as there are show one of `shown`."""
+    if abs(found.value) <= TIE:
+        # Of no difference no number of questions shows one.
+        return np.nan
+    return float(np.ceil(found.n * (shown / abs(found.value)) ** 2))
+
+
+def _of_people(
+    pairs: Pairs, column: Column, kept: Any, found: Estimate, level: float
+) -> dict[str, Any]:
+    """Return the columns of what people say of a difference, and what they change in those of the judge."""
+    assert column.human is not None
+    weight = pairs.weights[kept]
+    clusters = pairs.clusters[kept]
+    human = column.human[:, kept]
+    new, old = column.scores[:, kept]
     people = decided_by_people(
-        column.human[0, kept] - column.human[1, kept],
+        human[0] - human[1],
         new - old,
         clusters,
-        v,
+        weight,
         width=column.width,
         level=level,
         complete=pairs.complete,
-        is_rated=not np.isnan(column.human[:, kept]).all(),
+        is_rated=not np.isnan(human).all(),
     )
     if not people.is_covered and not pairs.complete:
-        sides = column.human[:, kept], np.stack([new, old])
-        unpaired_ratings = decided_apart(*sides, clusters, v, width=column.width, level=level)
+        scores = np.stack([new, old])
+        unpaired_ratings = decided_apart(
+            human, scores, clusters, weight, width=column.width, level=level
+        )
         people = unpaired_ratings or people
-    row |= people.as_columns(found)
+    columns = people.as_columns(found)
     if people.is_covered:
         corrected = people.corrected
-        row |= {**with_ends(corrected), "se": corrected.se, "df": corrected.df}
-        row["p"] = p_value(corrected)
+        columns |= with_ends(corrected)
+        columns["se"] = corrected.se
+        columns["df"] = corrected.df
+        columns["p"] = p_value(corrected)
+        columns["detectable"] = detectable(corrected, level)
         # More ratings narrow it too: how many questions would do is not told by the questions alone.
-        row |= {"detectable": detectable(corrected, level), "questions_needed": np.nan}
-    return row
+        columns["questions_needed"] = np.nan
+    return columns
 
 
 def _lost(states: Array) -> int:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, join
-from ragnb.sheet.build import weighable
 from ragnb.sheet.formatter import TOTAL
+from ragnb.sheet.weighable import weighable
 from ragnb.texts.errors import translated
 from ragnb.widgets.base import Html, Twin, field, hear, make
 from ragnb.widgets.model import Weighing

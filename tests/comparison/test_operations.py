@@ -14,7 +14,7 @@ import ragnb as rn
 from ragnb.comparison.view import compare_view
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import is_operation
-from ragnb.sheet.build import weighable
+from ragnb.sheet.weighable import weighable
 
 SCORES = {
     "question": [f"Who is {i}?" for i in range(20)],

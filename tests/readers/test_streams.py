@@ -19,7 +19,7 @@ from ragnb.errors import RagnbError
 from ragnb.inputs.streams import kept
 from ragnb.readers import jsons, streams
 from ragnb.readers.streams import stream_scores
-from ragnb.sheet.build import weighable
+from ragnb.sheet.weighable import weighable
 
 N = 10_000
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity")

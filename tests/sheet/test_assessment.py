@@ -13,7 +13,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.errors import RagnbError
-from ragnb.sheet.build import weighable
+from ragnb.sheet.weighable import weighable
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios"
