@@ -14,7 +14,7 @@ from ragnb import stats
 from ragnb.calibration.card import CalibrationCard, calibrate
 from ragnb.calibration.ratings import ALL, PROBABILITY, Names, as_list, brought_ratings
 from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.markup import amount, amounts, count, number, percent, signed
+from ragnb.markup import amount, amounts, count, ends, number, percent, signed
 from ragnb.markup.blocks import Mark, Section, Small, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
 from ragnb.stats import Estimate
@@ -482,10 +482,10 @@ def _side_by_side(found: Panel) -> Table:
         yield say("panel.median") if row["judge"] == PANEL else row["judge"]
         tones = {"TRUST": "good", "REJECT": "bad"}
         yield Mark(tones.get(row["verdict"], "watch"), row["verdict"])
-        yield percent(row["share"]), Small(f"{percent(row['low'])}–{percent(row['high'])}")
+        yield percent(row["share"]), Small(ends(row["low"], row["high"], percent=True))
         yield signed(row["bias"])
         yield number(row["mae"])
-        yield number(row["rho"]), Small(f"{number(row['rho_low'])}–{number(row['rho_high'])}")
+        yield number(row["rho"]), Small(ends(row["rho_low"], row["rho_high"]))
         yield count(row["n"])
         if has_price:
             yield amount(row["price"])

@@ -20,15 +20,7 @@ from ragnb.weights.total import (
 
 Counts = npt.NDArray[np.int64]
 Places = tuple[Codes, Codes, Codes]  # of groups, documents and clusters
-VERSION = 4
 _SMALL = 2**15  # codes that need no ranking, however few the rows are
-DESCRIPTION = (
-    "family",
-    "needs",
-    "aliases",
-    "variant",
-)  # of a metric, which may change; its numbers stay
-NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
 
 
 @dataclass(frozen=True)

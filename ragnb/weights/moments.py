@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from ragnb import stats
 from ragnb.errors import RagnbError
-from ragnb.files import write_whole
-from ragnb.schema import DRAWN, METRICS, RESULT_COLUMNS, Metric
+from ragnb.schema import DRAWN, RESULT_COLUMNS, Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
+from ragnb.weights.bootstrap import bootstrapped
 from ragnb.weights.cells import (
-    DESCRIPTION,
-    NAMES,
-    VERSION,
     Cells,
     Counts,
     add_up,
@@ -32,6 +24,7 @@ from ragnb.weights.cells import (
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
 from ragnb.weights.conversations import conversation_cluster, is_conversation
+from ragnb.weights.file import read_moments, write_moments
 from ragnb.weights.means import means_table
 from ragnb.weights.total import (
     Array,
@@ -235,32 +228,7 @@ class Moments:
         ...     Moments.from_parquet(path)
         Moments(2 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
         """
-        import polars as pl
-
-        arrays = {part.name: getattr(self.cells, part.name) for part in fields(Cells)}
-        arrays |= {"counts": self.counts, "at_ends": self.at_ends, "rows": self.rows}
-        about = {
-            "ragnb": "moments",
-            "sha256": "0" * 64,
-            "version": VERSION,
-            "metrics": [asdict(metric) for metric in self.metrics],
-            **{name: getattr(self, name) for name in NAMES},
-            "shapes": {name: array.shape for name, array in arrays.items()},
-        }
-        columns = [pl.Series("about", [json.dumps(about)])]
-        columns += [pl.Series(name, array.ravel()) for name, array in arrays.items()]
-        height = max(map(len, columns))
-        frame = pl.DataFrame(
-            [column.extend_constant(None, height - len(column)) for column in columns]
-        )
-        buffer = io.BytesIO()
-        frame.write_parquet(
-            buffer, compression="uncompressed", statistics=False
-        )  # else the seal cannot be found
-        content = bytearray(buffer.getvalue())
-        place, digest = _seal(content)
-        content[place] = digest
-        return write_whole(Path(path), content)
+        return write_moments(self, Path(path))
 
     @classmethod
     def from_parquet(cls, path: str | Path) -> Moments:
@@ -278,41 +246,7 @@ class Moments:
         Traceback (most recent call last):
         ragnb.errors.RagnbError: nowhere.parquet: No such file or directory; write it with Moments.to_parquet
         """
-        import polars as pl
-
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise RagnbError(
-                f"{path}: {error.strerror or error}; write it with Moments.to_parquet"
-            ) from None
-        place, digest = _seal(content)
-        if content[place] != digest:  # before Parquet is decoded, which damage can make crash
-            raise RagnbError(
-                f"{path}: the file is damaged or has no moments; write it with Moments.to_parquet"
-            )
-        frame = pl.read_parquet(io.BytesIO(content))
-        about = json.loads(frame["about"][0])
-        if about["version"] != VERSION:
-            raise RagnbError(
-                f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION}; "
-                "write it again"
-            )
-        today = {
-            name: {key: getattr(known, key) for key in DESCRIPTION}
-            for name, known in METRICS.items()
-        }
-        metrics = tuple(
-            Metric(**metric | today.get(metric["name"], {})) for metric in about["metrics"]
-        )
-        arrays = {
-            n: frame[n].drop_nulls().to_numpy().reshape(shape)
-            for n, shape in about["shapes"].items()
-        }
-        names: dict[str, Any] = {name: about[name] for name in NAMES if name in about}
-        names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
-        counts: dict[str, Any] = {n: arrays.pop(n) for n in ("counts", "at_ends", "rows")}
-        return cls(metrics, Cells(**arrays), **names, **counts)
+        return cls(**read_moments(Path(path)))
 
     def bootstrap(
         self,
@@ -362,48 +296,16 @@ class Moments:
         0    faithfulness    0.5  0.3   0.7          12
         1  weighted_score    0.5  0.3   0.7          12
         """
-        if self.corpus == "complete":
-            raise RagnbError(
-                "the bootstrap resamples documents; corpus='complete' says that these are all of them"
-            )
-        if resamples < _FEWEST:
-            raise RagnbError(
-                f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}"
-            )
         how = {"orient": orient, "rescale": rescale}
-        table, units, total = means_table(self, metric_weights, doc_weights, level, **how)
-        middles = np.append(self.cells.centre, total.centre(self.cells.centre))
-        spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])
-        usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
-        ends = np.full((*usable.shape, 3), np.nan)
-        order = np.argsort(units.cluster < 0, kind="stable")
-        for g in range(len(self.rows)):
-            chosen = order[units.group[order] == g]
-            sizes = units.size[chosen, 0].astype(np.int64)
-            parts = (part[chosen] for part in (units.weight, units.sum, units.variance))
-            means = stats.resampled_means(sizes, *parts, resamples=resamples, seed=seed)
-            for k in np.flatnonzero(usable[g]):
-                drawn = np.clip(means[:, k] + middles[k], *spans[k])
-                ends[g, k] = [
-                    *np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]),
-                    np.nanstd(drawn, ddof=1),
-                ]
-        # Without a range, identical scores contain no information about their variance.
-        ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
-        table[["low", "high", "se"]] = ends.reshape(-1, 3)
-        return table
-
-
-def _seal(content: bytes | bytearray) -> tuple[slice, bytes]:
-    """Where the digest of a file stands, and what it must be: that of everything but itself.
-
-    Names cannot pretend to be it, as JSON escapes their quotes.
-    """
-    found = re.search(rb'"ragnb": "moments", "sha256": "([0-9a-f]{64})"', content)
-    place = slice(*found.span(1)) if found else slice(0, 0)
-    return place, hashlib.sha256(
-        content[: place.start] + content[place.stop :]
-    ).hexdigest().encode()
+        return bootstrapped(
+            self,
+            metric_weights,
+            doc_weights,
+            resamples=resamples,
+            seed=seed,
+            level=level,
+            **how,
+        )
 
 
 def moments(
@@ -622,9 +524,6 @@ def plain_sums(reduced: Moments) -> Array:
     sums: Array = np.zeros((len(reduced.rows), len(reduced.metrics)))
     np.add.at(sums, c.group, c.sums + c.n[:, None] * c.present * c.centre)
     return sums
-
-
-_FEWEST = 100
 
 
 def _in_number_order(
