@@ -436,3 +436,33 @@ def test_what_a_card_prints_for_answers_and_passages_works(tmp_path):
     shown = str(card)
     assert "documents" in shown
     assert "context" in shown
+
+
+@pytest.mark.parametrize("late", [None, "faithfulness"])
+def test_a_log_whose_scores_come_late_is_a_table_of_scores(tmp_path, late):
+    """The first records only say what to look at first: all of them decide what a file is."""
+    rows = [
+        {"question": question(n), "answer": TEXTS[n % 20], "chunks": [f"r{n}"]} for n in range(80)
+    ]
+    if late:
+        for row in rows[60:]:
+            row[late] = 0.5
+    sheet = rn.assess(write(tmp_path / "log.jsonl", rows))
+    assert (sheet.log is None) == bool(late)
+    if late:
+        assert row_of(sheet, late)[["value", "n", "n_missing"]].tolist() == [0.5, 20, 60]
+
+
+def test_days_of_a_log_become_weeks_and_months_where_they_are_many(tmp_path):
+    for step, days, form in (("1D", 20, "%Y-%m-%d"), ("1D", 150, "%G-W%V"), ("1D", 600, "%Y-%m")):
+        times = pd.Series(pd.date_range("2024-12-28", periods=days, freq=step, tz="UTC"))
+        rows = [
+            {"timestamp": time.isoformat(), "question": question(n), "answer": TEXTS[n % 20]}
+            for n, time in enumerate(times)
+        ]
+        daily = rn.assess(
+            write(tmp_path / "log.jsonl", [*rows, {**rows[0], "timestamp": None}])
+        ).log.daily
+        counts = times.dt.strftime(form).value_counts().sort_index()
+        assert daily["day"].dropna().tolist() == counts.index.tolist()
+        assert daily["n"].tolist() == [*counts, 1]

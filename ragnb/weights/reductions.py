@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import narwhals as nw
 import numpy as np
@@ -189,6 +189,28 @@ def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10) -> Reducti
 
 
 Rows = TypeVar("Rows")
+
+
+@overload
+def weighted_score(
+    scores: pd.DataFrame,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    orient: bool = True,
+    rescale: bool = False,
+) -> pd.Series[float]: ...
+
+
+@overload
+def weighted_score(
+    scores: Any,
+    *,
+    metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    orient: bool = True,
+    rescale: bool = False,
+) -> Any: ...
 
 
 def weighted_score(

@@ -510,3 +510,29 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key):
     assert "rows_independent" in set(alone.notes["code"])
     named = rn.assess(frame.assign(faithfulness=scores.ravel(), doc_name=frame.index // 40))
     assert named.means.iloc[0]["n_clusters"] == 3
+
+
+def test_means_by_document_are_made_when_they_are_asked_for():
+    frame = pd.DataFrame(
+        {
+            "question": ["a", "b", "c", "d"] * 2,
+            "system": ["old"] * 4 + ["new"] * 4,
+            "doc_name": ["x", "x", "y", "z"] * 2,
+            "faithfulness": [1.0, 0.5, 0.25, 0.75, 0.5, 0.5, 1.0, 0.0],
+        }
+    )
+    sheet = rn.assess(frame, doc_weights={"y": 3})
+    assert "documents" not in vars(sheet)
+    rows = sheet.documents.set_index(["system", "document", "metric"])
+    for system, own in frame.groupby("system"):
+        weight = own["doc_name"].map({"y": 3}).fillna(1.0)
+        whole = (own["faithfulness"] * weight).sum() / weight.sum()
+        for name, of_document in own.groupby("doc_name"):
+            mean = of_document["faithfulness"].mean()
+            row = rows.loc[(system, name, "weighted_score")]
+            share = weight[of_document.index].sum() / weight.sum()
+            assert row["value"] == pytest.approx(mean)
+            assert row["share"] == pytest.approx(share)
+            assert row["pull"] == pytest.approx(share * (mean - whole))
+        alone = rn.assess(own.drop(columns="system"), doc_weights={"y": 3}).documents
+        pd.testing.assert_frame_equal(sheet.of_system(system).documents, alone)
