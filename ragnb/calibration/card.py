@@ -417,9 +417,8 @@ def calibrate(
         "raters": values.mean().get("raters"),
         "n_missing": int(values.sum()["n_missing"]),
     }
-    source = (
-        getattr(ratings, "attrs", {}).get("source") or {}
-    )  # of a frame that a reader made of a file
+    # Of a frame that a reader made of a file.
+    source = getattr(ratings, "attrs", {}).get("source") or {}
     notes = _notes(
         verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang
     )

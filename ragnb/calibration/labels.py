@@ -274,9 +274,10 @@ class Table:
         numbered: dict[str, dict[int, str]] = {}
         for match in filter(None, map(_NUMBERED.fullmatch, columns)):
             numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
-        for raters in numbered.values() if len(self.humans) != 1 or "human" not in columns else ():
-            if set(raters) == set(range(1, len(raters) + 1)):
-                return [raters[k] for k in sorted(raters)]
+        if len(self.humans) != 1 or "human" not in columns:
+            for raters in numbered.values():
+                if set(raters) == set(range(1, len(raters) + 1)):
+                    return [raters[k] for k in sorted(raters)]
         if "human" in columns:
             return ["human"]
         return []
@@ -320,11 +321,12 @@ def open_ratings(
         raw.drop(
             [kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report
         )
+    # Which say whether a person gave a score.
     for name in (
         "annotator_kind",
         "source",
         "source_type",
-    ):  # which say whether a person gave a score
+    ):
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
             raw.columns["rater_kind"] = [_SIDES[word] for word in words]

@@ -257,12 +257,13 @@ def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataF
     found = [("overall", "", cells, NONE)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
-        for group in np.unique(split["group"]) if split["group"].nunique() > 1 else ():
-            inside = split["group"] == group
-            rest = stats.contrast(
-                split["judge"] - split["human"], inside, **design(split), level=asked.level
-            )
-            found.append((kind, names[group], split[inside], rest))
+        if split["group"].nunique() > 1:
+            for group in np.unique(split["group"]):
+                inside = split["group"] == group
+                rest = stats.contrast(
+                    split["judge"] - split["human"], inside, **design(split), level=asked.level
+                )
+                found.append((kind, names[group], split[inside], rest))
     table = []
     for kind, name, part, rest in found:
         own, decisive = (

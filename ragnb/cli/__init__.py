@@ -68,9 +68,8 @@ def main(args: Sequence[str] | None = None) -> int:
         refusal = spoken(str(usage_refusal(error, command, words)))
         on_stderr(f"{masked(one_line(refusal))} {spoken('See')}: {path} --help")
     except (RagnbError, MissingExtraError, OSError) as error:
-        if isinstance(
-            error.__context__, KeyboardInterrupt
-        ):  # the terminal is gone, nobody reads on
+        # The terminal is gone, nobody reads on.
+        if isinstance(error.__context__, KeyboardInterrupt):
             return BY_SIGNAL + number_of(error)
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:

@@ -93,9 +93,10 @@ def scenario_files(scenario: Scenario, *, stage: str = "", baseline: bool = True
     from ragnb.inputs.stages import input_files
 
     yield from input_files(scenario, stage=stage)
-    for other in (scenario.baseline, scenario.anchor) if baseline else ():
-        if other is not None:
-            yield from _files_of(str(other), {}, baseline=False)
+    if baseline:
+        for other in (scenario.baseline, scenario.anchor):
+            if other is not None:
+                yield from _files_of(str(other), {}, baseline=False)
 
 
 def store_files(store: Path) -> Iterator[Path]:

@@ -145,11 +145,12 @@ def speak(args: Sequence[str]) -> None:
     asked = set(
         re.findall(r"(?m)^--lang[=\n](\w+)$", words) or re.findall(r"(?m)^-p\n?lang=(\w+)$", words)
     )
-    for name in args if not asked else ():
-        if name.lower().endswith((".yaml", ".yml")):
-            with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
-                line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
-                asked.add(line[1] if line else "en")
+    if not asked:
+        for name in args:
+            if name.lower().endswith((".yaml", ".yml")):
+                with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
+                    line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
+                    asked.add(line[1] if line else "en")
     _SPOKEN[:] = (
         asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en",
         next(iter(args), ""),
@@ -389,13 +390,13 @@ def _pairs(
         if set(read) != {key}:
             raise RagnbError(f"{flag} {key}: the value holds further keys; put it in quotes")
         pairs[key] = read[key]
-        for name, item in read[key].items() if isinstance(read[key], dict) else ():
-            if (
-                item is None and ":" in name
-            ):  # {faithfulness:2} is a long name without a value to YAML
-                raise RagnbError(
-                    f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon"
-                )
+        if isinstance(read[key], dict):
+            for name, item in read[key].items():
+                # {faithfulness:2} is a long name without a value to YAML.
+                if item is None and ":" in name:
+                    raise RagnbError(
+                        f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon"
+                    )
     return pairs
 
 

@@ -163,13 +163,14 @@ def _measures(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:
             continue
         about = {**_about(pairs, metric.name, level), "better": better_of_name(metric.name)}
         yield {**about, "statistic": "mean", **_mean(pairs, new, old, level)}
-        for statistic, q in {} if repeated else QUANTILES.items():
-            found = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
-            sides = {
-                "candidate_value": np.quantile(new[both], q),
-                "baseline_value": np.quantile(old[both], q),
-            }
-            yield {**about, "statistic": statistic, **_ends(found), "p": found.p, **sides}
+        if not repeated:
+            for statistic, q in QUANTILES.items():
+                found = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
+                sides = {
+                    "candidate_value": np.quantile(new[both], q),
+                    "baseline_value": np.quantile(old[both], q),
+                }
+                yield {**about, "statistic": statistic, **_ends(found), "p": found.p, **sides}
 
 
 def _about(pairs: Pairs, metric: str, level: float) -> dict[str, Any]:

@@ -256,9 +256,8 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
         ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN))
     else:
         ends = x
-    least = (
-        np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
-    )  # no lower one is missing
+    # No lower one is missing.
+    least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
     near = np.flatnonzero(x <= (np.inf if np.isnan(least) else least))
     return near[np.argsort(x[near], kind="stable")][:top]
 

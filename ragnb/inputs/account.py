@@ -236,9 +236,8 @@ def case_coverage(
         if name is not None and "system" in wanted and (wanted["system"] == name).any():
             own = wanted[wanted["system"] == name]
         keys = [key for key in streams.QUESTIONS if key in own]
-        own = (
-            own.drop_duplicates(keys[:1]) if keys else own
-        )  # one case of several systems or repeats
+        # A case of several systems or repeats counts once.
+        own = own.drop_duplicates(keys[:1]) if keys else own
         rows = streams.of_system(frame, name)
         rows_answered = streams.of_system(answered, name)
         came = _matched(rows, own)

@@ -559,9 +559,10 @@ def _of_lists(frame: pd.DataFrame) -> dict[str, str]:
     made: dict[str, list[str]] = {}
     for row in frame.attrs["lossy"]:
         names = str(row["detail"]).removeprefix("from ").removeprefix("passages of ").split(", ")
-        for name in names if row["what"] == "made" else ():
-            if name in frame.columns:
-                made.setdefault(name, []).append(str(row["column"]))
+        if row["what"] == "made":
+            for name in names:
+                if name in frame.columns:
+                    made.setdefault(name, []).append(str(row["column"]))
     return {name: ", ".join(columns) for name, columns in made.items()}
 
 

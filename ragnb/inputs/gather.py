@@ -288,9 +288,8 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         True,
         gold is not None or "answerable" in column_names(traces),
     )
-    if inputs.stream is not None and on_spark(
-        frame
-    ):  # every number is read off these rows: labelled once
+    # Every number is read off these rows: labelled once.
+    if inputs.stream is not None and on_spark(frame):
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
         inputs.join["citations"] = citation_forms(frame)

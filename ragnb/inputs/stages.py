@@ -246,9 +246,10 @@ def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
 
 def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
     """Yield the tables that evaluate and judge left, those of other inputs among them."""
-    for stage in STAGES if scenario.cases is not None else ():
-        if found := stage_table(stage, scenario):
-            yield found
+    if scenario.cases is not None:
+        for stage in STAGES:
+            if found := stage_table(stage, scenario):
+                yield found
 
 
 def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
@@ -351,9 +352,8 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
         )
     if alone and scenario.cases is not None and have >= {"answerable", "answer"}:
         inputs.frame = labelled(inputs, scenario, inputs.frame, None)
-        if (
-            "citations" not in have
-        ):  # none were asked for: whether an answer is right is left to the metrics
+        # None were asked for: whether an answer is right is left to the metrics.
+        if "citations" not in have:
             gone = [
                 f"{name}{end}"
                 for name in RATES

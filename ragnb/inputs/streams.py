@@ -191,8 +191,13 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
     # Rows that are numbered before they are weighed are selected before, too.
     frame = nw.from_native(weighed(rows if on_spark(rows) else rows.with_row_index(_ROW)))
     rank = nw.lit(len(BAD_FIRST))
-    for place, label in enumerate(BAD_FIRST) if "label" in have else ():
-        rank = nw.when(nw.col("label").cast(nw.String) == label).then(nw.lit(place)).otherwise(rank)
+    if "label" in have:
+        for place, label in enumerate(BAD_FIRST):
+            rank = (
+                nw.when(nw.col("label").cast(nw.String) == label)
+                .then(nw.lit(place))
+                .otherwise(rank)
+            )
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal.
     ranked = frame.with_columns(
         nw.col("weighted_score").round(DIGITS).alias("__score"), rank.alias("__rank")

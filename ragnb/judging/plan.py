@@ -266,9 +266,8 @@ class Plan:
         checks = [
             (gate.metric, gate.threshold, self.rubric.high - self.rubric.low) for gate in gates
         ]
-        checks += [("__done", 0.9, 1.0)] * bool(
-            (rows["__done"] == 0).any()
-        )  # the gate on scored cells
+        # What is not scored yet counts too, as the gate on scored cells looks at it.
+        checks += [("__done", 0.9, 1.0)] * bool((rows["__done"] == 0).any())
         systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
         return all(_is_settled(part, *check) for _, part in systems for check in checks)
 
@@ -312,15 +311,18 @@ class Plan:
         values = verdicts_of(run)
         rows = []
         values = values[values.index.duplicated(keep=False)]
-        for name in self.names if len(values) else ():
-            variance = stats.clustered_mean(
-                values[name].astype(float).groupby(level=0).var().to_numpy()
-            )
-            value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
-            row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
-            rows.append(
-                row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value}
-            )
+        if len(values):
+            for name in self.names:
+                variance = stats.clustered_mean(
+                    values[name].astype(float).groupby(level=0).var().to_numpy()
+                )
+                value, low, high = np.sqrt(
+                    np.maximum([variance.value, variance.low, variance.high], 0)
+                )
+                row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
+                rows.append(
+                    row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value}
+                )
         return rows
 
     def notes(

@@ -363,10 +363,11 @@ def objects(value: Any, without: str = "") -> Iterator[Object]:
     """Yield an object and all objects within it, but for those under keys that fit a pattern."""
     if isinstance(value, Object):
         yield value
-    for member in value if isinstance(value, Object | list) else ():
-        key, item = member if isinstance(value, Object) else ("", member)
-        if not (without and has(without, key_words(key))):
-            yield from objects(item, without)
+    if isinstance(value, Object | list):
+        for member in value:
+            key, item = member if isinstance(value, Object) else ("", member)
+            if not (without and has(without, key_words(key))):
+                yield from objects(item, without)
 
 
 def members_of(value: Any, without: str = "") -> list[tuple[str, Any]]:

@@ -322,9 +322,8 @@ def radar_points(values: Sequence[Any], axes: Sequence[Axis] = ()) -> np.ndarray
             f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first"
         )
     raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
-    share = np.clip(
-        (raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0
-    )  # the centre, of a cosine below 0
+    # The centre, of a cosine below 0.
+    share = np.clip((raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0)
     share = np.where(lower, 1.0 - share, share)
     angle = 2 * np.pi * np.arange(size) / size
     return np.column_stack([share * np.sin(angle), share * np.cos(angle)])
@@ -346,9 +345,8 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
         if size:
             return [(list(range(size)), True)]
         return []
-    order = np.roll(
-        np.arange(size), -int(np.argmin(there))
-    )  # begins with a gap, and so does each of its parts
+    # Begins with a gap, and so does each of its parts.
+    order = np.roll(np.arange(size), -int(np.argmin(there)))
     parts = np.split(order, np.flatnonzero(~there[order]))
     return [(part[1:].tolist(), False) for part in parts if len(part) > 1]
 

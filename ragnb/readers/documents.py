@@ -163,9 +163,8 @@ class _Unpacked(gzip.GzipFile):
         self._most = document.most_unpacked
 
     def read(self, size: int | None = -1) -> bytes:
-        data = super().read(
-            size if size and size > 0 else 1 << 20
-        )  # whoever wants all of it asks again
+        # In pieces: whoever wants all of it asks again.
+        data = super().read(size if size and size > 0 else 1 << 20)
         if self.tell() > self._most:
             raise RagnbError(
                 f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "

@@ -420,14 +420,12 @@ def _records_in(
         if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)
     }
     keys = [key for key, rows in lists.items() if len(lists) == 1 or _is_sample(rows[0])]
-    if len(keys) > 1 and all(
-        "score" in row for key in keys for row in lists[key]
-    ):  # a list a metric
+    # Each list holds the records of one metric.
+    if len(keys) > 1 and all("score" in row for key in keys for row in lists[key]):
         return [{**row, "metric": key} for key in keys for row in lists[key]]
     whole = [key for key in keys if not is_selection(key)]
-    if (
-        len(whole) == 1
-    ):  # failures beside all results are among them, else they are the rest of the run
+    # Failures beside all results are among them, else they are the rest of the run.
+    if len(whole) == 1:
         parts = [key for key in lists if is_selection(key) and _is_outcome(lists[key][0])]
         records = lists[whole[0]]
         counted = counts_all(value, len(records))

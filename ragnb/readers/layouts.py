@@ -150,9 +150,8 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
         columns["system"] = versions
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
-        calls = (
-            not absent(cell) and len(str(cell)) > 2 for cell in columns[f"{name}_calls"]
-        )  # no empty list
+        # An empty list is two characters.
+        calls = (not absent(cell) and len(str(cell)) > 2 for cell in columns[f"{name}_calls"])
         pairs = zip(columns[name], calls, strict=True)
         failed = [
             str(cell).strip() in ("-1", "-1.0") or (_empty(cell) and called)
@@ -371,17 +370,18 @@ def _counts_more(scores: Iterable[Any], named: Sequence[Sequence[Any]]) -> bool:
 def _assertions(grading: Any) -> dict[str, dict[str, Any]]:
     """Return the result of each metric that one assertion gives; its named score leaves out a weight of 0."""
     made: dict[str, list[dict[str, Any]]] = {}
-    for part in (grading or {}).get("componentResults") or () if isinstance(grading, dict) else ():
-        about = part.get("assertion") or {}
-        made.setdefault(str(about.get("metric")), []).append(
-            {
-                "score": part.get("score"),
-                "pass": part.get("pass"),
-                "reason": part.get("reason"),
-                "threshold": about.get("threshold"),
-                "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
-            }
-        )
+    if isinstance(grading, dict):
+        for part in (grading or {}).get("componentResults") or ():
+            about = part.get("assertion") or {}
+            made.setdefault(str(about.get("metric")), []).append(
+                {
+                    "score": part.get("score"),
+                    "pass": part.get("pass"),
+                    "reason": part.get("reason"),
+                    "threshold": about.get("threshold"),
+                    "broken": bool(_BROKEN.search(str(part.get("reason"))[:200])),
+                }
+            )
     return {name: parts[0] for name, parts in made.items() if len(parts) == 1}
 
 
@@ -414,13 +414,14 @@ def _read_inspect(raw: Raw, report: Lossy) -> None:
 
 def _completion(output: Any) -> Any:
     """Return the text of a model's output."""
-    for choice in output.get("choices") or () if isinstance(output, dict) else ():
-        content = choice["message"].get("content")
-        if isinstance(content, list):
-            parts = content
-        else:
-            parts = [{"text": content}]
-        return "\n".join(part["text"] for part in parts if part.get("text"))
+    if isinstance(output, dict):
+        for choice in output.get("choices") or ():
+            content = choice["message"].get("content")
+            if isinstance(content, list):
+                parts = content
+            else:
+                parts = [{"text": content}]
+            return "\n".join(part["text"] for part in parts if part.get("text"))
     if isinstance(output, str):
         return output
     return None

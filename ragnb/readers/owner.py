@@ -208,8 +208,11 @@ def _by_name_alone(
     sure = [name for name in named if plain(name) in _SURE]
     if key is None:
         sure = [name for name in sure if plain(name) != "store"]
-    for name in sure if len(sure) > 1 else ():
-        report.add("kept", name, f"one of {len(sure)} columns that may name the system", len(table))
+    if len(sure) > 1:
+        for name in sure:
+            report.add(
+                "kept", name, f"one of {len(sure)} columns that may name the system", len(table)
+            )
     if len(sure) == 1:
         return sure
     return ()
@@ -343,12 +346,13 @@ def _placed(columns: Sequence[str], split: Any) -> dict[str, tuple[str, str]]:
     measures: dict[str, set[str]] = {}
     held: dict[str, set[str]] = {}
     for name in columns:
-        for system, rest in split(name) if name not in whole else ():
-            if _is_part(system):
-                continue
-            held.setdefault(system, set()).add(name)
-            if _ends_as_measure(rest):
-                measures.setdefault(system, set()).add(plain(rest))
+        if name not in whole:
+            for system, rest in split(name):
+                if _is_part(system):
+                    continue
+                held.setdefault(system, set()).add(name)
+                if _ends_as_measure(rest):
+                    measures.setdefault(system, set()).add(plain(rest))
     answered = {system for system, names in held.items() if _has_answer(names, system, split)}
     known = {plain(word) for word in _PAIRS["systems"]}
     generic = {plain(word) for word in _PAIRS["generic"]}

@@ -597,12 +597,13 @@ def _counts_in(value: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
 def _agrees(summary: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether what a summary says are the means of these rows, so that they are all rows."""
     compared = 0
-    for name, told in summary.items() if isinstance(summary, dict) else ():
-        cells = [row.get(name) for row in rows]
-        numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
-        if not _is_score(told) or len(numbers) != len(rows):
-            continue
-        compared += 1
-        if abs(sum(numbers) / len(numbers) - told) > _ROUNDED_MEAN:
-            return False
+    if isinstance(summary, dict):
+        for name, told in summary.items():
+            cells = [row.get(name) for row in rows]
+            numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
+            if not _is_score(told) or len(numbers) != len(rows):
+                continue
+            compared += 1
+            if abs(sum(numbers) / len(numbers) - told) > _ROUNDED_MEAN:
+                return False
     return compared > 0

@@ -102,9 +102,8 @@ class Query(Raw):
         text = {
             n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds
         }
-        cells = [
-            pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names
-        ]  # cells of no text differ
+        # Cells of no text differ.
+        cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]
         row = _item(
             self.frame,
             (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first(),

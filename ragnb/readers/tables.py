@@ -53,9 +53,8 @@ def separated(separators: str, document: Document, report: Lossy, strict: bool) 
     if n_remarks:
         quick = False
         lines = document.text(data).splitlines(keepends=True)
-        text = "\n" * n_remarks + "".join(
-            lines[n_remarks:]
-        )  # each row keeps the number of its line
+        # Each row keeps the number of its line.
+        text = "\n" * n_remarks + "".join(lines[n_remarks:])
         report.add("left_out", None, "lines above the names that begin with #", n_remarks)
     line = _SEPARATOR_LINE.match(text)  # Excel writes such a line, and does not show it
     separator = line[1] if line else _separator(text, separators)
@@ -170,9 +169,8 @@ def quick_cells(data: bytes, separator: str) -> pl.DataFrame | None:
     bare = b"\r" in data and data.count(b"\r")
     ends = len(frame) - (not data.endswith(b"\n")) + bare - returns
     whole = size + quotes + 2 * around + (frame.width - 1) * len(frame) + ends == len(data)
-    lone = frame.width == 1 or (
-        bare and bare > data.count(b"\r\n")
-    )  # blank lines are no rows to csv
+    # Blank lines are no rows to csv.
+    lone = frame.width == 1 or (bare and bare > data.count(b"\r\n"))
     odd = lone or not whole or b"\0" in data or data.count(b'"') != 2 * (quotes + around)
     if odd:
         return None

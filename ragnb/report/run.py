@@ -595,12 +595,13 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     }
     heads = tuple(say(f"index.{key}") for key in ("scenario", "at", "verdict", "value"))
     heads = (*heads, f">{say('index.n')}", f">{say('index.change')}")
-    for key, some in tables.items() if runs else ():
-        title = say(f"index.{key}", n=len(runs), shown=len(some))
-        rows = tuple(_row(run, say, sentence=key == "latest_of_each") for run in some)
-        sections.append(
-            Section(key, title, title, blocks=(Table(heads, rows, cards=True),), lang=lang)
-        )
+    if runs:
+        for key, some in tables.items():
+            title = say(f"index.{key}", n=len(runs), shown=len(some))
+            rows = tuple(_row(run, say, sentence=key == "latest_of_each") for run in some)
+            sections.append(
+                Section(key, title, title, blocks=(Table(heads, rows, cards=True),), lang=lang)
+            )
     write_whole(Path(out) / "index.md", render_markdown(sections))
     return write_whole(
         Path(out) / "index.html", render_page(sections, title=say("index.title"), lang=lang)

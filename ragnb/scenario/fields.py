@@ -165,9 +165,8 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
     is_folder = False
     path = folder / value
     with suppress(OSError, RuntimeError):
-        path = (
-            path.parent.resolve() / path.name
-        )  # a link keeps its own name, which tells the format
+        # A link keeps its own name, which tells the format.
+        path = path.parent.resolve() / path.name
         if (
             path.is_file()
             or (of_documents and path.is_dir())

@@ -51,9 +51,8 @@ def load_scenario(path: str | Path) -> Scenario:
         message = f"cannot read the scenario {str(file)!r}: {error.strerror}"
     except RagnbError as error:
         message = str(error)
-    raise RagnbError(
-        message
-    )  # anew: the first one's frames hold the file's text, and with it perhaps a key
+    # A new error: the frames of the first one hold the file's text, and with it perhaps a key.
+    raise RagnbError(message)
 
 
 def metric_place(scenario: Scenario, name: str) -> str:

@@ -191,9 +191,10 @@ def plan_patch(
         target = Path(to).parent.resolve() / Path(to).name
     if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
         raise RagnbError(f"{str(to)!r} is not a valid name for a scenario; it must end in .yaml")
-    for key in (*SOURCES, "gold") if target.parent != file.parent else ():
-        if old.get(key) is not None and not Path(old[key]).is_absolute():
-            new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
+    if target.parent != file.parent:
+        for key in (*SOURCES, "gold"):
+            if old.get(key) is not None and not Path(old[key]).is_absolute():
+                new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
     before = dict(_leaves(old))
     after = dict(_leaves(new))
     keys = [*old, *new]
@@ -294,9 +295,8 @@ def _edits(
         end = value.end_mark.index
         before = old[key.value]
         after = new.get(key.value)
-        if (
-            key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1
-        ):  # its place is taken
+        # Its place is taken.
+        if key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1:
             yield key.start_mark.index, _end(text, key, value), flow(fresh)[1:-1]
             fresh = {}
         elif key.value not in new:
@@ -341,9 +341,8 @@ def _taken_out(text: str, node: Any, nth: int, kept: list[Any]) -> tuple[int, in
     if comma := re.compile(r"\s*,[ \t]*").match(text, end):
         return start, comma.end()
     before = _end(text, *kept[-1]) if kept else start
-    between = re.fullmatch(
-        r"\s*,\s*", text[before:start]
-    )  # a comment in between stays, and so does its comma
+    # A comment in between stays, and so does its comma.
+    between = re.fullmatch(r"\s*,\s*", text[before:start])
     return before if between else start, end
 
 

@@ -106,9 +106,8 @@ def flow(value: Any, style: str | None = None) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        text = repr(
-            float(value) if isinstance(value, float) else value
-        )  # numpy's floats are floats too
+        # The floats of numpy would be written with their type.
+        text = repr(float(value) if isinstance(value, float) else value)
         if math.isinf(value) or "." in text:
             return text.replace("inf", ".inf")
         return text.replace("e", ".0e")

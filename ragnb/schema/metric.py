@@ -390,7 +390,6 @@ def undeclared_columns(frame: Any) -> list[str]:
     >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
     ['latency']
     """
-    numeric = map(
-        str, frame.select_dtypes("number", exclude="timedelta").columns
-    )  # which leaves flags out
+    # pandas counts flags as no numbers: they are left out.
+    numeric = map(str, frame.select_dtypes("number", exclude="timedelta").columns)
     return [name for name in numeric if name not in {*METRICS, *NOT_METRICS} and "__" not in name]

@@ -519,9 +519,8 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     }
     scores = plan.cases.drop(columns=[*added], errors="ignore")
     scores = pd.concat([scores, pd.DataFrame(added, index=scores.index)], axis=1)
-    paid = cells.drop_duplicates("key")[
-        ["calls", "tokens_in", "tokens_out"]
-    ]  # rows of equal input share a cell
+    # Rows of equal input share a cell.
+    paid = cells.drop_duplicates("key")[["calls", "tokens_in", "tokens_out"]]
     taken = paid.apply(pd.to_numeric, errors="coerce").sum()
     scores.attrs["spent"] = {"run": run.id, **taken.astype(int).to_dict(), "stopped": run.stopped}
     scores.attrs["account"] = run.account

@@ -331,9 +331,8 @@ class Assessment:
             docs = 0
         else:
             docs = self.documents["document"].nunique()
-        key = (
-            "sheet.questions" if self.systems is None else "sheet.answers"
-        )  # each system answers each
+        # Each system answers each question.
+        key = "sheet.questions" if self.systems is None else "sheet.answers"
         facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]
         if docs:
             facts += [counted(say, "sheet.documents", count(docs))]

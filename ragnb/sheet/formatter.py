@@ -112,9 +112,8 @@ class Formatter:
         ]
         self.rules = {name: RULE_OF[name] for name in fits if name in RULE_OF}
         self.total = [TOTAL] if self.quality or self.known(TOTAL) else []
-        self.unit = str(
-            self.rows[TOTAL]["cluster_unit"]
-        )  # of the clusters: document, cluster or row
+        # What a cluster is: a document, a cluster that somebody named, or a row.
+        self.unit = str(self.rows[TOTAL]["cluster_unit"])
         self.level = f"{100 * sheet.scenario.level:g} %"
         self.found: dict[Callable[[Formatter], Any], Any] = {}  # what `once` keeps
 
@@ -171,14 +170,15 @@ class Formatter:
     def gloss(self, metric: str) -> str:
         """Return what a metric measures in a sentence; of a rubric's dimension its scale and bands."""
         rubric = self.sheet.scenario.rubric
-        for one in () if rubric is None else rubric.dimensions:
-            if one.name == metric:
-                what = "; ".join(
-                    filter(None, [one.description, *map(": ".join, one.bands.items())])
-                )
-                return self.say(
-                    "sheet.dimension", what=what, low=f"{rubric.low:g}", high=f"{rubric.high:g}"
-                )
+        if rubric is not None:
+            for one in rubric.dimensions:
+                if one.name == metric:
+                    what = "; ".join(
+                        filter(None, [one.description, *map(": ".join, one.bands.items())])
+                    )
+                    return self.say(
+                        "sheet.dimension", what=what, low=f"{rubric.low:g}", high=f"{rubric.high:g}"
+                    )
         return self.about(metric).get("gloss", "")
 
     def list(self, names: Any, most: int = 3) -> str:

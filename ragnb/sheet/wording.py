@@ -21,9 +21,8 @@ def longest(sizes: Sequence[int], budget: int) -> int:
     (490, 1000)
     """
     ordered = np.sort(np.array(sizes, dtype=int))
-    room = (budget - np.cumsum(ordered) + ordered) // np.arange(
-        len(ordered), 0, -1
-    )  # for each of those left
+    # What is left of the budget for each of those that are left.
+    room = (budget - np.cumsum(ordered) + ordered) // np.arange(len(ordered), 0, -1)
     return int(next(iter(room[ordered > room]), budget))
 
 

@@ -9,6 +9,5 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Values = npt.ArrayLike
-Labels = (
-    npt.ArrayLike | None
-)  # also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction)
+# Also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction).
+Labels = npt.ArrayLike | None

@@ -350,9 +350,8 @@ def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Cod
 def _median(values: Array, counts: Array) -> float:
     order = np.argsort(values)
     upto = np.cumsum(counts[order])
-    middle = np.searchsorted(
-        upto, [upto[-1] / 2, upto[-1] / 2 + 0.5]
-    )  # alike unless the count is even
+    # Both are one value unless the count is even.
+    middle = np.searchsorted(upto, [upto[-1] / 2, upto[-1] / 2 + 0.5])
     return float(values[order][middle].mean())
 
 

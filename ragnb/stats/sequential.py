@@ -47,9 +47,8 @@ def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.in
     following = start.copy()
     order = np.empty(n, dtype=np.intp)
     for place in range(n):
-        full = (
-            place + 1 + int(np.argmax(room[place:] == 0))
-        )  # up to here every place is needed by a row that ends
+        # Up to here every place is needed by a row that ends.
+        full = place + 1 + int(np.argmax(room[place:] == 0))
         fits = (opens[following] <= place) & (ends[following] <= full)
         chosen = int(following[np.argmin(np.where(fits, aim[following], np.inf))])
         order[place] = rows[chosen]

@@ -114,9 +114,8 @@ class Client:
         for name, value, least in checks:
             if not value >= least:
                 raise RagnbError(f"{name}={value!r}; give {least} or more")
-        self._openai = require(
-            "openai", extra="judge"
-        )  # two seconds, rather here than in the run's first cell
+        # The import takes two seconds, rather here than in the first cell of a run.
+        self._openai = require("openai", extra="judge")
         self._tenacity = require("tenacity", extra="judge")
         self.profile = profile
         self.concurrency = concurrency

@@ -315,9 +315,10 @@ class _Job:
         """Start no further cell; `at_once` gives up those under way too."""
         self.stopping = self.stopping or Stop("interrupted by the user")
         self._given_up = at_once
-        for worker in self._workers if at_once else ():
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                worker.get_loop().call_soon_threadsafe(worker.cancel)
+        if at_once:
+            for worker in self._workers:
+                with suppress(RuntimeError):  # the loop has ended meanwhile
+                    worker.get_loop().call_soon_threadsafe(worker.cancel)
 
     async def all(self) -> None:
         """Run to the end."""
@@ -335,9 +336,8 @@ class _Job:
                 self._workers = [asyncio.create_task(self._worker()) for _ in workers]
                 results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
-            await self._on_disk(
-                self.store.release
-            )  # after what was paid for is kept, in this order
+            # After what was paid for is kept, in this order.
+            await self._on_disk(self.store.release)
         for error in [*results, self.stopping if self.stopping and self.stopping.refused else None]:
             if isinstance(error, Exception):
                 raise error

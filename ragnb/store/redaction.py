@@ -40,15 +40,16 @@ class Redactor:
             return {self(str(name)): self(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
             return [self(item) for item in value]
-        for secret in self._keys if isinstance(value, str) else ():
-            if len(key := secret.get_secret_value()) < 8:
-                value = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", value)
-                continue
-            for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
-                value = value.replace(form, "[key]")
-            head, *pieces = value.split(key[:8])
-            pieces = [piece[len(os.path.commonprefix([piece, key[8:]])) :] for piece in pieces]  # noqa: RUF071
-            value = "[key]".join([head, *pieces])
+        if isinstance(value, str):
+            for secret in self._keys:
+                if len(key := secret.get_secret_value()) < 8:
+                    value = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", value)
+                    continue
+                for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
+                    value = value.replace(form, "[key]")
+                head, *pieces = value.split(key[:8])
+                pieces = [piece[len(os.path.commonprefix([piece, key[8:]])) :] for piece in pieces]  # noqa: RUF071
+                value = "[key]".join([head, *pieces])
         return value
 
 

@@ -510,10 +510,11 @@ def open_store(path: Path | None, patience: float, new: bool) -> sqlite3.Connect
     if path is not None and not new and not path.exists():
         raise no_store(path)
     if path is not None and not (new and is_empty(path)):
+        # A run that begins or ends at this moment leaves a whole store the next.
         for pause in (
             0.3,
             0,
-        ):  # a run that begins or ends at this moment leaves a whole store the next
+        ):
             copy = examined(path, new=new)
             if not new and not copy.wrong:
                 return copy.file

@@ -233,17 +233,18 @@ def _answers(frame: pd.DataFrame, corpus: Mapping[str, str]) -> Iterator[_Answer
 def _passages(cell: Any, corpus: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of the passages of a row by their ids, blank without one; of pieces of one id all."""
     found: dict[str, str] = {}
-    for item in () if absent(cell) else cell:
-        if not isinstance(item, Mapping):
-            item = {"id": item}
-        if absent(item.get("id")):
-            continue
-        text = item.get("text") or item.get("page_content") or item.get("content")
-        text = text or corpus.get(str(item["id"]))
-        name = str(item["id"])
-        found.setdefault(name, "")
-        if isinstance(text, str) and text.strip():
-            found[name] = f"{found[name]}\n{text}" if found[name] else text
+    if not absent(cell):
+        for item in cell:
+            if not isinstance(item, Mapping):
+                item = {"id": item}
+            if absent(item.get("id")):
+                continue
+            text = item.get("text") or item.get("page_content") or item.get("content")
+            text = text or corpus.get(str(item["id"]))
+            name = str(item["id"])
+            found.setdefault(name, "")
+            if isinstance(text, str) and text.strip():
+                found[name] = f"{found[name]}\n{text}" if found[name] else text
     return found
 
 

@@ -423,9 +423,10 @@ def _by_step(frame: Any) -> Any:
 def _steps(cell: Any) -> dict[Any, list[Any]]:
     """Return the passages of a cell by the number of their step."""
     found: dict[Any, list[Any]] = {}
-    for item in () if absent(cell) else cell:
-        step = item.get("step") if isinstance(item, dict) else None
-        found.setdefault(step, []).append(item)
+    if not absent(cell):
+        for item in cell:
+            step = item.get("step") if isinstance(item, dict) else None
+            found.setdefault(step, []).append(item)
     return found
 
 

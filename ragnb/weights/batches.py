@@ -187,9 +187,8 @@ def reduce_batches(
         try:
             found = _of_parts(native(scores).select(*wanted), take, merge)
         except RagnbError:
-            if stays_lazy(
-                scores
-            ):  # a second pass finds the row's name, which the first one does not keep
+            # A second pass finds the row's name, which the first one does not keep.
+            if stays_lazy(scores):
                 more = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
                 _of_parts(native(scores).select(*more), named, merge)
             raise
@@ -218,16 +217,14 @@ def _parts(rows: Frame) -> Generator[pl.DataFrame]:
     if isinstance(rows, nw.DataFrame):
         yield rows.to_polars()
     elif rows.implementation.is_polars():
-        with pl.Config(
-            streaming_chunk_size=max(ROWS // 64, 1)
-        ):  # Polars reads dozens of such pieces ahead
+        # Polars reads dozens of such pieces ahead.
+        with pl.Config(streaming_chunk_size=max(ROWS // 64, 1)):
             yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
     else:
         require("pyarrow", extra="duckdb")
         relation = rows.to_native()
-        reader = (
-            getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-        )  # its name before 2.0
+        # What it was called before Polars 2.0.
+        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
         with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
             yield from map(pl.from_arrow, stream)
 
@@ -247,9 +244,8 @@ def _pandas(part: pl.DataFrame) -> pd.DataFrame:
             made[column.name] = numbers.to_numpy()
         elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
             words = column.cast(pl.Categorical)
-            codes, _ = pd.factorize(
-                words.to_physical().to_numpy()
-            )  # in the order in which words appear, too
+            # In the order in which words appear, too.
+            codes, _ = pd.factorize(words.to_physical().to_numpy())
             names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
             made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
         else:

@@ -188,9 +188,8 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     codes = (group[row], doc[row], cluster[row])
     present = cells.present[row]
     weight = cells.weight[row]
-    sums = np.where(
-        present, sums_by(key.code, cells.sums), 0.0
-    )  # in a cell a column is all there, or all nan
+    # In a cell a column is all there, or all nan.
+    sums = np.where(present, sums_by(key.code, cells.sums), 0.0)
     n = np.bincount(key.code, cells.n).astype(float)
     added = Cells(*codes, present, n, sums, cells.cross[:0], cells.centre, weight)
     shared = added.shared

@@ -147,9 +147,8 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
         known.select(nw.len().alias("known"), nw.col("q").n_unique().alias("distinct"))
     )
     pair = (counts[one].to_list()[0] for one in ("known", "distinct"))
-    known_n, distinct = (
-        0 if pd.isna(one) else int(one) for one in pair
-    )  # DuckDB counts nothing as null
+    # DuckDB counts nothing as null.
+    known_n, distinct = (0 if pd.isna(one) else int(one) for one in pair)
     return known_n, distinct
 
 

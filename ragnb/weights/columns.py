@@ -102,10 +102,11 @@ def scored(
     if own and own == given and any(METRICS.get(m.name) == m for m in own):
         have = column_names(scores)
         if {m.name for m in own} <= set(have):
+            # Metrics that were resolved before come with a frame that was named before.
             kept = (
                 *kept,
                 *have,
-            )  # metrics that were resolved before come with a frame that was named before
+            )
     frame = canonical(scores, *kept, metrics=own)
     columns = column_names(frame)
     if given is not None:

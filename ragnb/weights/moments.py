@@ -393,9 +393,8 @@ def moments_reduction(
         docs = batch.labels(doc, compose=True)
         group = batch.groups(by, compose=by == doc)
         if cluster is None:
-            apart = (
-                by == doc or corpus == "complete"
-            )  # questions are distinguished within a document
+            # Questions are distinguished within a document.
+            apart = by == doc or corpus == "complete"
             clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
         else:
             clusters = batch.labels(cluster)
@@ -409,8 +408,11 @@ def moments_reduction(
         counts = np.zeros((size, len(metrics), 2), dtype=np.int64)
         for k, metric in enumerate(metrics):
             status = batch.status(metric)
-            for word in (1, 2) if status.any() else ():
-                counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
+            if status.any():
+                for word in (1, 2):
+                    counts[:, k, word - 1] = np.bincount(
+                        group.codes[status == word], minlength=size
+                    )
         codes = group.codes, docs.codes, clusters.codes
         cells = cells_of(values, metrics, codes, np.ones(len(batch)) if weight is None else weight)
         rows = np.bincount(group.codes, minlength=size)

@@ -56,8 +56,9 @@ class Numbers:
         self.write = Formatter(self)
         self.rows = self.write.rows
         self.by_system: dict[str, dict[str, Row]] = {}
-        for row in records(self.systems) if self.systems is not None else ():
-            self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
+        if self.systems is not None:
+            for row in records(self.systems):
+                self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
         scores = {name: -rows["weighted_score"]["value"] for name, rows in self.by_system.items()}
         self.ranking = sorted(scores, key=lambda name: (is_missing(scores[name]), scores[name]))
 

@@ -89,9 +89,8 @@ class Review(Items):
         if item.key in self.comments:
             given = given | {"comment": self.comments[item.key]}
         sheet.loc[sheet["sample_id"] == item.key, list(given)] = list(given.values())
-        write_whole(
-            self.file, "\ufeff" + to_csv_text(sheet)
-        )  # without the mark a spreadsheet garbles Chinese
+        # Without the mark a spreadsheet garbles Chinese.
+        write_whole(self.file, "\ufeff" + to_csv_text(sheet))
         self._take(sheet)
 
 

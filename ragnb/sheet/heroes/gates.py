@@ -83,9 +83,8 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
         key = "metric"
     title = w.say(f"headline.{key}", **said)
     lead = w.say("headline.asks" if fails else "headline.seen", **said)
-    if (
-        sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores
-    ):  # a weighted rate is no count
+    # A weighted rate is no count.
+    if sentence and n and gate["role"] == "rate" and DRAWN not in w.sheet.scores:
         title = sentence.format(k=count(k), n=count(n))
         lead = w.say(
             "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate", **said

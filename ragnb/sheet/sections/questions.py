@@ -57,9 +57,8 @@ def questions(w: Formatter) -> Section | None:
         key = "all"
     else:
         key = "most"
-    say = {
-        word: made.words[word] for word in _WORDS
-    }  # the script fills what stands in their braces
+    # The script fills what stands in their braces.
+    say = {word: made.words[word] for word in _WORDS}
     say["standing"] = w.say(f"questions.standing_{key}", n=count(len(samples)), all=every)
     heads = (w.say("column.sample_id"), *(head for head, _ in made.columns))
     block = blocks.Samples(
