@@ -254,7 +254,8 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
     }
     for key, block in blocks.items():
         title = say(f"calibration.title.{key}")
-        if block.rows if isinstance(block, Table) else block.lines:
+        content = block.rows if isinstance(block, Table) else block.lines
+        if content:
             yield Section(key, title, title, blocks=(block,))
 
 

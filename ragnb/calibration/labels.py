@@ -469,7 +469,11 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
         )
     kinds = raw.columns.pop("rater_kind", None)
     named = table.humans or table.judges or any(name is not None for name in raw.cells("rater"))
-    if not (side := "human" if kinds is not None or named else table.side):
+    if kinds is not None or named:
+        side = "human"
+    else:
+        side = table.side
+    if not side:
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
             f"{table.raw.where()}column {was!r} does not say who gave the scores; automatic ones look the same; "

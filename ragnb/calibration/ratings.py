@@ -330,7 +330,8 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
             f"rater {row[asked.rater]!r} rated item {row[asked.item]} twice; keep one rating per item, "
             "dimension and rater"
         )
-    for column in (judge, PROBABILITY) if PROBABILITY in table.columns else (judge,):
+    same_for_all_raters = [name for name in (judge, PROBABILITY) if name in table.columns]
+    for column in same_for_all_raters:
         scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
         if (apart := scores.max() - scores.min() > SLACK).any():
             name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]

@@ -50,9 +50,14 @@ def verdict_row(
         widened = 1.0
     else:
         widened = stats.widening(asked.fraction, agrees.df, level=once)
-    trusted = agrees.low >= asked.target and beats and unbiased
+    if agrees.low >= asked.target and beats and unbiased:
+        verdict = TRUST
+    elif agrees.high < asked.target:
+        verdict = REJECT
+    else:
+        verdict = NOT_PROVEN
     return {
-        "verdict": TRUST if trusted else REJECT if agrees.high < asked.target else NOT_PROVEN,
+        "verdict": verdict,
         **with_ends(measures["within"], "share"),
         "lower": agrees.low,
         "upper": agrees.high,

@@ -59,7 +59,8 @@ def _inputs(command: click.Command, asked: Mapping[str, Any]) -> Iterator[Path]:
         is_path = isinstance(parameter.type, click.Path) and not isinstance(parameter.type, Output)
         if is_path or isinstance(parameter, click.Argument) or parameter.name == "baseline":
             value = asked.get(str(parameter.name))
-            for one in value if isinstance(value, tuple | list) else [value]:
+            values = value if isinstance(value, tuple | list) else [value]
+            for one in values:
                 if isinstance(one, str | Path) and str(one):
                     yield from _files_of(str(one), settings, stage=str(command.name))
 

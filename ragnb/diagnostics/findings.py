@@ -258,7 +258,10 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
         ends = x
     # No lower one is missing.
     least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
-    near = np.flatnonzero(x <= (np.inf if np.isnan(least) else least))
+    if np.isnan(least):
+        near = np.flatnonzero(~np.isnan(x))
+    else:
+        near = np.flatnonzero(x <= least)
     return near[np.argsort(x[near], kind="stable")][:top]
 
 
@@ -438,7 +441,9 @@ def mode_summary(
     table.insert(1, "n", weights.plain_sums(shares)[0].round().astype(np.int64))
     table["cost"] = gains.sum(axis=1)
     bad = table["cost"].where(table["cost"].gt(0) & table["failure_mode"].ne("fine"))
-    return table.assign(costliest=table.index == (bad.idxmax() if bad.notna().any() else None))
+    if bad.notna().any():
+        return table.assign(costliest=table.index == bad.idxmax())
+    return table.assign(costliest=False)
 
 
 def least_set_note(

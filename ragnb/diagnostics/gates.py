@@ -186,10 +186,9 @@ def check_differences(
        op  threshold outcome  blocks
     0  >=      -0.02    pass   False
     """
-    rows = {
-        (row["candidate"], row["metric"]): row
-        for row in ([] if compared is None else records(compared))
-    }
+    rows = {}
+    if compared is not None:
+        rows = {(row["candidate"], row["metric"]): row for row in records(compared)}
     systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
     out = []
     for system, gate in product(systems, gates):
@@ -253,6 +252,12 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
 def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
     """Return a row of the frame of gates with its outcome and whether it blocks."""
     misses = bool(past(value, gate.threshold, BETTER[gate.op]))
+    if misses:
+        outcome = "fail"
+    elif n:
+        outcome = "pass"
+    else:
+        outcome = "no_data"
     return {
         "gate": gate.name,
         "system": None,
@@ -263,7 +268,7 @@ def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
         "low": math.nan,
         "high": math.nan,
         "n": n,
-        "outcome": "fail" if misses else "pass" if n else "no_data",
+        "outcome": outcome,
         "p_flip": math.nan,
         "more_needed": 0,
         "low_if": math.nan,
@@ -288,9 +293,12 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
     known = {name: math.nan if pd.isna(x := row.get(name)) else float(x) for name in names}
     value = known["value"]
     better = BETTER[gate.op]
-    nearest, farthest = (
-        known[end] for end in (("low", "high") if better == "higher" else ("high", "low"))
-    )
+    if better == "higher":
+        nearest = known["low"]
+        farthest = known["high"]
+    else:
+        nearest = known["high"]
+        farthest = known["low"]
     role = row.get("role", "rate" if gate.metric in KNOWN_RATES else "quality")
     out = gate_row(
         gate,

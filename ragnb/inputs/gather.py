@@ -173,9 +173,12 @@ def gather(
     else:
         encoding = scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
-    named = (scenario.traces, scenario.scores)
-    of_traces = log or gold_source is not None
-    traces, scores = named if source is None else (source, None) if of_traces else (None, source)
+    traces = scenario.traces
+    scores = scenario.scores
+    if source is not None:
+        of_traces = log or gold_source is not None
+        traces = source if of_traces else None
+        scores = None if of_traces else source
     frames: list[Any] = []
     if scores is not None:
         frames.append(_scores(inputs, scenario, scores, options))

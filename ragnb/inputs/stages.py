@@ -287,7 +287,10 @@ def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = 
     RagnbError
         With `current`, for a table of other inputs: what is scored next would not be what the system answers.
     """
-    for stage in list(MAKES_CASES)[: [*MAKES_CASES].index(before) if before in MAKES_CASES else 2]:
+    stages = list(MAKES_CASES)
+    if before in MAKES_CASES:
+        stages = stages[: stages.index(before)]
+    for stage in stages:
         if stage == "generate":
             wanted = scenario.documents and scenario.cases is None
         else:

@@ -172,7 +172,10 @@ def _equal(frame: Any, column: str, value: Any) -> Any:
     rows = nw.from_native(frame)
     cell = nw.col(column)
     kind = rows.collect_schema()[column]
-    same = cell.cast(nw.String) == (str(value).lower() if kind == nw.Boolean else str(value))
+    text = str(value)
+    if kind == nw.Boolean:
+        text = text.lower()
+    same = cell.cast(nw.String) == text
     if kind.is_numeric() and isinstance(value, int | float):
         same = cell == value
     return rows.filter(same).to_native()

@@ -361,7 +361,9 @@ class Plan:
         }
         yield len(shortened), "cut", "", {"n": len(shortened), **words}
         still = options.temperature == 0 and not any(row["value"] for row in noise)
-        for row in noise[:1] if still else noise:
+        # Where nothing varies, one metric says so for all.
+        told = noise[:1] if still else noise
+        for row in told:
             deviation = with_interval(row["value"], row["low"], row["high"], digits=2)
             words = {
                 **row,

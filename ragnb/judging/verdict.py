@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from ragnb import texts
@@ -291,7 +291,8 @@ class _Reading:
         rows = list[Found]()
         given = list[dict[str, Any]]()
         for one in found:
-            for item in one.value if isinstance(one.value, list) else [one.value]:
+            items = one.value if isinstance(one.value, list) else [one.value]
+            for item in items:
                 if scores := {
                     name: value for kind, name, value in self._members(item) if kind == "score"
                 }:
@@ -551,9 +552,8 @@ class _Reading:
         # No pattern finds what begins in one text and ends in the next where a full stop is between them.
         values = [value for _, value in members_of(chosen)]
         around = f"{before}\n.\n{after}"
-        items = [
-            item for value in values for item in (value if isinstance(value, list) else [value])
-        ]
+        lists = [value if isinstance(value, list) else [value] for value in values]
+        items = list(chain.from_iterable(lists))
         own = "\n.\n".join(item for item in items if isinstance(item, str)).casefold()
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}

@@ -165,7 +165,8 @@ def canvas(
                     text = "\n".join(wrapped(line, room, 8.5) for line in label.split("\n"))
                     broken_lines = text.count("\n") - label.count("\n")
                 axis.set_label_text(text, fontsize=8.5)
-            if title := seen if finding is None else finding:
+            title = seen if finding is None else finding
+            if title:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
             sentence = (finding or seen).rstrip(".。 ")
             told = "; ".join(filter(None, values))
@@ -251,7 +252,8 @@ def wrapped(text: str, points: float, size: float = 9.0) -> str:
     # An opening mark stays with what it opens, and an interval in one piece.
     for word in _WORD.findall(text):
         whole = text_width(word.rstrip(), size) <= points
-        for piece in [word] if whole else re.findall(r"[^_-]*[_-]+\s*|[^_-]+", word):
+        pieces = [word] if whole else re.findall(r"[^_-]*[_-]+\s*|[^_-]+", word)
+        for piece in pieces:
             # A closing mark never starts a line.
             closing = unicodedata.category(piece[0]) in ("Po", "Pe", "Pf")
             if lines[-1] and not closing and text_width(lines[-1] + piece.rstrip(), size) > points:

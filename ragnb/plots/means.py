@@ -268,7 +268,8 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     about: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
     with dot_rows(look, rows, **about, span=(min([low, *lows]), high)) as ax:
         for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
-            for name, at in bars.get(metric, ()) if isinstance(bars, Mapping) else bars:
+            of_metric = bars.get(metric, ()) if isinstance(bars, Mapping) else bars
+            for name, at in of_metric:
                 label = "_bar" if name in styles else fitted(name)
                 line: Any = {
                     "linestyle": styles.setdefault(name, _LINES[len(styles) % len(_LINES)]),

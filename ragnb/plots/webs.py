@@ -96,7 +96,8 @@ def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
             line["linestyle"] = (0, dash) if dash else "-"
             # A system without any score has no run, and is named in the legend too.
             for part, (run, closed) in enumerate(radar_runs(points) or [([], False)]):
-                path = points[[*run, *run[:1]] if closed else run]
+                corners = [*run, *run[:1]] if closed else run
+                path = points[corners]
                 ax.plot(*path.T, label="_more" if part else fitted(system) or "_one", **line)
                 if closed and len(systems) < 3:
                     ax.fill(*path.T, color=colour, alpha=0.07, linewidth=0)

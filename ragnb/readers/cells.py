@@ -372,7 +372,11 @@ def unnest(
     raw.columns[name] = cells = list(cells)
     counts: Counter[str] = Counter()
     for i, cell in enumerate(cells):
-        if cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, _NESTED):
+        if isinstance(cell, str):
+            is_list = cell.lstrip().startswith("[")
+        else:
+            is_list = isinstance(cell, _NESTED)
+        if is_list:
             cells[i], what = read(cell)
             counts[what] += 1
     report.add("unparsed", name, "kept as text", counts["unparsed"])
@@ -680,7 +684,12 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
         number = isinstance(cell, Real | Decimal | np.bool_) or (
             word is not None and NUMBER.fullmatch(word)
         )
-        values[i] = VERDICTS[word] if word in VERDICTS else float(cell) if number else math.inf
+        if word in VERDICTS:
+            values[i] = VERDICTS[word]
+        elif number:
+            values[i] = float(cell)
+        else:
+            values[i] = math.inf
         if math.isinf(values[i]):
             is_percent = str(given[i]).strip().endswith("%")
             if is_percent:
@@ -737,14 +746,14 @@ def to_frame(
     metrics: Mapping[str, Metric] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Return the columns as a frame that remembers where it came from and what became of it."""
-    columns = {
-        name: metric_values(raw, metrics[name], report)
-        if name in metrics
-        else settle(cells)
-        if name in _SETTLED
-        else other_values(cells, raw.typed)
-        for name, cells in raw.columns.items()
-    }
+    columns = dict[str, Any]()
+    for name, cells in raw.columns.items():
+        if name in metrics:
+            columns[name] = metric_values(raw, metrics[name], report)
+        elif name in _SETTLED:
+            columns[name] = settle(cells)
+        else:
+            columns[name] = other_values(cells, raw.typed)
     frame = pd.DataFrame(columns)
     frame.attrs |= {"lossy": report.rows, "source": {**origin, "rows": len(frame)}}
     return frame

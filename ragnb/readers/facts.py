@@ -96,8 +96,11 @@ def _kind_of(token: str) -> str | None:
     """Return whether a word is one for what is bad (``lower``) or good (``higher``), None for any other."""
     for side in ("turned", "lower", "higher"):
         for stem in _STEMS[side]:
-            whole_only = stem in _WHOLE
-            if token in (stem, f"{stem}s") if whole_only else token.startswith(stem):
+            if stem in _WHOLE:
+                fits = token in (stem, f"{stem}s")
+            else:
+                fits = token.startswith(stem)
+            if fits:
                 if side == "turned":
                     return "higher"
                 return side

@@ -175,10 +175,10 @@ def first_records(document: Document, most: int) -> list[dict[str, Any]]:
 def _lines(document: Document) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and lines that hold something; None for a line over the limit."""
     if document.is_utf8:
-        text = None
+        opened: Any = document.open()
     else:
-        text = io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
-    with document.open() if text is None else text as stream:
+        opened = io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
+    with opened as stream:
         for number in count(1):
             line = rest = stream.readline(LONGEST_LINE + 1)
             if not line:
@@ -282,6 +282,15 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     return Raw(columns, "json", str(document.path))
 
 
+def _shape(cell: Any) -> tuple[Any, ...] | int | None:
+    """Return the keys of an object, the length of a list, and None for anything else."""
+    if isinstance(cell, dict):
+        return tuple(cell)
+    if isinstance(cell, list):
+        return len(cell)
+    return None
+
+
 def _columns_of(
     document: Document, value: Any, report: Lossy, lost: list[int], strict: bool
 ) -> dict[str, list[Any]]:
@@ -331,9 +340,7 @@ def _columns_of(
         report.add("bad_line", None, "further bad lines", len(lost[LISTED_LINES:]))
         return from_records(records, document.path)
     cells = value.values() if isinstance(value, dict) else ()
-    shapes = {
-        tuple(c) if isinstance(c, dict) else len(c) if isinstance(c, list) else None for c in cells
-    }
+    shapes = {_shape(cell) for cell in cells}
     shape = shapes.pop() if len(shapes) == 1 else None
     if isinstance(shape, int) or (shape is not None and (meanings(value) or not meanings(shape))):
         return {

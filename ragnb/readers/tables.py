@@ -63,12 +63,9 @@ def separated(separators: str, document: Document, report: Lossy, strict: bool) 
         return raw
     if quick:
         text = document.text(data)
-    return _laid(
-        document,
-        _rows(document, text[line.end(1) if line else 0 :], separator, report),
-        format,
-        report,
-    )
+    if line:
+        text = text[line.end(1) :]
+    return _laid(document, _rows(document, text, separator, report), format, report)
 
 
 def _remarks_above(text: str, separators: str) -> int:

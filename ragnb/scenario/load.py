@@ -67,8 +67,10 @@ def metric_place(scenario: Scenario, name: str) -> str:
         return ""
     source = read_text(text_of(scenario.path), scenario.path)
     listed = source.data.get("metrics")
-    for i, item in enumerate(listed if isinstance(listed, list) else [listed]):
-        if name == (item.get("name") if isinstance(item, Mapping) else item):
+    items = listed if isinstance(listed, list) else [listed]
+    for i, item in enumerate(items):
+        own = item.get("name") if isinstance(item, Mapping) else item
+        if own == name:
             where = ("metrics", i) if isinstance(listed, list) else ("metrics",)
             return place(scenario.path, source.line(where), dotted(where))
     return ""

@@ -37,9 +37,10 @@ def masked(text: str) -> str:
     >>> masked("https://host/?k=sk-" + "a1" * 8)
     'https://host/?k=***'
     """
-    return _SECRET.sub(
-        "***", text if _SECRET.search(text) else _folded(text) if holds_secret(text) else text
-    )
+    if not _SECRET.search(text) and holds_secret(text):
+        # A key that is written in other forms of its characters.
+        text = _folded(text)
+    return _SECRET.sub("***", text)
 
 
 def shown(value: object, most: int = 80) -> str:

@@ -282,7 +282,9 @@ def _parted(text: str) -> Iterator[str]:
     held = list[str]()
     size = 0
     for paragraph in re.split(r"\n\s*\n", text):
-        for part in [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph):
+        fits = _wide(paragraph) <= _SIZE
+        parts = [paragraph] if fits else _SENTENCE.split(paragraph)
+        for part in parts:
             if held and size + _wide(part) > _SIZE and not held[-1].lstrip().startswith("#"):
                 yield "\n\n".join(held)
                 held = []

@@ -172,9 +172,8 @@ class Plan:
         self.parameters = {
             k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None
         }
-        self.refusals = {
-            text.strip().lower() for text in ([refusal] if isinstance(refusal, str) else refusal)
-        }
+        texts = [refusal] if isinstance(refusal, str) else refusal
+        self.refusals = {text.strip().lower() for text in texts}
 
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
@@ -221,12 +220,8 @@ class Plan:
             calls = scorer.judge_calls(inputs)
         tokens = 0
         if calls or scorer.embeds:
-            parts = [
-                text
-                for part in inputs.values()
-                for text in ([part] if isinstance(part, str) else part)
-            ]
-            text_tokens = sum(count_tokens(str(text)) for text in parts)
+            lists = [[part] if isinstance(part, str) else part for part in inputs.values()]
+            text_tokens = sum(count_tokens(str(text)) for texts in lists for text in texts)
             tokens = calls * _PER_CALL + (calls + scorer.embeds) * text_tokens
         model = _WITHOUT_MODEL.get(scorer.by, "ragas")
         parameters = dict[str, Any]()

@@ -62,9 +62,11 @@ def notes(
     lang = sheet.scenario.lang
     say = load(sheet.scenario.lang)
     by_name = {}
-    for name, part in (
-        means.groupby("system", sort=False) if sheet.systems is not None else [(None, means)]
-    ):
+    if sheet.systems is None:
+        parts: list[tuple[Any, pd.DataFrame]] = [(None, means)]
+    else:
+        parts = list(means.groupby("system", sort=False))
+    for name, part in parts:
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [
             *records(weight_notes(own, lang=lang)),
@@ -104,11 +106,10 @@ def _system_notes(
         reasons = [f"{metric.name}__reason" for metric in metrics]
     else:
         reasons = []
-    if (
-        left := inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum()
-        if reasons
-        else 0
-    ):
+    left = 0
+    if reasons:
+        left = inputs.frame.filter(reasons).eq(schema.STOPPED_EARLY).any(axis=1).sum()
+    if left:
         calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
         yield _note(
             say,
@@ -133,11 +134,10 @@ def _system_notes(
         return
     rows = sheet.common.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
     rates = not (rows["metric"] == "weighted_score").any()
+    shown = "correct_outcome" if rates else "weighted_score"
     means = (
         f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}"
-        for row in records(
-            rows[rows["metric"] == ("correct_outcome" if rates else "weighted_score")]
-        )
+        for row in records(rows[rows["metric"] == shown])
     )
     n = count(sheet.common_questions)
     yield _note(
@@ -301,13 +301,14 @@ def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row
         names = say("note.join").join(shapes)
         said = say("note.no_citations", n=count(row["of"]), forms=names)
         yield note_row("no_citations", row["system"] or "traces", _of_system(row, said))
-    for name in [None] if sheet.systems is None else sheet.systems["system"].unique():
+    systems = [None] if sheet.systems is None else sheet.systems["system"].unique()
+    for system in systems:
         claims, answerable = (
-            _rate(sheet, rate, name) for rate in ("claim_containment", "over_refusal")
+            _rate(sheet, rate, system) for rate in ("claim_containment", "over_refusal")
         )
         if claims and claims < answerable:
             said = say("note.claims", n=count(claims), of=count(answerable))
-            yield note_row("claims", "claim_containment", _of_system({"system": name}, said))
+            yield note_row("claims", "claim_containment", _of_system({"system": system}, said))
 
 
 def _of_system(row: Mapping[str, Any], text: str) -> str:
@@ -369,8 +370,11 @@ def _input_notes(
     )
     answers = say("note.join").join(told)
     yield from holding_notes(say, [(answers, "repeated_answers", "traces", {"answers": answers})])
-    of_gold = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
-    for key in (*of_gold, *_OF_TRACES) if inputs.with_gold else ("duplicate_traces", *_OF_TRACES):
+    if inputs.with_gold:
+        joined = ["unmatched", "gold_without_trace", "duplicate_traces", "question_differs"]
+    else:
+        joined = ["duplicate_traces"]
+    for key in (*joined, *_OF_TRACES):
         if n := int(inputs.join.get(f"n_{key}", 0)):
             yield note_row(
                 key,

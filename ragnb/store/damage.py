@@ -56,7 +56,8 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     """
     main, log = _snapshot(path)
     if not main.startswith(_MAGIC):
-        if not (_OURS.search(main) if main else log):
+        is_ours = _OURS.search(main) if main else log
+        if not is_ours:
             raise no_store(path)
         if main:
             why = "its first page is overwritten"

@@ -103,9 +103,11 @@ def column(frame: Any, name: str) -> pl.Series:
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {str}:
         return as_series(values).alias(name)
-    return pl.Series(
-        name, values, dtype=pl.Null if not kinds else pl.Boolean if kinds == {bool} else pl.Object
-    )
+    if not kinds:
+        return pl.Series(name, values, dtype=pl.Null)
+    if kinds == {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    return pl.Series(name, values, dtype=pl.Object)
 
 
 def cells(frame: Any, name: str) -> list[Any]:

@@ -134,4 +134,6 @@ def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, An
         return "dominated", values | {"name": top, "share": round(100 * row["top_share"])}
     if n >= _VERY_FEW and effective < _VERY_FEW - 1e-6:
         return "few_effective", values
-    return ("few_rows" if rows else "few_clusters") if n < _FEW else "", values
+    if n >= _FEW:
+        return "", values
+    return "few_rows" if rows else "few_clusters", values

@@ -223,7 +223,8 @@ class Weighing:
     def add(self, text: str) -> str:
         """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
         name = nfc(text.strip())
-        if len(hits := [name] if name in self.documents else self.find(name)) > 1:
+        hits = [name] if name in self.documents else self.find(name)
+        if len(hits) > 1:
             if name:
                 return self.say("editor.several", n=len(hits), text=name[:80])
             return ""
@@ -385,7 +386,10 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
     >>> read_entry(" ０．５ "), read_entry(""), read_entry("-1"), read_entry("nan")
     ((0.5, ''), (None, ''), (None, 'negative'), (None, 'not_number'))
     """
-    if not (text := "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()):
+    if entry is None:
+        return None, ""
+    text = unicodedata.normalize("NFKC", str(entry)).strip()
+    if not text:
         return None, ""
     with suppress(ValueError):
         if math.isfinite(value := float(text.replace("_", "?"))):

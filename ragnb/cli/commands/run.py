@@ -61,14 +61,15 @@ def run_command(
         "judge": (judge_command, has_cases and "judge" in profiles),
         "report": (report_command, True),
     }
-    order = [
-        stage
-        for stage, (_, is_named) in wanted.items()
-        if (stage in stages if stages else is_named)
-    ]
+    if stages:
+        order = [stage for stage in wanted if stage in stages]
+    else:
+        order = [stage for stage, (_, is_named) in wanted.items() if is_named]
     _refuse_early(source, scenario, order, asked, dry_run=dry_run)
     context = click.get_current_context()
-    for dry in [True] if dry_run else [True, False]:  # the whole bill comes before the first call
+    # The whole bill comes before the first call.
+    passes = [True] if dry_run else [True, False]
+    for dry in passes:
         for place, stage in enumerate(order, 1):
             where = {"place": place, "of": len(order), "stage": stage}
             if stage == "report":

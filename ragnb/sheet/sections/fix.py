@@ -117,13 +117,15 @@ def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[An
     """Return causes, actions and the worst samples."""
     rule = RULE_OF.get(metric)
     causes, actions = rule_texts(rule, w.lang) if rule else ([], [])
+    samples = []
     if finding is not None:
         causes = finding["causes"]
         actions = finding["actions"]
+        samples = finding["worst"]
     done = tuple(
         (one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions
     )
-    worst = tuple(_sample(w, metric, one) for one in ([] if finding is None else finding["worst"]))
+    worst = tuple(_sample(w, metric, one) for one in samples)
     parts = {"causes": tuple(causes), "actions": done, "worst": worst}
     return {w.say(f"fix.{key}"): lines for key, lines in parts.items() if lines}
 

@@ -46,9 +46,12 @@ def details(w: Formatter) -> Section:
         },
         folded=w.say("details.ledger"),
     )
-    finding = w.say(
-        "details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n
-    )
+    if n > 1:
+        finding = w.say("details.from_files", n=n)
+    elif n:
+        finding = w.say("details.from_file", n=n)
+    else:
+        finding = w.say("details.from_frame", n=n)
     shown = [Text(notes, "list") if notes else None, settings, files if n else None, steps]
     shown.append(account_table(w))
     shown.append(Text((w.say("details.rest"),), "note"))
