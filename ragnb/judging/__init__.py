@@ -5,8 +5,9 @@ steer the system, `arena` sets systems side by side. What is paid for is kept in
 `support_lexical`, of the room `scoring`, needs no model and is no judgement.
 """
 
+from ragnb.judging.improvement import Improved, improve
 from ragnb.judging.prompt import evidence_rank, material, system_prompt
 from ragnb.judging.run import Judged, dry_run, judge
-from ragnb.judging.systems import Improved, arena, improve
+from ragnb.judging.systems import arena
 from ragnb.judging.verdict import Verdict, parse_verdict
 from ragnb.scoring import support_lexical
