@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +65,8 @@ def judge_command(
 
     Exit code: 0 if every answer is judged or every gate decided, 1 if some failed or are pending, 2 on bad input.
     """
-    from ragnb.judging import dry_run, improve, judge
-    from ragnb.judging.plan import REPLY_TOKENS, need_one_system
+    from ragnb.judging import dry_run, judge
+    from ragnb.judging.plan import need_one_system
 
     stage = Stage("judge", source, "judged.csv", asked)
     scenario = stage.scenario
@@ -102,26 +102,18 @@ def judge_command(
         click.echo("\n".join(_rubric_lines(rubric, passing, scenario.lang)))
         stage.bill("judge.cli.need", dry_run(cases, client, **asked))
         if loop:
-            most = dry_run(cases, client, **asked | {"store": None, "probes": False})
-            n = loop["attempts"]
-            answers = most.calls // asked["repeats"]
-            # A message to the endpoint holds a question, an answer and a suggestion.
-            tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
-            click.echo(
-                say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens)
-            )
+            click.echo(_most_of_loop(stage, cases, client, loop, asked, own_system=bool(system)))
         return PASSED
+    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     if stop_when_decided:
-        settling = {"stop_when": _settling(scenario)}
-    else:
-        settling = {}
-    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights, **settling}
+        asked["stop_when"] = _settling(scenario)
     scores = judge(cases, client=client, name=scenario.name, **asked)
     about = scores.attrs["judge"]
     status = scores[f"{rubric.passing.metric}__status"]
-    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
+    # What is not judged because the gates are decided is not open.
+    is_open = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
     early = {name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]}
-    stage.write(scores, complete=not open_, **early)
+    stage.write(scores, complete=not is_open, **early)
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     numbers = {
@@ -142,18 +134,62 @@ def judge_command(
     lines.append(stage.closing(about["account"], probes=len(about["probes"])))
     click.echo("\n".join(lines))
     if loop and not about["stopped"]:
-        asked |= {"probes": False, "doc": scenario.cluster or scenario.doc, "level": scenario.level}
-        found = improve(cases, client=client, **loop, **asked)
-        table = stage.out.with_name("improved.csv")
-        terminal.write_csv(table, found.kept)
-        of_loop = ["", *terminal.as_list(found.notes["text"])]
-        of_loop.append(say("judge.loop.written", out=one_line(table)))
-        of_loop.append(stage.closing(found.account, own_functions=callable(loop["system"])))
-        click.echo("\n".join(of_loop))
-        open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
-    if open_:
+        is_open |= _improved(stage, cases, client, loop, asked)
+    if is_open:
         return BLOCKED
     return PASSED
+
+
+def _most_of_loop(
+    stage: Stage,
+    cases: pd.DataFrame,
+    client: Client,
+    loop: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    *,
+    own_system: bool,
+) -> str:
+    """Return what the attempts of the loop take at most."""
+    from ragnb.judging import dry_run
+    from ragnb.judging.plan import REPLY_TOKENS
+
+    most = dry_run(cases, client, **{**asked, "store": None, "probes": False})
+    n = loop["attempts"]
+    answers = most.calls // asked["repeats"]
+    tokens = most.tokens
+    if not own_system:
+        # A message to the endpoint holds a question, an answer and a suggestion.
+        tokens += 3 * REPLY_TOKENS * answers
+    return stage.say(
+        "judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens
+    )
+
+
+def _improved(
+    stage: Stage,
+    cases: pd.DataFrame,
+    client: Client,
+    loop: Mapping[str, Any],
+    asked: Mapping[str, Any],
+) -> bool:
+    """Run the loop, write its best answers and print its gain; return whether answers are still open."""
+    from ragnb.judging import improve
+
+    scenario = stage.scenario
+    settings = {
+        **asked,
+        "probes": False,
+        "doc": scenario.cluster or scenario.doc,
+        "level": scenario.level,
+    }
+    found = improve(cases, client=client, **loop, **settings)
+    table = stage.out.with_name("improved.csv")
+    terminal.write_csv(table, found.kept)
+    lines = ["", *terminal.as_list(found.notes["text"])]
+    lines.append(stage.say("judge.loop.written", out=one_line(table)))
+    lines.append(stage.closing(found.account, own_functions=callable(loop["system"])))
+    click.echo("\n".join(lines))
+    return bool(found.notes["code"].isin(["stopped", "unanswered"]).any())
 
 
 def _loop(
