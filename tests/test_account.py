@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.inputs.account import case_coverage
+from ragnb.inputs.coverage import case_coverage
 
 GATE = {"name": "F", "metric": "faithfulness", "op": ">=", "threshold": 0.5}
 BLANKS = ["", "NaN", "None", "-", "#N/A"]

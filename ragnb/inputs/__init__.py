@@ -2,22 +2,15 @@
 
 from ragnb.inputs import streams
 from ragnb.inputs.account import (
-    Coverage,
     at_worst,
     computed_rates,
     count_answers,
     count_not_applicable,
     make_account,
     mark_not_applicable,
-    system_coverage,
 )
 from ragnb.inputs.card import FileCard, inspect_file
+from ragnb.inputs.coverage import Coverage, system_coverage
 from ragnb.inputs.gather import Inputs, gather
-from ragnb.inputs.stages import (
-    read_inputs,
-    read_scenario,
-    scenario_of,
-    stage_table,
-    stage_tables,
-    with_cases,
-)
+from ragnb.inputs.reading import read_inputs, read_scenario, scenario_of
+from ragnb.inputs.stages import stage_table, stage_tables, with_cases

@@ -12,7 +12,7 @@ from ragnb import texts
 from ragnb.calibration import read_rated
 from ragnb.errors import RagnbError
 from ragnb.inputs import streams
-from ragnb.inputs.account import Coverage, gold_coverage
+from ragnb.inputs.coverage import Coverage, gold_coverage
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.executors import on_spark
 from ragnb.readers.streams import Stream, stream_scores, stream_spark

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration import looks_like_ratings
-from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.errors import RagnbError, listing
 from ragnb.files import (
     DOCUMENT_SUFFIXES,
     digest,
@@ -28,42 +25,22 @@ from ragnb.files import (
     slug,
     write_whole,
 )
-from ragnb.inputs.account import case_coverage, mark_not_applicable
-from ragnb.inputs.card import FileCard, card_of
-from ragnb.inputs.gather import Inputs, gather, labelled, not_in
-from ragnb.inputs.rubric import with_dimensions_apart, with_judged
-from ragnb.inputs.streams import head_of
-from ragnb.readers import open_role, read_scores
-from ragnb.readers.documents import find_documents
-from ragnb.readers.facts import SILENT, direction_of_name
-from ragnb.readers.jsons import first_records
-from ragnb.readers.metrics import open_facts
-from ragnb.scenario import Scenario, load_scenario
+from ragnb.inputs.gather import Inputs, labelled, not_in
+from ragnb.readers import read_scores
+from ragnb.scenario import Scenario
 from ragnb.scenario.fields import SOURCES
-from ragnb.scenario.load import metric_place
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
-    RUBRIC,
-    Metric,
-    is_operation,
-    known_metric,
     note_row,
-    quantile_of,
-    rank_measure,
-    resolve_metrics,
-    undeclared_columns,
 )
-from ragnb.traces import RATES, mark_unanswerable
+from ragnb.traces import RATES
 from ragnb.weights import column_names
-from ragnb.weights.conversations import conversation_cluster
 
 STAGES = ("evaluate", "judge")
 MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
 """The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
-_UNREADABLE = (RagnbError, ValueError, OSError)
-_FIRST_RECORDS = 50
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
 """For a kernel, the folder in which the command was given: its own working directory is that of the run."""
@@ -432,274 +409,3 @@ def _gaps(
         )
     words = frame.get(f"{name}__status", pd.Series("", index=frame.index))
     return here.isna() & there.notna() & (words != "not_applicable")
-
-
-def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Inputs, list[Metric]]:
-    """Read what a caller hands over: the scenario that it makes, its rows and its metrics.
-
-    A file or frame alone with answers and no score is read as a log. The refusal of a file has its card behind it.
-    """
-    overrides, gold = gold_in_memory(overrides)
-    scenario, frame = _opened(source, overrides, has_gold=gold is not None)
-    alone = not isinstance(source, Scenario) and scenario.path is None
-    alone = alone and scenario.gold is None and gold is None
-    path = scenario.scores if alone else None
-    card = None
-    if path is not None and _begins_as_log(path, scenario):
-        # Else a long log is read once more, to find that it holds no scores.
-        with suppress(*_UNREADABLE):
-            card = _card_of(path, scenario)
-        if card is not None and _is_log(card, scenario):
-            return read_scenario(scenario_of(path, overrides, "traces"), log=True)
-    try:
-        return read_scenario(scenario, frame, gold=gold)
-    except RagnbError as error:
-        # A query is not collected unasked.
-        query = isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame)
-        if not alone or query or (frame is None and path is None):
-            raise
-        try:
-            card = card or _card_of(path or frame, scenario)
-        except _UNREADABLE:
-            raise error from None
-        said = getattr(frame, "attrs", {}).get("role") == "traces"
-        if card.kind == "cases" and "answer" in card.columns.values() and not said:
-            asked = open_role(str(path) if path else None, [*card.columns])
-            raise RagnbError(f"{asked}\n\n{card}" if path else str(asked)) from None
-        if _is_log(card, scenario, said=said):
-            of_log = scenario_of(path, overrides, "traces") if path else scenario
-            return read_scenario(of_log, frame, log=True)
-        raise RagnbError(f"{error}\n\n{card}" if path else str(error)) from None
-
-
-def _card_of(source: Any, scenario: Scenario) -> FileCard:
-    """Return the card of a file, a frame or some records, read as a scenario says."""
-    return card_of(source, columns=scenario.columns, encoding=scenario.encoding, lang=scenario.lang)
-
-
-def _is_log(card: FileCard, scenario: Scenario, *, said: bool = False) -> bool:
-    """Whether a table is to be read as a log; `said` where its frame was read as traces."""
-    is_log = card.kind == "traces" or said
-    return is_log and scenario.metrics is None and {*card.told} <= {*scenario.columns}
-
-
-def _begins_as_log(path: Path, scenario: Scenario) -> bool:
-    """Whether the first records of a file of JSON lines look like a log; the card of all of it decides."""
-    try:
-        document = find_documents(path, scenario.encoding)[0]
-        if document.suffix not in (".jsonl", ".ndjson"):
-            return False
-        records = first_records(document, _FIRST_RECORDS)
-        return bool(records) and _is_log(_card_of(records, scenario), scenario)
-    except _UNREADABLE:
-        return False
-
-
-def gold_in_memory(overrides: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the overrides without gold that is no path, and that gold; None where it is a path or missing.
-
-    Examples
-    --------
-    >>> gold_in_memory({"lang": "en", "gold": "gold.csv"})
-    ({'lang': 'en', 'gold': 'gold.csv'}, None)
-    """
-    gold = overrides.get("gold")
-    if gold is None or isinstance(gold, str | os.PathLike):
-        return dict(overrides), None
-    return {key: value for key, value in overrides.items() if key != "gold"}, gold
-
-
-def read_scenario(
-    scenario: Scenario, frame: Any = None, *, gold: Any = None, log: bool = False
-) -> tuple[Scenario, Inputs, list[Metric]]:
-    """Read the files of a scenario, or a frame in their place, and the tables of its stages."""
-    if frame is None:
-        scenario = with_cases(scenario)
-    inputs = gather(scenario, frame, gold=gold, log=log)
-    if frame is None:
-        join_stages(scenario, inputs)
-        scenario = with_judged(scenario, inputs)
-    if inputs.cases is not None:
-        inputs.coverage += case_coverage(
-            inputs.frame, inputs.read_rows, inputs.cases, where=scenario.where
-        )
-    metrics = prepared(scenario, inputs)
-    scenario = with_conversations(scenario, inputs.frame)
-    return with_dimensions_apart(scenario, metrics), inputs, metrics
-
-
-def with_conversations(scenario: Scenario, frame: Any) -> Scenario:
-    """Return a scenario whose clusters are the conversations of the rows, where it names no others."""
-    if scenario.cluster is not None or scenario.corpus != "sample":
-        return scenario
-    found = conversation_cluster(frame, scenario.doc)
-    if found is None:
-        return scenario
-    return scenario.replace(cluster=found)
-
-
-def _opened(
-    source: Any, overrides: Mapping[str, Any], *, has_gold: bool = False
-) -> tuple[Scenario, Any]:
-    if isinstance(source, Scenario):
-        return source.replace(**overrides), None
-    if isinstance(source, str | os.PathLike):
-        return scenario_of(Path(source), overrides, "traces" if has_gold else ""), None
-    return Scenario.without_files().replace(**overrides), source
-
-
-def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Scenario:
-    """Return the scenario of a YAML file; for any other file, one with it as scores or (with gold) as traces."""
-    if path.suffix.lower() in (".yaml", ".yml"):
-        return load_scenario(path).replace(**overrides)
-    role = role or ("scores" if overrides.get("gold") is None else "traces")
-    return Scenario(**{role: path}).replace(**overrides)
-
-
-def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
-    """Return the metrics of a run; cells that do not apply are marked.
-
-    Those are the scores of unanswerable questions where a metric cannot grade a refusal, and empty cells where
-    the file says why they are empty.
-    """
-    metrics = metrics_of(scenario, inputs.frame, inputs.tools, inputs.facts)
-    frame = mark_unanswerable(inputs.frame, metrics=metrics)
-    inputs.frame = mark_not_applicable(frame, metrics=metrics, blank=scenario.blank)
-    return metrics
-
-
-def metrics_of(
-    scenario: Scenario,
-    frame: Any,
-    tools: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    facts: Iterable[Mapping[str, Any]] = (),
-) -> list[Metric]:
-    """Return the scenario's metrics, else those that METRICS or a layout declares; then the rates of the traces.
-
-    A metric with an open fact is left out; naming it without a declaration is refused. Measures of operation
-    (latency, tokens, cost) that a gate names, also in ``p95(latency_s)``, come last; they need no declaration.
-    """
-    own = scenario.declared
-    given = scenario.metrics
-    asked = {name: fact for name, fact in open_facts(facts).items() if name not in own}
-    asked = {name: fact for name, fact in asked.items() if not is_operation(name)}
-    _refuse_open(scenario, asked)
-    columns = [name for name in column_names(frame) if name not in asked]
-    of_tool = {metric.name: metric for metric in _of_tool(tools, columns)}
-    if given is None and scenario.rubric is not None:
-        given = tuple(name for name in {**METRICS, **own} if name in columns)
-    elif given is None:
-        given = tuple(of_tool.values()) or None
-    elif all(isinstance(metric, Metric) and metric.family != RUBRIC for metric in given):
-        # What is declared adds to what the table has, as it adds to METRICS; names select.
-        given = (*(metric for name, metric in of_tool.items() if name not in own), *given)
-    _need_columns_of(scenario, given or (), columns)
-    declared = of_tool | own
-    metrics = list(
-        resolve_metrics(
-            given and [declared.get(m, m) if isinstance(m, str) else m for m in given], columns
-        )
-    )
-
-    there = {metric.name for metric in metrics}
-    metrics += [METRICS[name] for name in RATES if name in columns and name not in there]
-    if not metrics:
-        raise RagnbError(_nothing_to_average(head_of(frame), asked))
-
-    there |= {metric.name for metric in metrics}
-    ranked = [known_metric(name) for name in scenario.named_metrics if rank_measure(name)]
-    metrics += [one for one in ranked if one and one.name in columns and one.name not in there]
-
-    asked_of = (gate.metric for gate in scenario.gates or ())
-    columns_asked = (quantile_of(name) or (None, name) for name in asked_of)
-    gated = dict.fromkeys(column for _, column in columns_asked)
-    measured = [name for name in gated if name in columns and name not in there]
-    metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
-    return metrics
-
-
-def _need_columns_of(scenario: Scenario, given: Iterable[str | Metric], columns: list[str]) -> None:
-    """Refuse a metric that the file of a scenario names and the table does not have, with its line."""
-    for item in given:
-        name = item if isinstance(item, str) else item.name
-        if name not in columns and (where := metric_place(scenario, name)):
-            near = did_you_mean(name, [column for column in columns if "__" not in column])
-            reason = f"{name!r} is no column of the table; {near}"
-            raise RagnbError(f"{where}{reason}")
-
-
-def _of_tool(tools: Mapping[str, Mapping[str, Any]], columns: list[str]) -> Iterator[Metric]:
-    """Yield the metrics that a layout declares and METRICS does not hold as they are.
-
-    A recall that a tool scored is a score like its others, though ragnb's own of that name is a rate beside the
-    total.
-    """
-    for name, row in tools.items():
-        if name not in columns:
-            continue
-        known = METRICS.get(name)
-        kind = row.get("kind", "continuous")
-        made = Metric(name, row["low"], row["high"], row["better"], kind=kind, role="quality")
-        if known is None or (known.scale, known.better) != (made.scale, made.better):
-            yield made
-        elif known.role == "rate":
-            yield replace(known, role="quality")
-
-
-def _refuse_open(scenario: Scenario, asked: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse a metric that a scenario names and of which a fact is open."""
-    listed = scenario.metrics or ()
-    named = [("metrics", item) for item in listed if isinstance(item, str)]
-    named += [("gates", gate.metric) for gate in scenario.gates or ()]
-    named += [("metric_weights", name) for name in scenario.metric_weights or ()]
-    for key, name in named:
-        if name in asked:
-            raise RagnbError(f"{key} names {name!r}, and {open_sentence(asked[name])}")
-
-
-def open_sentence(fact: Mapping[str, Any]) -> str:
-    """Word what is open of a metric, why, and what to write.
-
-    Examples
-    --------
-    >>> open_sentence({"metric": "bias", "fact": "direction", "value": "?", "evidence": "nothing says it"})
-    "its direction is open (nothing says it); declare it: metrics=[rn.Metric('bias', low, high, better='lower')] \
-or better='higher'"
-    """
-    name = fact["metric"]
-    evidence = fact["evidence"]
-    value = fact["value"]
-    if fact["fact"] == "direction":
-        return (
-            f"its direction is open ({evidence}); declare it: "
-            f"metrics=[rn.Metric({name!r}, low, high, better='lower')] or better='higher'"
-        )
-    low, high = value or ("low", "high")
-    return (
-        f"its scale is open ({evidence}); declare it: metrics=[rn.Metric({name!r}, {low}, {high})] "
-        f"if it is {low}..{high}"
-    )
-
-
-def _nothing_to_average(
-    frame: pd.DataFrame, asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
-) -> str:
-    """Return the error for a table without a known metric; `asked` are the metrics with an open fact."""
-    if looks_like_ratings([str(c) for c in frame.columns]):
-        return (
-            f"these are ratings (columns: {listing(frame.columns)}), which validate a judge: run "
-            "ragnb calibrate on the file, or name it as ratings: in a scenario"
-        )
-    numbers = undeclared_columns(frame)
-    for name, fact in asked.items():
-        # A column of which nothing at all is known is one of the candidates below.
-        is_silent = fact["fact"] == "scale" or fact["evidence"] == SILENT.evidence
-        if name in METRICS or not is_silent:
-            return f"no column is a metric yet: {name!r}: {open_sentence(fact)}"
-    step = "score it first"
-    if numbers:
-        named = direction_of_name(numbers[0])
-        better = "…" if named is None or named.open else named.better
-        end = "" if better == "higher" else f", better={better!r}"
-        step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high{end})]"
-    return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.inputs.gather import Inputs, cases_of
-from ragnb.inputs.stages import scenario_of, stage_tables, with_cases
+from ragnb.inputs.reading import scenario_of
+from ragnb.inputs.stages import stage_tables, with_cases
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric
 

@@ -13,14 +13,10 @@ import pandas as pd
 from ragnb.readers.cells import IDS, LISTS
 from ragnb.readers.evidence import (
     direction_of,
-    has_rubric,
-    is_judged,
-    judged_scale,
     mark_broken_rows,
     mark_failed_words,
     mark_minus_one,
     read_verdicts,
-    spans_of,
     verdict_columns,
 )
 from ragnb.readers.facts import SILENT, Direction, direction_of_name, facts_told
@@ -29,6 +25,7 @@ from ragnb.readers.graded import graded_columns, grades_of, note_grades, read_gr
 from ragnb.readers.layouts import TOOLS, is_measure
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
+from ragnb.readers.scales import has_rubric, is_judged, judged_scale, spans_of
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
 
 Spans = Mapping[str, tuple[float, float, bool]]
