@@ -16,7 +16,7 @@ from card_lines import run_lines
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.inputs import stages
+from ragnb.inputs import reading
 from ragnb.readers import is_measure
 
 SCORED = {"user_input": "Who?", "response": "Ann.", "faithfulness": 0.5}
@@ -345,7 +345,7 @@ def test_lists_tell_samples_and_names_of_result_files_and_errors_of_means_tell_t
 
 def test_a_query_is_not_collected_for_a_card(monkeypatch):
     monkeypatch.setattr(
-        stages, "card_of", lambda *given, **options: pytest.fail("the query ran as a whole")
+        reading, "card_of", lambda *given, **options: pytest.fail("the query ran as a whole")
     )
     with pytest.raises(RagnbError, match="no column is a metric"):
         rn.assess(pl.LazyFrame({"question": ["Who?"] * 3, "answer": ["Ann."] * 3}))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,37 +12,29 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison.beside import changes
 from ragnb.comparison.differences import TOTAL, Margin, compared, with_ratings
-from ragnb.comparison.estimates import OFTEN, Verdict, gate_verdict, outcome_of, pass_chance
+from ragnb.comparison.notes import comparison_notes, judge_and_people
 from ragnb.comparison.operations import operations_beside, said_of
 from ragnb.comparison.pairs import Pairs
-from ragnb.comparison.people import APART, BY_PEOPLE, UNCHECKED
+from ragnb.comparison.people import BY_PEOPLE
 from ragnb.comparison.source import Run, anchor_beside, paired_runs, run_of
+from ragnb.comparison.wording import (
+    TONES,
+    difference,
+    ends_of,
+    outcome_mark,
+    outcome_word,
+    percent_change,
+    scored_questions,
+    share_of,
+    signed_amount,
+)
 from ragnb.errors import need_known
 from ragnb.inputs.operations import ERRORS
-from ragnb.markup import (
-    MISSING,
-    amount,
-    amounts,
-    count,
-    number,
-    one_line,
-    p_value,
-    percent,
-    signed,
-)
+from ragnb.markup import amount, amounts, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.rendering import render_markdown, render_page
 from ragnb.schema import kind_of_operation, records, unit_of
 from ragnb.texts import counted
-
-_TONES = {
-    "better": "good",
-    "better_within": "good",
-    "same": "good",
-    "undecided": "none",
-    "worse_within": "watch",
-    "worse": "bad",
-}
 
 
 def compare_view(
@@ -120,7 +111,7 @@ def compare_view(
             )
     if len(took):
         shown.append((say("compare.operations"), operations_table(took, scenario.lang)))
-    notes_of_table = [*_notes(table, say)]
+    notes_of_table = [*comparison_notes(table, say)]
     anchored = _beside_anchor(run, baseline, settings, how)
     if anchored is not None:
         accepted = compared(
@@ -133,7 +124,9 @@ def compare_view(
         shown.append(
             (say("compare.beside_anchor", base=base), difference_table(accepted, scenario.lang))
         )
-        notes_of_table += (say("compare.anchor", head=text) for text in _notes(accepted, say))
+        notes_of_table += (
+            say("compare.anchor", head=text) for text in comparison_notes(accepted, say)
+        )
         table = pd.concat([table, accepted], ignore_index=True)
     said = [
         f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"]
@@ -155,49 +148,6 @@ def _beside_anchor(
     return paired_runs(run, anchor, settings=settings, **how)[1]
 
 
-def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
-    """Write a difference in a column of a row: that of a rate in percentage points."""
-    share = row["role"] == "rate"
-    text = signed(row[name], share)
-    if share and text != MISSING:
-        return str(say("gates.points", n=text))
-    return text
-
-
-def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
-    """Write a difference with its interval where there is one, ``+0.113 (+0.036 to +0.191)``.
-
-    Examples
-    --------
-    >>> row = {"value": 0.113, "low": 0.036, "high": 0.191, "role": "rate"}
-    >>> difference(row, texts.load("en"))
-    '+11.3 points (+3.6 to +19.1)'
-    """
-    low, high = (signed(row[name.format(end)], row["role"] == "rate") for end in ("low", "high"))
-    text = change(row, say, name.format("value"))
-    if MISSING in (low, text):
-        return text
-    return f"{text} ({say('sheet.from_to', low=low, high=high)})"
-
-
-def outcome_mark(row: Mapping[Any, Any], say: Any) -> Mark:
-    """Return the outcome of a comparison in words."""
-    return Mark(_TONES[row["outcome"]], say(f"compared.{row['outcome']}"))
-
-
-def _word(row: Mapping[Any, Any], say: Any) -> str:
-    """Return the outcome in words; what the judge alone sees and people do not is not shown."""
-    if row.get("people") in BY_PEOPLE:
-        judged = outcome_of(
-            row["judge_low"], row["judge_high"], margin=row["margin"], better=row["better"]
-        )
-        side = judged.removesuffix("_within")
-        is_open = row["outcome"] in ("same", "undecided")
-        if is_open and side in ("better", "worse"):
-            return str(say(f"compared.not_shown_{side}"))
-    return str(say(f"compared.{row['outcome']}"))
-
-
 def headline(row: dict[Any, Any], say: Any) -> str:
     """Return the outcome of one metric in one line."""
     unit = row["cluster_unit"]
@@ -205,9 +155,9 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     if unit != "row":
         common += counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     if row["n_lost"]:
-        common += say("compare.lost", lost=count(row["n_lost"]), n=count(_scored(row)))
+        common += say("compare.lost", lost=count(row["n_lost"]), n=count(scored_questions(row)))
     if row.get("people") in BY_PEOPLE:
-        common += say("compare.beside_people", words=_judge_and_people(row, say))
+        common += say("compare.beside_people", words=judge_and_people(row, say))
     words = {
         "new": row["candidate"],
         "base": row["baseline"],
@@ -217,7 +167,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     return str(
         say(
             "compare.head",
-            outcome=_word(row, say),
+            outcome=outcome_word(row, say),
             value=difference(row, say),
             **words,
         )
@@ -247,11 +197,6 @@ def _references(changed: int, say: Any) -> str:
     if changed:
         return str(say("compare.references", changed=count(changed)))
     return ""
-
-
-def _scored(row: Mapping[Any, Any]) -> int:
-    """Return how many questions the baseline scored, of those that the metric applies to on both sides."""
-    return int(row["n_common"] + row["n_lost"])
 
 
 def difference_table(
@@ -368,8 +313,8 @@ def _took(row: Mapping[Any, Any], say: Any) -> str:
         told = amounts(*ends)
     else:
         ends = sorted([abs(row["change_low"]), abs(row["change_high"])])
-        size = _share(row["change"])
-        told = "–".join(map(_share, ends))
+        size = share_of(row["change"])
+        told = "–".join(map(share_of, ends))
     return str(say(f"compare.took_{kind}_{word}", name=name, size=size, ends=told))
 
 
@@ -381,15 +326,15 @@ def operations_table(table: pd.DataFrame, lang: str) -> Table:
     rows = []
     for row in records(table):
         name = (row["metric"], Small(say(f"operations.{row['statistic']}")))
-        between = _ends_of(_signed_amount(row["low"]), _signed_amount(row["high"]), say)
+        between = ends_of(signed_amount(row["low"]), signed_amount(row["high"]), say)
         relative = ""
         if not pd.isna(row["change"]):
-            ends = _percent_change(row["change_low"]), _percent_change(row["change_high"])
-            relative = f"{_percent_change(row['change'])} ({_ends_of(*ends, say)})"
+            ends = percent_change(row["change_low"]), percent_change(row["change_high"])
+            relative = f"{percent_change(row['change'])} ({ends_of(*ends, say)})"
         cells = (
             amount(row["baseline_value"]),
             amount(row["candidate_value"]),
-            (_signed_amount(row["value"]), Small(between)),
+            (signed_amount(row["value"]), Small(between)),
             relative,
             outcome_mark(row, say),
             count(row["n_common"]),
@@ -409,156 +354,6 @@ def operations_table(table: pd.DataFrame, lang: str) -> Table:
         f">{say('compare.n')}",
     )
     return Table(heads, tuple(rows), caption=say("compare.operations_caption"))
-
-
-def _signed_amount(value: float) -> str:
-    if pd.isna(value):
-        return MISSING
-    return f"{_sign(value)}{amount(abs(value))}"
-
-
-def _percent_change(share: float) -> str:
-    if pd.isna(share):
-        return MISSING
-    return f"{_sign(share)}{_share(share)}"
-
-
-def _sign(value: float) -> str:
-    if value < 0:
-        return "−"
-    return "+"
-
-
-def _share(share: float) -> str:
-    """Write how large a relative change is; a small one with a decimal."""
-    return percent(abs(share), 0 if abs(share) >= 0.1 else 1)
-
-
-def _ends_of(low: str, high: str, say: Any) -> str:
-    if MISSING in (low, high):
-        return ""
-    return str(say("sheet.from_to", low=low, high=high))
-
-
-def _why(left_out: str, say: Any) -> str:
-    """Return why questions are excluded, in a language: ``new: 3 failed, 2 absent``."""
-    pattern = r"(?<=[:,] )(\d+) (failed|not_applicable|missing|absent)(?=[,;]|$)"
-    return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
-
-
-def _notes(table: pd.DataFrame, say: Any) -> Iterator[str]:
-    """Yield what to know before believing the numbers, a sentence or two each."""
-    if not table["primary"].any():
-        yield say("compare.no_primary")
-    several = table["candidate"].nunique() > 1
-    for name, rows in table.groupby("candidate", sort=False):
-        yield from (f"{name}: " * several + text for text in _notes_of(records(rows), say))
-
-
-def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
-    decisive = [row for row in rows if row["primary"]] or rows
-    if partly := [row for row in rows if row["left_out"]]:
-        listed = (
-            f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})"
-            for row in partly
-        )
-        bounds = [
-            (row["metric"], change(row, say), change(row, say, "worst_case")) for row in decisive
-        ]
-        worst = ", ".join(
-            f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING)
-        )
-        text = say("compare.one_side", metrics="; ".join(listed))
-        yield text + (say("compare.worst", values=worst) if worst else "")
-    for row in (row for row in decisive if pd.notna(row["all_value"])):
-        asked = count(row["n_common"] + row["n_left_out"])
-        whole = difference(row, say, "all_{}")
-        yield say(
-            "compare.overlap",
-            metric=row["metric"],
-            n=count(row["n_common"]),
-            asked=asked,
-            value=whole,
-        )
-    small = (row for row in rows if row["below_noise"])
-    noisy = [
-        f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})"
-        for row in small
-    ]
-    if noisy:
-        yield say("compare.noise", metrics=", ".join(noisy))
-    yield from _people_notes(rows, say)
-    open_rows = [
-        row
-        for row in rows
-        if row["outcome"] == "undecided"
-        and not row["incomplete"]
-        and row.get("people") != UNCHECKED
-    ]
-    late = (row for row in open_rows if row["low"] * row["high"] > 0)
-    if metrics := ", ".join(row["metric"] for row in late):
-        yield say("compare.holm", metrics=metrics)
-    for row in (row for row in decisive if row["incomplete"]):
-        words = {"lost": count(row["n_lost"]), "n": count(_scored(row))}
-        yield say("compare.incomplete", metric=row["metric"], new=row["candidate"], **words)
-    for row in decisive:
-        if row["incomplete"] or row.get("people") == UNCHECKED:
-            continue
-        more = row["questions_needed"] - row["n_common"]
-        if np.isnan(row["low"]):
-            key = "no_interval"
-        elif np.isnan(more):
-            key = "no_difference"
-        else:
-            key = "needed"
-        words = {"metric": row["metric"], "value": change(row, say), "margin": f"{row['margin']:g}"}
-        words |= {
-            "n": count(row["n_common"]),
-            "detectable": change(row, say, "detectable").lstrip("+"),
-        }
-        if row["outcome"] in ("same", "undecided"):
-            yield say(
-                f"compare.{'within' if row['outcome'] == 'same' else key}",
-                more=count(more),
-                **words,
-            )
-        elif row["outcome"].endswith("_within"):
-            yield say(f"compare.{row['outcome']}", **words)
-        elif gate_verdict(row) == Verdict.NOT_PROVEN:
-            yield say("compare.worse_unsure", metric=row["metric"])
-    for row in decisive:
-        if row.get("people") in BY_PEOPLE:  # more ratings help, too, not questions alone
-            continue
-        chance, needed = pass_chance(row)
-        if chance < OFTEN:
-            told = {"n": count(row["n_common"]), "needed": count(needed)}
-            yield say("compare.pass_chance", chance=percent(chance), **told)
-
-
-def _people_notes(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
-    """Yield what people's ratings made of each metric that they rated."""
-    for row in rows:
-        told = {"metric": row["metric"], "n": count(row.get("n_human", 0))}
-        if row.get("people") == UNCHECKED:
-            yield say("compare.unchecked", new=row["candidate"], base=row["baseline"], **told)
-        elif row.get("people") in BY_PEOPLE:
-            yield say("compare.people_decide", words=_judge_and_people(row, say), **told)
-
-
-def _judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
-    """Write what the judge and what people found, and whom the judge favours."""
-    told = {"judge": change(row, say, "judge_value"), "n": count(row["n_human"])}
-    if row["people"] == APART:
-        key = "judge_and_people_apart"
-    else:
-        key = "judge_and_people"
-    text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **told))
-    if row["judge_bias_low"] * row["judge_bias_high"] > 0:
-        favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")
-        who = row["candidate"] if favours_new else row["baseline"]
-        bias = change(row, say, "judge_bias").lstrip("+−-")
-        text += str(say("compare.judge_favours", system=who, bias=bias))
-    return text
 
 
 @dataclass(frozen=True)
@@ -589,7 +384,7 @@ class View:
     def sections(self) -> list[Section]:
         """The first lines, each table, and last the notes."""
         say = texts.load(self.lang)
-        lines = tuple(Mark(_TONES[one], text) for text, one in self.head.items()) or (
+        lines = tuple(Mark(TONES[one], text) for text, one in self.head.items()) or (
             say("compare.no_word"),
         )
         parts: list[tuple[str, Block]] = [(self.title, Text(lines, "lead")), *self.tables]

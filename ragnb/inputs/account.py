@@ -152,9 +152,6 @@ def _is_empty(frame: Any, name: str) -> nw.Expr:
     return empty
 
 
-# Questions: of gold, of cases
-
-
 # Answers
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from ragnb.readers import is_measure
-from ragnb.readers.evidence import name_is_verdict
 from ragnb.readers.failures import failure_columns
 from ragnb.readers.metrics import open_facts
 from ragnb.readers.names import WORDS, plain, words_in
+from ragnb.readers.verdicts import name_is_verdict
 from ragnb.schema import CASE_COLUMNS, METRICS, NOT_METRICS, is_operation
 
 MAPPED = (*CASE_COLUMNS, "answerable", "gold_ids", "citations", "chunks", "ts", "ok", "repeat")

@@ -11,8 +11,9 @@ from typing import Any
 import narwhals as nw
 
 from ragnb.errors import RagnbError
-from ragnb.inputs.card import FileCard, card_of
+from ragnb.inputs.card import card_of
 from ragnb.inputs.coverage import case_coverage
+from ragnb.inputs.file_card import FileCard
 from ragnb.inputs.gather import Inputs, gather
 from ragnb.inputs.metrics_used import prepared
 from ragnb.inputs.rubric import with_dimensions_apart, with_judged
@@ -21,14 +22,10 @@ from ragnb.readers import open_role
 from ragnb.readers.documents import find_documents
 from ragnb.readers.jsons import first_records
 from ragnb.scenario import Scenario, load_scenario
-from ragnb.schema import (
-    Metric,
-)
+from ragnb.schema import Metric
 from ragnb.weights.conversations import conversation_cluster
 
 _UNREADABLE = (RagnbError, ValueError, OSError)
-
-
 _FIRST_RECORDS = 50
 
 

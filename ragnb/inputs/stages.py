@@ -1,4 +1,4 @@
-"""A caller's arguments → a scenario; and the tables of its stages: recorded by them, found and joined here."""
+"""The tables of a scenario's stages: recorded by them, found and joined here."""
 
 from __future__ import annotations
 
@@ -16,24 +16,12 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, listing
-from ragnb.files import (
-    DOCUMENT_SUFFIXES,
-    digest,
-    json_text,
-    matched,
-    short_hash,
-    slug,
-    write_whole,
-)
+from ragnb.files import DOCUMENT_SUFFIXES, digest, json_text, matched, short_hash, slug, write_whole
 from ragnb.inputs.gather import Inputs, labelled, not_in
 from ragnb.readers import read_scores
 from ragnb.scenario import Scenario
 from ragnb.scenario.fields import SOURCES
-from ragnb.schema import (
-    CASE_COLUMNS,
-    METRICS,
-    note_row,
-)
+from ragnb.schema import CASE_COLUMNS, METRICS, note_row
 from ragnb.traces import RATES
 from ragnb.weights import column_names
 

@@ -10,17 +10,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ragnb.readers.cells import NO_NUMBER, is_number_text
-from ragnb.readers.evidence import (
-    as_number,
-    is_reference,
-    kind_of_cell,
-    name_is_verdict,
-    set_failed,
-    shown_words,
-)
+from ragnb.readers.evidence import shown_words
 from ragnb.readers.facts import SILENT, Direction, direction_of_name, verdict_value
 from ragnb.readers.failures import tells_if_answered
+from ragnb.readers.kinds import as_number, kind_of_cell, set_failed
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
+from ragnb.readers.verdicts import is_reference, name_is_verdict
 
 _PART = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s?/\s?(\d{1,6})")
 LONGEST_WORD = 40

@@ -15,12 +15,13 @@ from typing import Any
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import as_id, parse_list
-from ragnb.readers.evidence import as_number, note_verdicts, set_skipped
 from ragnb.readers.facts import Direction
+from ragnb.readers.kinds import as_number, set_skipped
 from ragnb.readers.names import WORDS, meanings, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
 from ragnb.readers.raw import Lossy, Raw, Values, absent, clean_text, from_records, unpacked
 from ragnb.readers.results import UNIT_SCALE, scored
+from ragnb.readers.verdicts import note_verdicts
 from ragnb.schema import METRICS
 
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, metric_values, parse_list, to_frame
-from ragnb.readers.evidence import labels_beside, verdicts_beside
 from ragnb.readers.failures import name_log_flag
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
@@ -44,6 +43,7 @@ from ragnb.readers.raw import (
 from ragnb.readers.results import spread_results
 from ragnb.readers.rows import check_samples, identify, leave_out_means
 from ragnb.readers.tables import NAMELESS
+from ragnb.readers.verdicts import labels_beside, verdicts_beside
 from ragnb.schema import (
     METRICS,
     EvalCase,

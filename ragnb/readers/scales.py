@@ -9,11 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ragnb.readers.evidence import as_number, count_cells
-from ragnb.readers.facts import (
-    WORDS,
-    direction_of_name,
-)
+from ragnb.readers.facts import WORDS, direction_of_name
+from ragnb.readers.kinds import as_number, count_cells
 from ragnb.readers.raw import Raw, is_text
 from ragnb.schema import CLIP, METRICS, RUBRIC, range_of
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
@@ -33,23 +32,14 @@ from ragnb.readers.cells import (
     to_frame,
 )
 from ragnb.readers.documents import Document, find_documents
-from ragnb.readers.evidence import (
-    SAYS_NOTHING,
-    Cells,
-    are_verdicts,
-    failed_among,
-    is_error_column,
-    is_reference,
-    is_success_column,
-    kind_of_cell,
-    shown_words,
-)
+from ragnb.readers.evidence import failed_among, is_error_column, is_success_column, shown_words
 from ragnb.readers.executors import on_spark
 from ragnb.readers.facts import TECHNICAL, facts_told, verdict_value
 from ragnb.readers.formats import format_of
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, note_grades
 from ragnb.readers.jsons import record_blocks
+from ragnb.readers.kinds import SAYS_NOTHING, Cells, kind_of_cell
 from ragnb.readers.layouts import sniff
 from ragnb.readers.metrics import (
     may_be_metric,
@@ -60,9 +50,11 @@ from ragnb.readers.metrics import (
 )
 from ragnb.readers.names import name_columns
 from ragnb.readers.owner import name_owner, tell_repeats
+from ragnb.readers.query import Query, item_of
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
 from ragnb.readers.results import is_nest_of_scores, spread_results
 from ragnb.readers.rows import identify
+from ragnb.readers.verdicts import are_verdicts, is_reference
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
@@ -70,108 +62,6 @@ ROWS = 200_000
 BYTES = 1 << 27
 MOST_WORDS = 1_000
 """Of the different words in a metric's column, how many are looked at."""
-
-
-class Query(Raw):
-    """A query whose columns are given names as those of a table in memory are.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> query = Query(pl.LazyFrame({"q": ["Who?", ""], "question": ["Who?", "When?"]}), 2)
-    >>> query.clash("q", "question"), query.distinct("q")
-    (None, 2)
-    """
-
-    def __init__(self, frame: pl.LazyFrame, rows: int, file: str = "the frame") -> None:
-        self.frame = frame
-        self.rows = rows
-        self.kinds = frame.collect_schema()
-        super().__init__({name: pl.col(name) for name in self.kinds}, "query", file)
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def named(self) -> pl.LazyFrame:
-        """Return the query with its columns as they are called now."""
-        return self.frame.select(cells.alias(name) for name, cells in self.columns.items())
-
-    def clash(self, *names: str) -> str | None:
-        """Return where the first record is that fills several columns with different values."""
-        kinds = (pl.String, pl.Int64)
-        text = {
-            n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds
-        }
-        # Cells of no text differ.
-        cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]
-        row = _item(
-            self.frame,
-            (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first(),
-        )
-        if row is None:
-            return None
-        return self.where(row)
-
-    def distinct(self, *names: str) -> int:
-        """Count the distinct rows of some columns."""
-        return count_distinct(
-            self.frame, pl.struct(self.columns[name].alias(name) for name in names)
-        )[1]
-
-    def blanks(self, name: str) -> int:
-        """Count the cells of a column that hold nothing."""
-        cell = self.columns[name]
-        empty = cell.is_null()
-        if self._kind(name) == pl.String:
-            empty |= cell.str.strip_chars() == ""
-        return int(_item(self.frame, empty.sum()))
-
-    def is_count(self, name: str) -> bool:
-        """Whether all cells of a column are whole numbers."""
-        odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
-        return not _item(self.frame, odd.fill_null(True).any())
-
-    def counts_up(self, name: str) -> bool:
-        """Whether a column holds the numbers 1, 2, … to its greatest, at least two of them, and nothing else."""
-        if not self.is_plain(name) or not self.is_count(name):
-            return False
-        number = self.columns[name].cast(pl.Float64, strict=False)
-        ends = self.frame.select(
-            number.min().alias("low"), number.max().alias("high"), number.n_unique().alias("n")
-        )
-        low, high, n = ends.collect(engine="streaming").row(0)
-        return bool(low == 1 and high == n > 1)
-
-    def is_plain(self, name: str) -> bool:
-        """Whether no cell of a column is a list or an object."""
-        return not (self._kind(name).is_nested() or self._kind(name) == pl.Object)
-
-    def holds_words(self, name: str) -> bool:
-        """Whether all cells of a column are texts, and not all of them numbers."""
-        if self._kind(name) != pl.String:
-            return False
-        number = self.columns[name].str.contains(r"^[-+.,\d\s%]*$")
-        return not _item(self.frame, (self.columns[name].is_null().any() | number.all()))
-
-    def joined(self, names: Sequence[str]) -> pl.Expr:
-        """Return the cells of some columns as one text a row."""
-        texts = (self.columns[name].cast(pl.String).fill_null("—") for name in names)
-        return pl.concat_str(texts, separator=" / ")
-
-    def _kind(self, name: str) -> Any:
-        return self.frame.select(self.columns[name]).collect_schema().dtypes()[0]
-
-    def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
-        """Return the first cell of some columns that holds something."""
-        report.add(
-            "mapped", ", ".join(names[1:]), f"{target}, where {names[0]!r} is empty", self.rows
-        )
-        return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
-
-    def _filled(self, name: str) -> pl.Expr:
-        cell = pl.col(name)
-        text = self.kinds[name] == pl.String
-        return cell.is_not_null() & (cell.str.strip_chars() != "" if text else pl.lit(True))
 
 
 @dataclass
@@ -260,7 +150,7 @@ def stream_scores(
             stream.frame = spill(documents, folder, report)
     if stream.frame is None:
         return None
-    stream.rows = int(_item(stream.frame, pl.len()))
+    stream.rows = int(item_of(stream.frame, pl.len()))
     if stream.rows <= ROWS and stream.close is bool and not query:
         return None
     table = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
@@ -336,7 +226,7 @@ def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
     """Return the distinct texts of a column and how often each stands; none where one is long or they are many."""
     cells = frame.select(pl.col(name).cast(pl.String).alias("word")).drop_nulls()
     is_long = pl.col("word").str.len_chars().max() > LONGEST_WORD
-    if _item(cells.head(_FIRST_ROWS), is_long):
+    if item_of(cells.head(_FIRST_ROWS), is_long):
         return {}
     counts = cells.group_by("word").agg(pl.len().alias("n")).head(MOST_GRADES + 1)
     found = dict(counts.collect(engine="streaming").rows())
@@ -446,34 +336,6 @@ def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
     if all(list(schema.items()) == list(schemas[0].items()) for schema in schemas):
         return pl.scan_parquet(paths)
     return pl.concat([pl.scan_parquet(path) for path in paths], how="diagonal_relaxed")
-
-
-def _item(frame: pl.LazyFrame, what: pl.Expr) -> Any:
-    return frame.select(what).collect(engine="streaming").item()
-
-
-def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
-    """Count the rows of a query and its distinct keys; sorted hashes take less memory than a set of them.
-
-    Two of 10⁷ different keys share a hash with a chance of 3e-6: hashes that occur again are confirmed, where few.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> count_distinct(pl.LazyFrame({"a": ["x", "y", "x", None]}), pl.col("a"))
-    (4, 3)
-    """
-    parts = frame.select(hash=key.hash()).collect_batches(maintain_order=False)
-    hashes = np.concatenate([np.empty(0, np.uint64), *(part["hash"].to_numpy() for part in parts)])
-    hashes.sort()
-    again = hashes[1:][hashes[1:] == hashes[:-1]]
-    shared = np.unique(again)
-    found = len(hashes) - len(again)
-    if 0 < len(shared) <= 10_000:
-        found += _item(
-            frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()
-        ) - len(shared)
-    return len(hashes), found
 
 
 def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.LazyFrame:
@@ -627,7 +489,7 @@ def _words_read(
         strange.group_by(text.alias("word")).agg(pl.len().alias("n"), pl.col("sample_id").first())
     ).head(MOST_WORDS)
     words = counted.collect(engine="streaming").rows()
-    numbers = int(_item(frame, is_number.sum()) or 0)
+    numbers = int(item_of(frame, is_number.sum()) or 0)
     kinds = {word: kind_of_cell(word) for word, _, _ in words}
     counts = dict.fromkeys(("blank", "number", "failure", "verdict", "other", "odd"), 0)
     for word, n, _ in words:

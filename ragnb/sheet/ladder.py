@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.comparison.view import change, difference
+from ragnb.comparison.wording import change, difference
 from ragnb.markup import count
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.comparison.view import difference, outcome_mark
+from ragnb.comparison.wording import difference, outcome_mark
 from ragnb.markup import one_line
 from ragnb.markup.blocks import Mark, Small, Table
 from ragnb.schema import records

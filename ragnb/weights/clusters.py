@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.polars import pl
-from ragnb.readers.streams import count_distinct
+from ragnb.readers.query import count_distinct
 from ragnb.weights.batches import Batch
 from ragnb.weights.columns import Labels, coded, collected, column_names, key_of, opened
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragnb.comparison.view import difference
+from ragnb.comparison.wording import difference
 from ragnb.markup import count, number
 from ragnb.markup.blocks import Action
 from ragnb.sheet.actions import shown_name, source_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, NamedTuple
 
-from ragnb.comparison.view import change, difference
+from ragnb.comparison.wording import change, difference
 from ragnb.markup import count
 from ragnb.sheet.actions import action
 from ragnb.sheet.formatter import Formatter, Row

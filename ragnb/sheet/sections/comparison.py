@@ -7,13 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.comparison.view import (
-    difference,
-    difference_table,
-    operations_table,
-    outcome_mark,
-    without_operations,
-)
+from ragnb.comparison.view import difference_table, operations_table, without_operations
+from ragnb.comparison.wording import difference, outcome_mark
 from ragnb.markup import count
 from ragnb.markup.blocks import Block, Section, Table, Text
 from ragnb.schema import records

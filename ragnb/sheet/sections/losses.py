@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.comparison.view import change
+from ragnb.comparison.wording import change
 from ragnb.markup import count, one_line
 from ragnb.markup.blocks import Section, Small
 from ragnb.sheet.formatter import Formatter, Write, table_of

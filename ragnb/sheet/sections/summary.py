@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragnb.comparison.view import difference, outcome_mark
+from ragnb.comparison.wording import difference, outcome_mark
 from ragnb.markup import blocks, count, one_line
 from ragnb.markup.blocks import Estimate, Mark, Section, Small, Text
 from ragnb.schema import records
