@@ -290,12 +290,10 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
             values = column.to_numpy(dtype=float, na_value=np.nan)
             order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
             upto = np.cumsum(rows["count"].to_numpy()[order])
-            low, high = values[order][
-                np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)
-            ]
-            codes = np.where(
-                np.isnan(values), -1, (values > low).astype(np.int64) + (values > high)
-            )
+            thirds = np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)
+            low, high = values[order][thirds]
+            third = (values > low).astype(np.int64) + (values > high)
+            codes = np.where(np.isnan(values), -1, third)
             yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
 
 

@@ -297,9 +297,13 @@ class _Items:
 
 
 def _rho(sums: npt.NDArray[np.float64], first: int = 3) -> npt.NDArray[np.float64]:
+    """Return Pearson's correlation with the human scores from sums, those of a panel from `first` on."""
     n, y, yy = (sums[..., k] for k in range(3))
     x, xx, xy = (sums[..., first + k] for k in range(3))
-    return np.asarray((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)))
+    covariance = n * xy - x * y
+    spread_of_panel = n * xx - x * x
+    spread_of_people = n * yy - y * y
+    return np.asarray(covariance / np.sqrt(spread_of_panel * spread_of_people))
 
 
 def _saving(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -98,9 +98,10 @@ def draw_labels(
     if n > len(items):
         text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=2)
-    third = np.clip(
-        np.ceil(3 * (mean - mean.min()) / (mean.max() - mean.min() or 1)) - 1, 0, 2
-    ).astype(int)
+    # Thirds of the judge's range: 0, 1, 2; all are 0 where it gives one score.
+    range_of_scores = mean.max() - mean.min() or 1
+    share = (mean - mean.min()) / range_of_scores
+    third = np.clip(np.ceil(3 * share) - 1, 0, 2).astype(int)
     rng = np.random.default_rng(seed)
     place = {
         name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))

@@ -102,13 +102,13 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int) -> pd
     gain = np.nan_to_num(column.gain) * (pairs.weights > 0)
     # Of equal changes by name: rows of a query have no order.
     order = np.lexsort((pairs.labels[pairs.key].to_numpy(str), -np.abs(gain).round(9)))
-    moved = {*order[gain[order] > TIE][:n], *order[gain[order] < -TIE][:n]}
+    better = order[gain[order] > TIE][:n]
+    worse = order[gain[order] < -TIE][:n]
+    moved = {*better, *worse}
     at = np.array([k for k in order if k in moved], dtype=np.intp)
-    labels, gain, (new, old) = (
-        pairs.labels.iloc[at].reset_index(drop=True),
-        gain[at],
-        column.scores[:, at],
-    )
+    labels = pairs.labels.iloc[at].reset_index(drop=True)
+    gain = gain[at]
+    new, old = column.scores[:, at]
     names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
     shown = [
         name

@@ -140,8 +140,20 @@ class Kinds:
         chosen = [shares[pattern == one] for one in range(patterns)]
         products = np.stack([part.T @ part for part in chosen])
         squares = np.bincount(pattern, v**2, patterns).astype(float)
-        of_kind = kinds[:, 0], kinds[:, 1 : k + 1] > 0, kinds[:, k + 1 :].astype(np.int8)
-        return cls(*of_kind, count, totals, products, squares, present)
+        # The columns as they were put together: the pattern, what changed, and which way it changed fully.
+        pattern_of_kind = kinds[:, 0]
+        changed_in_kind = kinds[:, 1 : k + 1] > 0
+        fully_in_kind = kinds[:, k + 1 :].astype(np.int8)
+        return cls(
+            pattern_of_kind,
+            changed_in_kind,
+            fully_in_kind,
+            count,
+            totals,
+            products,
+            squares,
+            present,
+        )
 
     def changes(self, omega: Array, used: Flags, support: Flags) -> Changes:
         """Return what changes at some weightings of the same metrics, over the patterns in use."""
@@ -259,7 +271,9 @@ class WeightMap:
     def _form(self, used: Flags) -> Form:
         """Return the standard error over the patterns in use as a quadratic form, and what goes with it."""
         a = self.counts[:, used].sum(axis=1)
-        a, s = a[a > 0], self.sums[a > 0][:, used].reshape(int((a > 0).sum()), -1)
+        there = a > 0
+        a = a[there]
+        s = self.sums[there][:, used].reshape(len(a), -1)
         total = a.sum()
         g = len(a)
         squares = float(self.kinds.weight_squares[used].sum())

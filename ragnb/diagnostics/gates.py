@@ -341,7 +341,11 @@ def _more_needed(
     """Return how many more questions decide with 80 % probability; None where that is too many, or unknown."""
     if any(math.isnan(known[name]) for name in ("low", "high", *_OF_DESIGN)):
         return None
-    low, width = (span[0], span[1] - span[0]) if math.isfinite(span[1] - span[0]) else (0.0, 1.0)
+    low = 0.0
+    width = 1.0
+    if math.isfinite(span[1] - span[0]):
+        low = span[0]
+        width = span[1] - span[0]
     value, first, last, at = (
         (x - low) / width for x in (known["value"], known["low"], known["high"], at)
     )

@@ -210,11 +210,10 @@ def _outline(ax: Axes, inside: np.ndarray) -> None:
     """Draw the border between the cells within the tolerance and those outside."""
     from matplotlib.collections import LineCollection
 
-    upright = np.argwhere(np.diff(inside, axis=1))
-    level = np.argwhere(np.diff(inside, axis=0))
-    lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in upright] + [
-        [(x, y + 1), (x + 1, y + 1)] for y, x in level
-    ]
+    # A line between two cells of a row stands, one between two cells of a column lies.
+    standing = [[(x + 1, y), (x + 1, y + 1)] for y, x in np.argwhere(np.diff(inside, axis=1))]
+    lying = [[(x, y + 1), (x + 1, y + 1)] for y, x in np.argwhere(np.diff(inside, axis=0))]
+    lines = [*standing, *lying]
     # Dark on a light edge: it is seen on pale cells, and between bare ones on a dark page.
     for colour, width, label in ((LIGHT, 3.4, "_halo"), (DARK, 1.8, "_band")):
         line = LineCollection(
@@ -271,7 +270,8 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     lines: dict[str, Any] = {
         name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found
     }
-    shown, (low, high) = [0.0, *(x - y), *(at for at, _, _ in lines.values())], p.ends((x + y) / 2)
+    shown = [0.0, *(x - y), *(at for at, _, _ in lines.values())]
+    low, high = p.ends((x + y) / 2)
     margin = 0.04 * (high - low) or 0.5
     more = 0.06 * np.ptp(shown) or 0.5
     with canvas(p.look, 4.2) as (ax, describe):

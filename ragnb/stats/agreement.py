@@ -225,9 +225,9 @@ def limits_of_agreement(
         high = found.high + centre
         se = found.se
         if clusters is None:
-            se = (
-                found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
-            )
+            # Bland and Altman (1999), Stat. Methods Med. Res. 8, 135–160: independent rows.
+            spread = found.value / sign
+            se = spread * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
             low, high = t_interval(value, se, n - 1, level)
         ends.append(Estimate(value, low, high, se, n, found.n_clusters))
     return ends[0], ends[1]
@@ -259,7 +259,8 @@ def second_moments(s: Array) -> tuple[Array, ...]:
     noise = 1e-11 * (s[..., 3] + s[..., 4]) / n
     vx = np.where(vx > noise, vx, 0.0)
     vy = np.where(vy > noise, vy, 0.0)
-    return n, mx, my, vx, vy, np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
+    covariance = np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
+    return n, mx, my, vx, vy, covariance
 
 
 def _of_moments(
@@ -439,9 +440,9 @@ def krippendorff_alpha(
 
     def alpha(s: Array) -> Array:
         expected = (s[..., 0] * s[..., 2] - s[..., 3] ** 2) / (s[..., 0] - 1)
-        return np.asarray(
-            np.where(expected > 1e-12 * s[..., 2], 1 - s[..., 1] / expected, np.nan), dtype=float
-        )
+        # Where all ratings are one value nothing is expected, but for rounding.
+        varies = expected > 1e-12 * s[..., 2]
+        return np.asarray(np.where(varies, 1 - s[..., 1] / expected, np.nan), dtype=float)
 
     return jackknife(alpha, parts, np.bincount(code).astype(float), bounded=True, level=level)
 
@@ -546,16 +547,22 @@ def kendall_of_means(
     1.0
     """
     rows = complete_rows([judge, human], clusters, counts)
-    (x, y), name = rows.columns, packed(np.asarray(system)[rows.kept])
+    x, y = rows.columns
+    name = packed(np.asarray(system)[rows.kept])
     one = (name[:, None] == np.arange(name.max(initial=0) + 1)).astype(float).T
 
     def tau_of_means(s: Array) -> Array:
         n, of_judge, of_human = np.split(s, 3, axis=-1)
-        a, b = (np.round(total / n, digits) for total in (of_judge, of_human))
-        a, b = (np.sign(mean[..., :, None] - mean[..., None, :]) for mean in (a, b))
-        return _tau(
-            np.stack([(p * q).sum(axis=(-1, -2)) for p, q in ((a, b), (a, a), (b, b))], axis=-1)
+        means = [np.round(total / n, digits) for total in (of_judge, of_human)]
+        judge_order, human_order = (
+            np.sign(mean[..., :, None] - mean[..., None, :]) for mean in means
         )
+        pairs = [
+            judge_order * human_order,
+            judge_order * judge_order,
+            human_order * human_order,
+        ]
+        return _tau(np.stack([pair.sum(axis=(-1, -2)) for pair in pairs], axis=-1))
 
     return rows.jackknife(tau_of_means, *one, *(one * x), *(one * y), bounded=True, level=level)
 

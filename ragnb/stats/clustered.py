@@ -124,13 +124,19 @@ def complete_rows(
     else:
         weight = relative(np.asarray(weights, dtype=float))
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
+    # What is lost in the rounding of the largest is left out, so that no row counts that adds nothing.
     kept &= weight > LOST_IN_ROUNDING * weight[kept].max(initial=0.0)
     code = packed(cluster_codes(clusters, len(first))[kept])
     size = size[kept]
     one = np.ones(int(kept.sum()))
-    inside, times = (
-        (one, size) if clusters is None else (size, np.ones(int(code.max(initial=-1)) + 1))
-    )
+    if clusters is None:
+        # A count is that many clusters of one row …
+        inside = one
+        times = size
+    else:
+        # … or that many rows of one cluster.
+        inside = size
+        times = np.ones(int(code.max(initial=-1)) + 1)
     return Rows([column[kept] for column in values], code, inside, times, weight[kept], kept)
 
 
@@ -194,6 +200,7 @@ def packed(names: npt.NDArray[Any]) -> Codes:
     >>> packed(np.array([7, 2, 7])).tolist()
     [1, 0, 1]
     """
+    # Most labels are codes of a part of some rows, with few gaps between them.
     if (
         names.dtype.kind in "iu"
         and names.size
@@ -250,6 +257,7 @@ def t_interval(
     [0.264, 0.68]
     """
     t = float(t_quantile(level, max(df, 1.0)))
+    # Of equal values rounding leaves a standard error that is not quite 0.
     if not np.isfinite(value) or not se > 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
     if not bounded:
@@ -257,6 +265,7 @@ def t_interval(
     if abs(value) >= 1 - 1e-12:
         return np.nan, np.nan
     z = np.arctanh(value)
+    # 1/(1 − value²) is the slope of atanh there.
     half = t * se / (1 - value**2)
     return float(np.tanh(z - half)), float(np.tanh(z + half))
 
@@ -330,6 +339,7 @@ def jackknife(
         se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2)))
     else:
         se = np.nan
+    # (Σ sizes)² / Σ sizes² is the effective number of clusters.
     df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
     low, high = t_interval(value, se, df, level, bounded=bounded)
     return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g)
@@ -381,7 +391,8 @@ def clustered_mean(
         return NONE
     total = float(v @ c)
     mean = float((v * c) @ x / total)
-    parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
+    # Centred, so that the residuals of identical values are 0 and not their rounding.
+    parts = rows.sums(v, v * (x - mean))
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size = kish(total, c @ v**2)
     g_eff = kish(total, rows.times @ parts[:, 0] ** 2)
@@ -439,6 +450,7 @@ def contrast(
     """
     rows = complete_rows([values], clusters, counts, weights)
     group = np.asarray(inside)[rows.kept]
+    # A cluster that both sides share is left out of both at once.
     sides = [rows.weights * side for side in (group, ~group)]
     parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
     sizes = parts[:, 0] + parts[:, 2]
@@ -483,6 +495,7 @@ def stratified_se(
     left = np.where(there, squares, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         pool = left.sum(axis=0) / freedom
+        # The variance of each document, shrunk to that of all as by a few questions more.
         parts = np.where(
             there, shares**2 * (left + _POOLED * pool) / (n + _POOLED - 1) * inflation / n, 0.0
         )
@@ -562,7 +575,8 @@ def p_above(
     if not np.isfinite(found.se) or not np.isfinite(found.df) or (fraction or 0) > 1:
         return np.nan
     if share:
-        # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold
+        # The one-sided level, 1e-12 to 0.5, at which the end of the interval is at the threshold: each of six
+        # rounds finds one of 63 gaps, so that its logarithm is known to 4e-10.
         least = np.log(1e-12)
         most = np.log(0.5)
         for _ in range(6):

@@ -142,12 +142,16 @@ def ppi_jackknife(
     se = jackknife(lambda s: _point(s, **how_point)[0], used, used[:, 6], whole=whole).se
     error = y - lam * f
     error = error - np.average(error, weights=w)
-    scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
-    if not (sum(scale) > 0):
-        scale = (1.0, 0.0)
-    h = scale[0] * used[:, 1] / whole[1] + (
-        scale[1] * (used[:, 6] - used[:, 0]) / (whole[6] - whole[0]) if lam else 0.0
-    )
+    # A cluster counts by what it adds to the error of the labels and to that of the judge's scores.
+    of_labels = float(np.sqrt(np.average(error**2, weights=w)))
+    of_judge = abs(lam) * float(every.std())
+    if not (of_labels + of_judge > 0):
+        of_labels = 1.0
+        of_judge = 0.0
+    h = of_labels * used[:, 1] / whole[1]
+    if lam:
+        unlabelled = used[:, 6] - used[:, 0]
+        h = h + of_judge * unlabelled / (whole[6] - whole[0])
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
@@ -232,8 +236,10 @@ def _terms(y: Array, w: Array, every: Array) -> Array:
     n = len(y)
     f = every[: len(y)]
     table = np.zeros((len(every), 9))
-    table[:n, :6] = np.stack([np.ones(n), w, w * f, w * y, w * y * f, w * f**2], axis=1)
-    table[:, 6:] = np.stack([np.ones(len(every)), every, every**2], axis=1)
+    of_labels = [np.ones(n), w, w * f, w * y, w * y * f, w * f**2]
+    of_judge = [np.ones(len(every)), every, every**2]
+    table[:n, :6] = np.stack(of_labels, axis=1)
+    table[:, 6:] = np.stack(of_judge, axis=1)
     return table
 
 

@@ -116,10 +116,10 @@ def questions_to_decide(
             error = np.sqrt(threshold * (1 - threshold) / size)
         half = t_quantile(level, freedom * r) * error / np.sqrt(r)
         with np.errstate(divide="ignore", invalid="ignore"):
-            sides = [
-                stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)
-            ]
-        return float(np.nan_to_num(sides[0] + sides[1], nan=0.0))
+            wanders = se * np.sqrt(k / (n + k))
+            above = stdtr(freedom, (gap - half) / wanders)
+            below = stdtr(freedom, (-gap - half) / wanders)
+        return float(np.nan_to_num(above + below, nan=0.0))
 
     # The probability rises with k wherever the interval at hand contains the threshold.
     most = int(MOST_TIMES * n)

@@ -87,7 +87,8 @@ def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
     """
     z2n = z**2 / n
     centre = (p + z2n / 2) / (1 + z2n)
-    half = z * np.sqrt(np.maximum(p * (1 - p) / n + z2n / (4 * n), 0.0)) / (1 + z2n)
+    variance = np.maximum(p * (1 - p) / n + z2n / (4 * n), 0.0)
+    half = z * np.sqrt(variance) / (1 + z2n)
     # Rounding leaves 1e-17 of the difference.
     low = np.where(p == 0, 0.0, np.clip(centre - half, 0.0, 1.0))
     high = np.where(p == 1, 1.0, np.clip(centre + half, 0.0, 1.0))

@@ -140,9 +140,9 @@ def sample_size_normal(
         raise RagnbError(
             f"share={share} does not exceed target={target}; no number of labels shows that it does"
         )
-    width: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(
-        share * (1 - share)
-    )
+    to_reject = ndtri(1 - alpha) * sqrt(target * (1 - target))
+    to_be_sure = ndtri(power) * sqrt(share * (1 - share))
+    width: float = to_reject + to_be_sure
     return ceil((width / (share - target)) ** 2)
 
 
@@ -292,7 +292,8 @@ class _Labelled:
         if self.planned is not None:
             alpha = alpha / 2
             kept = np.sqrt(total / self.planned)
-        half = t_quantile(1 - 2 * alpha, self.df * r) * np.sqrt(b * (1 - b) / (size * r * kept))
+        se_at_target = np.sqrt(b * (1 - b) / (size * r * kept))
+        half = t_quantile(1 - 2 * alpha, self.df * r) * se_at_target
         with np.errstate(divide="ignore", invalid="ignore"):
             wanders = np.sqrt(likely * (1 - likely) / size * (1 - 1 / r))
             chances = stdtr(self.df, (self.share - b - half) / wanders)

@@ -127,6 +127,6 @@ def side_is_settled(
     )
     least: Array = SHARE_OF_RANGE * (v * (1 - v) * binary + width**2 / seen)
     least = np.maximum(least, at * (1 - at) / 2 * binary)
-    return np.asarray(
-        np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * np.maximum(1 / seen - 1 / whole, 0))
-    )
+    # What the mean of the rows that are still to come may change.
+    left = np.maximum(1 / seen - 1 / whole, 0)
+    return np.asarray(np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * left))

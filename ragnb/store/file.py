@@ -67,9 +67,10 @@ def checksum_of(values: Sequence[Any]) -> str:
 
 def is_empty(path: Path) -> bool:
     """Whether there is no file, or it holds nothing and nor does its log: a store can be made of it."""
-    return not path.exists() or not any(
-        os.path.exists(f) and os.path.getsize(f) for f in (path, f"{path}-wal")
-    )
+    if not path.exists():
+        return True
+    files = (path, f"{path}-wal")
+    return not any(os.path.exists(file) and os.path.getsize(file) for file in files)
 
 
 @contextmanager

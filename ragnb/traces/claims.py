@@ -271,9 +271,10 @@ def sentences_of(text: str) -> list[str]:
         while found and (lead := re.match(rf"\s*(?:{_CITATION.pattern})", piece)) and lead.end():
             if "\n" in lead[0]:
                 break
-            found[-1] = (
-                f"{found[-1]} {lead[0].strip()}" if lead[0][:1].isspace() else found[-1] + lead[0]
-            )
+            if lead[0][:1].isspace():
+                found[-1] = f"{found[-1]} {lead[0].strip()}"
+            else:
+                found[-1] += lead[0]
             piece = piece[lead.end() :]
         stripped = _MARK.sub("", piece.strip()).strip()
         if _WORD.search(_CITATION.sub("", stripped)):

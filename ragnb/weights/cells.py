@@ -123,6 +123,7 @@ class Keys(NamedTuple):
     @classmethod
     def of(cls, parts: Iterable[tuple[npt.NDArray[Any], int]], present: Flags) -> Keys:
         """Combine parts (codes from 0 and how many there may be), in their order, with the gaps of the rows."""
+        # One number a row says all its codes; before it would overflow, those that occur are ranked.
         key = np.zeros(len(present), dtype=np.int64)
         size = 1
         for codes, count in (*parts, *((column, 2) for column in present.T)):
@@ -132,6 +133,7 @@ class Keys(NamedTuple):
                 key *= count
                 key += codes
                 size *= count
+        # A table of all combinations needs no sorting, and is not much longer than the rows.
         if size > max(4 * len(key), _SMALL):
             key, size = _ranked(key)
         row = np.full(size, -1, dtype=np.int64)
@@ -177,6 +179,7 @@ def add_up(cells: Cells, group: Codes, doc: Codes, cluster: Codes) -> Cells:
     array([[0.75]])
     """
     if doc is cluster:
+        # Documents are the clusters: one code says both.
         labels = [group, cluster + 1]
     else:
         labels = [group, cluster + 1, doc + 1]
