@@ -1,9 +1,14 @@
 """Change the code behind the numbers, an operator, sign, constant or comparison at a time; count what tests see.
 
-``python benchmarks/mutations.py --n 200 --seed 1`` draws from statistics, weights, gates and the calibration
-verdict. A copy of the checkout is changed, never the checkout itself. First the tests run once with coverage, to
-learn which test runs which line; then each change runs the tests of its line, up to the first failure. A change
-that no test sees is printed: it needs a test, or it is equal in effect.
+``python benchmarks/mutations.py --n 60 --seed 1 --by-file`` draws from statistics, weights, gates, the calibration
+verdict and comparison. A copy of the checkout is changed, never the checkout itself. Each change runs the doctests
+of its file and the tests of its room, up to the first failure: the first answers come within minutes, and what
+only tests of other rooms see counts as unseen.
+
+Without ``--by-file`` the tests run once with coverage, to learn which test runs which line, and each change runs
+the tests of its line.
+
+A change that no test sees is printed: it needs a test, or it is equal in effect.
 """
 
 from __future__ import annotations
@@ -27,10 +32,22 @@ CODE = [
     "ragnb/stats/*.py",
     "ragnb/weights/*.py",
     "ragnb/diagnostics/gates.py",
-    "ragnb/calibration/verdict.py:verdict_row,sides_of,_hopeless,reasons_of",
+    "ragnb/calibration/verdict.py:verdict_row,sides_of,_hopeless,reasons_of,_looks_of,_gain_key,_bias_key",
     "ragnb/calibration/sentences.py:summary",
     "ragnb/calibration/measures.py:over_constant,measured",
+    "ragnb/comparison/differences.py",
+    "ragnb/comparison/estimates.py",
+    "ragnb/comparison/pairs.py",
+    "ragnb/comparison/ranking.py",
 ]
+# The tests of each room, for `--by-file`.
+ROOMS = {
+    "ragnb/stats": ["tests/stats"],
+    "ragnb/weights": ["tests/weights", "tests/test_engines.py"],
+    "ragnb/diagnostics": ["tests/test_gates.py", "tests/test_decisions.py"],
+    "ragnb/calibration": ["tests/calibration"],
+    "ragnb/comparison": ["tests/comparison"],
+}
 TESTS = [
     "test_stats*.py",
     "test_weights.py",
@@ -83,7 +100,9 @@ def pytest_runtest_setup(item):
     Coverage.current().switch_context(item.nodeid.partition("[")[0])
 """
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
+# Seconds: what takes longer hangs, and counts as seen.
 PATIENCE = 240
+PATIENCE_OF_A_ROOM = 900
 
 
 def changeable(node: ast.AST) -> Iterator[ast.AST]:
@@ -196,39 +215,80 @@ def tests_by_line(root: Path) -> dict[tuple[str, int], list[str]]:
     return found
 
 
+class Room:
+    """The tests of a room, which must pass before anything is changed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.green: set[str] = set()
+
+    def tests(self, file: str) -> list[str]:
+        """Return the doctests of a file and the tests of its room."""
+        room = str(Path(file).parent)
+        if room not in self.green:
+            if run(self.root, *PYTEST, "-x", *ROOMS[room]):
+                raise SystemExit(f"the tests of {room} fail before anything is changed")
+            self.green.add(room)
+        return [file, *ROOMS[room]]
+
+
+class Lines:
+    """The tests that run each line."""
+
+    def __init__(self, root: Path) -> None:
+        self.by_line = tests_by_line(root)
+
+    def tests(self, file: str, lines: dict[int, None]) -> list[str]:
+        """Return the tests of some lines and the doctests of their file."""
+        # What runs on import is seen by the tests of the function whose default it is, else of the whole file.
+        if not any((file, at) in self.by_line for at in lines):
+            lines = dict.fromkeys(at for name, at in self.by_line if name == file)
+        found = dict.fromkeys(test for at in lines for test in self.by_line.get((file, at), []))
+        return [*found, file]
+
+
 def main() -> None:
     """Print each change that no test sees, and the share that is seen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--code", nargs="*", default=CODE, help="files, or files:function,function")
+    parser.add_argument("--by-file", action="store_true", help="run the tests of a change's room")
     asked = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="mutations-")) / "copy"
     left_out = shutil.ignore_patterns(".git", ".venv", "build", "reports", "__pycache__", ".*cache")
     shutil.copytree(ROOT, root, ignore=left_out)
-    by_line = tests_by_line(root)
+    rooms = Room(root)
+    by_line = None if asked.by_file else Lines(root)
     pool = list(mutants(root, asked.code))
     chosen = random.Random(asked.seed).sample(pool, min(asked.n, len(pool)))
     print(f"{len(chosen)} of {len(pool)} changes", flush=True)
     outcome: Counter[str] = Counter()
     for path, tree, statement, node, other in chosen:
-        file, before = str(path.relative_to(root)), path.read_text(encoding="utf-8")
+        file = str(path.relative_to(root))
+        before = path.read_text(encoding="utf-8")
         words = f"{ast.unparse(node)}  ->  {ast.unparse(other)}"
-        path.write_text(source_of(tree, node, other), encoding="utf-8")
         line: int = vars(node)["lineno"]
-        lines = {line: None, statement.lineno: None}
-        # What runs on import is seen by the tests of the function whose default it is, else of the whole file.
-        lines |= dict.fromkeys(part.lineno for part in vars(statement).get("body", ()))
-        if not any((file, at) in by_line for at in lines):
-            lines = dict.fromkeys(at for name, at in by_line if name == file)
-        tests = [*dict.fromkeys(test for at in lines for test in by_line.get((file, at), [])), file]
-        code = run(root, *PYTEST, "-x", *tests, limit=PATIENCE)
+        if by_line is None:
+            tests = rooms.tests(file)
+        else:
+            lines = {line: None, statement.lineno: None}
+            lines |= dict.fromkeys(part.lineno for part in vars(statement).get("body", ()))
+            tests = by_line.tests(file, lines)
+        path.write_text(source_of(tree, node, other), encoding="utf-8")
+        patience = PATIENCE if by_line else PATIENCE_OF_A_ROOM
+        code = run(root, *PYTEST, "-x", *tests, limit=patience)
         path.write_text(before, encoding="utf-8")
-        if code not in (0, 1, 2):  # a test failed, or the module could not be imported
+        # 1 and 2: a test failed, or the module could not be imported.
+        if code not in (0, 1, 2):
             raise SystemExit(f"pytest ended with {code} for {tests}")
-        outcome["seen" if code else "unseen"] += 1
-        if not code:
+        if code:
+            outcome["seen"] += 1
+        else:
+            outcome["unseen"] += 1
             print(f"unseen  {file}:{line}  {words}  ({len(tests)} tests)", flush=True)
+        if outcome.total() % 10 == 0:
+            print(f"{outcome['seen']} of {outcome.total()} seen", flush=True)
     print(f"{outcome['seen']} of {len(chosen)} seen: {outcome['seen'] / max(1, len(chosen)):.1%}")
     shutil.rmtree(root.parent)
 
