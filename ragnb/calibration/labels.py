@@ -30,13 +30,15 @@ from ragnb.errors import (
     listing,
     need_known,
 )
-from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
+from ragnb.readers.cells import as_id
+from ragnb.readers.columns import case_cells, other_values
 from ragnb.readers.facts import verdict_value
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
 from ragnb.readers.names import CASE_ALIASES, loose, name_columns
 from ragnb.readers.owner import name_by_name
 from ragnb.readers.raw import Lossy, Raw, absent, settle
+from ragnb.readers.scores import metric_values
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, Rubric
 
 BANDS = ("low", "middle", "high")

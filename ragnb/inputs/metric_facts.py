@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from ragnb.inputs.candidates import is_number, why_no_candidate
-from ragnb.readers.cells import two_scales
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.metrics import open_facts
+from ragnb.readers.scores import two_scales
 from ragnb.readers.verdicts import name_is_verdict
 from ragnb.schema import CLIP, METRICS, is_operation, range_of
 from ragnb.weights.conversations import conversation_column, turn_column

@@ -11,7 +11,7 @@ from ragnb.errors import RagnbError
 from ragnb.judging.plan import REPLY_TOKENS, text_of
 from ragnb.judging.run import Judged, judge
 from ragnb.readers import read_cases
-from ragnb.readers.cells import as_texts
+from ragnb.readers.passages import as_texts
 from ragnb.scoring.answering import called
 from ragnb.store.budget import count_tokens
 from ragnb.store.calls import Cell, Outcome

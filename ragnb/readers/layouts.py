@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError, listing, place
-from ragnb.readers.cells import as_id, parse_list
+from ragnb.readers.cells import as_id
 from ragnb.readers.facts import Direction
 from ragnb.readers.kinds import as_number, set_skipped
+from ragnb.readers.lists import parse_list
 from ragnb.readers.names import WORDS, meanings, words_in
 from ragnb.readers.owner import is_repeat_name, owner_rank, stack_systems
 from ragnb.readers.raw import Lossy, Raw, Values, absent, clean_text, from_records, unpacked

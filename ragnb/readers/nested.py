@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ragnb.readers.cells import CONTEXTS, parse_list, passage_text
+from ragnb.readers.cells import CONTEXTS
 from ragnb.readers.failures import NESTED
+from ragnb.readers.lists import parse_list
 from ragnb.readers.names import loose
+from ragnb.readers.passages import passage_text
 from ragnb.readers.raw import Lossy, Raw, absent
 
 _MESSAGE = {kind: {*words} for kind, words in NESTED["message"].items()}

@@ -18,8 +18,9 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.polars import pl
-from ragnb.readers.cells import NO_NUMBER, NUMBER, parse_list
+from ragnb.readers.cells import NO_NUMBER, NUMBER
 from ragnb.readers.evidence import is_error_column
+from ragnb.readers.lists import parse_list
 from ragnb.readers.names import WORDS, meanings, plain, rename_columns, words_in
 from ragnb.readers.owner import ROW_WORDS, free_sample_id, owner_rank
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_arrow, is_text

@@ -21,16 +21,8 @@ import pandas as pd
 from ragnb.errors import RagnbError, place
 from ragnb.files import digest
 from ragnb.polars import pl
-from ragnb.readers.cells import (
-    IDS,
-    NO_NUMBER,
-    TEXTS,
-    as_text,
-    case_cells,
-    declared,
-    near_ends,
-    to_frame,
-)
+from ragnb.readers.cells import IDS, NO_NUMBER, TEXTS, as_text
+from ragnb.readers.columns import case_cells, declared, to_frame
 from ragnb.readers.documents import Document, find_documents
 from ragnb.readers.evidence import failed_among, is_error_column, is_success_column, shown_words
 from ragnb.readers.executors import on_spark
@@ -54,6 +46,7 @@ from ragnb.readers.query import Query, item_of
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
 from ragnb.readers.results import is_nest_of_scores, spread_results
 from ragnb.readers.rows import identify
+from ragnb.readers.scores import near_ends
 from ragnb.readers.verdicts import are_verdicts, is_reference
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 

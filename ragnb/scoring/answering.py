@@ -16,7 +16,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.readers import read_cases
-from ragnb.readers.cells import passage_text
+from ragnb.readers.passages import passage_text
 from ragnb.schema import missing_fields
 from ragnb.store.budget import METER
 from ragnb.store.calls import CallFailed, Cell, Outcome, Stop

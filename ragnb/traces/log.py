@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.polars import pl
-from ragnb.readers.cells import passage_text
 from ragnb.readers.names import loose
+from ragnb.readers.passages import passage_text
 from ragnb.schema import DRAWN
 from ragnb.traces import answers, columns
 from ragnb.traces.changes import Changes, changes

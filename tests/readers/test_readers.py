@@ -36,8 +36,9 @@ from ragnb.readers import (
     read_traces,
     to_csv_text,
 )
-from ragnb.readers.cells import as_texts, parse_list
 from ragnb.readers.documents import Document
+from ragnb.readers.lists import parse_list
+from ragnb.readers.passages import as_texts
 from ragnb.readers.raw import Lossy
 from ragnb.schema import EvalCase, Metric
 
