@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -153,20 +154,43 @@ _SUCH_AS = {
 
 def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan that assumptions make."""
-    from scipy.optimize import brentq
-    from scipy.special import stdtr
+    _check_assumptions(kind, asked)
+    design = _Design.of(kind, asked)
+    mean = asked["expected"]
+    out = {
+        "about": kind,
+        "expected": mean,
+        "target": design.target,
+        "design_effect": design.effect,
+    }
+    if asked["questions"] is not None:
+        n = asked["questions"]
+        documents = ceil(n / design.per_document)
+        return out | {"needed": n, "documents": documents, "detectable": design.detectable(n)}
+    needed = design.needed(mean)
+    if needed is None:
+        return out | {"reason": "too_close"}
+    return out | {
+        "needed": needed,
+        "more": needed,
+        "documents": ceil(needed / design.per_document),
+        "detectable": abs(mean - design.target),
+    }
 
+
+def _check_assumptions(kind: str, asked: Mapping[str, Any]) -> None:
+    """Refuse assumptions that are missing or out of range."""
     shares = asked["sd"] is None and kind != "comparison"
     span = (0, 1) if shares else (-np.inf, np.inf)
-    wanted = asked["questions"] is None
     bounds = {"target": span, "icc": (0, 1), "level": (1e-6, 1 - 1e-6), "per_document": (1, np.inf)}
-    if wanted:
+    if asked["questions"] is None:
         bounds |= {"expected": span}
     else:
         bounds |= {"questions": (2, np.inf)}
     if not shares:
         bounds |= {"sd": (1e-12, np.inf)}
-    if lacking := [name for name in bounds if asked[name] is None]:
+    lacking = [name for name in bounds if asked[name] is None]
+    if lacking:
         example = ", ".join(f"{name}={_SUCH_AS[kind][name]}" for name in lacking)
         raise RagnbError(
             f"a plan without a pilot needs {listing(lacking)}; write, for example, {example}, or name a pilot"
@@ -180,59 +204,120 @@ def _assumed(kind: str, asked: Mapping[str, Any]) -> dict[str, Any]:
                     f"{name}={value!r} must lie between 0 and 1; write {value / 100:g}"
                 )
             raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
-    b, mean, m, sd, level = (
-        asked[name] for name in ("target", "expected", "per_document", "sd", "level")
-    )
-    deff = 1 + (m - 1) * asked["icc"]
-    out = {"about": kind, "expected": mean, "target": b, "design_effect": deff}
 
-    labels = kind == "calibration"
-    sides = 2 * level - 1 if labels else level  # labels have to show one side only
 
-    def by_interval(n: float, mu: float) -> float:
-        """How much above 80 % the probability is that the interval of n questions leaves the target out."""
-        df = max(n / m - 1, 1.0)
-        if shares:
+@dataclass(frozen=True)
+class _Design:
+    """What is assumed of questions in documents.
+
+    Attributes
+    ----------
+    target : float
+        The mean, or the difference, that has to be shown to be exceeded.
+    per_document : float
+        Questions a document.
+    sd : float or None
+        Of a score; None of shares, whose mean tells it.
+    labels : bool
+        Whether labels show that a judge agrees with people, as an exact binomial test has it.
+    level : float
+        Of the two-sided interval.
+    effect : float
+        The design effect, 1 + (m − 1)·icc.
+    """
+
+    target: float
+    per_document: float
+    sd: float | None
+    labels: bool
+    level: float
+    effect: float
+
+    @classmethod
+    def of(cls, kind: str, asked: Mapping[str, Any]) -> _Design:
+        """Take the design from what a caller assumes."""
+        m = asked["per_document"]
+        return cls(
+            target=asked["target"],
+            per_document=m,
+            sd=asked["sd"],
+            labels=kind == "calibration",
+            level=asked["level"],
+            effect=1 + (m - 1) * asked["icc"],
+        )
+
+    @property
+    def sides(self) -> float:
+        """The level of the interval; labels have to show one side only."""
+        if self.labels:
+            return 2 * self.level - 1
+        return self.level
+
+    def se(self, n: float, mean: float) -> float:
+        """Return the standard error of a mean of n questions."""
+        if self.sd is None:
+            variance = mean * (1 - mean)
+        else:
+            variance = self.sd**2
+        return float(np.sqrt(variance * self.effect / n))
+
+    def by_interval(self, n: float, mean: float) -> float:
+        """Return how much above 80 % the probability is that the interval of n questions leaves the target out."""
+        from scipy.special import stdtr
+
+        df = max(n / self.per_document - 1, 1.0)
+        if self.sd is None:
             # As the interval itself will: a mean near 1 over few documents has fewer degrees of freedom.
-            t = stats.t_quantile(sides, df)
-            df = float(stats.skewed_df(mu, n / deff, t, n / m, df))
-        half, se = (np.sqrt((x * (1 - x) if shares else sd**2) * deff / n) for x in (b, mu))
+            t = stats.t_quantile(self.sides, df)
+            df = float(stats.skewed_df(mean, n / self.effect, t, n / self.per_document, df))
+        half = np.float64(self.se(n, self.target))
+        se = np.float64(self.se(n, mean))
         with np.errstate(divide="ignore"):
-            z = (abs(mu - b) - float(stats.t_quantile(sides, df)) * half) / se
+            z = (abs(mean - self.target) - float(stats.t_quantile(self.sides, df)) * half) / se
         return float(stdtr(df, z)) - POWER
 
-    def power(n: float, mu: float) -> float:
-        """The same; for labels at most that of the exact binomial test, which holds where they are independent."""
-        if not labels:
-            return by_interval(n, mu)
-        exact = float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
-        if deff == 1:
+    def power(self, n: float, mean: float) -> float:
+        """Return the same; of labels at most that of the exact binomial test, which holds where independent."""
+        if not self.labels:
+            return self.by_interval(n, mean)
+        alpha = 1 - self.level
+        independent = [n // self.effect]
+        exact = float(stats.binomial_power(independent, self.target, mean, alpha=alpha)[0]) - POWER
+        if self.effect == 1:
             return exact
-        return min(exact, by_interval(n, mu))
+        return min(exact, self.by_interval(n, mean))
 
-    if not wanted:
-        n = asked["questions"]
-        end = 1 - 1e-9 if shares else b + 1e6 * (sd or 0)
-        if power(n, end) > 0:
-            found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b
+    def detectable(self, n: float) -> float:
+        """Return the least difference that n questions show with 80 % probability, nan where none is."""
+        from scipy.optimize import brentq
+
+        if self.sd is None:
+            end = 1 - 1e-9
         else:
-            found = np.nan
-        return out | {"needed": n, "documents": ceil(n / m), "detectable": found}
-    if by_interval(_MOST, mean) <= 0 or (labels and mean <= b):
-        return out | {"reason": "too_close"}
-    if by_interval(2, mean) < 0:
-        needed = ceil(brentq(lambda n: by_interval(n, mean), 2, _MOST))
-    else:
-        needed = 2
-    if labels:
-        exact = ceil(deff * stats.sample_size_exact(b, min(mean, 1 - 1e-9), alpha=1 - level))
-        needed = exact if deff == 1 else max(exact, needed)
-    return out | {
-        "needed": needed,
-        "more": needed,
-        "documents": ceil(needed / m),
-        "detectable": abs(mean - b),
-    }
+            end = self.target + 1e6 * self.sd
+        if self.power(n, end) <= 0:
+            return float("nan")
+        found = brentq(lambda mean: self.power(n, mean), self.target + 1e-12, end)
+        return float(found - self.target)
+
+    def needed(self, mean: float) -> int | None:
+        """Return how many questions show with 80 % probability that a mean is above the target; None if too many."""
+        from scipy.optimize import brentq
+
+        if self.by_interval(_MOST, mean) <= 0 or (self.labels and mean <= self.target):
+            return None
+        if self.by_interval(2, mean) < 0:
+            needed = int(ceil(brentq(lambda n: self.by_interval(n, mean), 2, _MOST)))
+        else:
+            needed = 2
+        if not self.labels:
+            return needed
+        alpha = 1 - self.level
+        independent = stats.sample_size_exact(self.target, min(mean, 1 - 1e-9), alpha=alpha)
+        exact = int(ceil(self.effect * independent))
+        if self.effect == 1:
+            return exact
+        return max(exact, needed)
 
 
 def _gates(

@@ -31,7 +31,7 @@ from ragnb.texts.errors import translated
 from ragnb.traces import count_unanswerable
 from ragnb.traces.citations import SHAPES as CITATION_FORMS
 from ragnb.traces.citations import tried
-from ragnb.traces.log import MOST_CHECKED
+from ragnb.traces.log import MOST_CHECKED, Log
 from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
 from ragnb.weights.conversations import turn_column
@@ -332,73 +332,96 @@ def _input_notes(
 
     Harmless renames stay in the ledger of the readers.
     """
-    yield from holding_notes(
-        say, [(inputs.labelled and not inputs.with_gold, "no_gold", "traces", {})]
-    )
+    without_gold = inputs.labelled and not inputs.with_gold
+    yield from holding_notes(say, [(without_gold, "no_gold", "traces", {})])
     if inputs.log is not None:
-        proposed = inputs.log.patterns
-        checked = count(inputs.log.checked)
-        line = f"patterns: {flow(proposed['pattern'].tolist())}"
-        most = count(proposed["n"].max())
-        yield from holding_notes(
-            say,
-            [
-                (len(proposed), "refusals_proposed", "patterns", {"n": most, "line": line}),
-                (
-                    inputs.log.checked == MOST_CHECKED,
-                    "log_checked",
-                    "support_lexical",
-                    {"n": checked, "of": count(inputs.rows)},
-                ),
-            ],
-        )
+        yield from _log_notes(inputs.log, inputs.rows, say)
     for fact in inputs.facts:
         # Questions that repeat, and nothing says whether systems or runs gave the answers.
         if fact["fact"] == "owner" and fact["open"]:
             counts = {name: count(n) for name, n in fact["value"].items()}
             yield _note(say, "repeats", fact["role"], **counts)
+    yield from _gold_notes(inputs, say)
+    yield from _citation_notes(sheet, inputs, say)
+    yield from _loss_notes(inputs, say, lang)
+    yield from _column_notes(sheet, inputs, metrics, say)
+
+
+def _log_notes(log: Log, rows: int, say: Say) -> Iterator[Row]:
+    """Say which refusals nobody declared, and of how many answers the wording was looked at."""
+    proposed = log.patterns
+    patterns = {
+        "n": count(proposed["n"].max()),
+        "line": f"patterns: {flow(proposed['pattern'].tolist())}",
+    }
+    checked = {"n": count(log.checked), "of": count(rows)}
+    yield from holding_notes(
+        say,
+        [
+            (len(proposed), "refusals_proposed", "patterns", patterns),
+            (log.checked == MOST_CHECKED, "log_checked", "support_lexical", checked),
+        ],
+    )
+
+
+def _gold_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
+    """Say what is wrong with the gold set, which answers repeat, and what does not join."""
     for row in inputs.gold:
-        few = row["finding"] in ("questions", "answerable", "unanswerable")
-        yield note_row(
-            f"gold_{row['finding']}",
-            "gold",
-            row["text"] + ("" if few else _first(say, row["names"])),
-        )
-    told = (
+        text = row["text"]
+        # Of few questions the text itself says how many; of anything else the first are named.
+        if row["finding"] not in ("questions", "answerable", "unanswerable"):
+            text += _first(say, row["names"])
+        yield note_row(f"gold_{row['finding']}", "gold", text)
+    quoted = (
         say("note.quoted", text=one_line(text, 60), n=count(n))
         for text, n in inputs.repeated.items()
     )
-    answers = say("note.join").join(told)
+    answers = say("note.join").join(quoted)
     yield from holding_notes(say, [(answers, "repeated_answers", "traces", {"answers": answers})])
     if inputs.with_gold:
         joined = ["unmatched", "gold_without_trace", "duplicate_traces", "question_differs"]
     else:
         joined = ["duplicate_traces"]
     for key in (*joined, *_OF_TRACES):
-        if n := int(inputs.join.get(f"n_{key}", 0)):
-            yield note_row(
-                key,
-                "traces",
-                say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())),
-            )
-    yield from _citation_notes(sheet, inputs, say)
+        n = int(inputs.join.get(f"n_{key}", 0))
+        if n:
+            first = _first(say, inputs.join.get(key, ()))
+            yield note_row(key, "traces", say(f"note.{key}", n=count(n)) + first)
+
+
+def _loss_notes(inputs: Inputs, say: Say, lang: str) -> Iterator[Row]:
+    """Say what readers could not read, one note a kind of loss and column."""
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for loss in inputs.lossy:
-        said = loss["what"] in _LOSSY_SAID and (loss["column"] or loss["what"] == "bad_line")
-        if said and (loss["role"], loss["what"]) != ("gold", "kept"):  # check_gold says it better
-            found.setdefault(
-                (_LOSSY_SAID[loss["what"]], loss["role"], str(loss["column"] or "")), []
-            ).append(loss)
+        kind = loss["what"]
+        role = loss["role"]
+        # What gold keeps, `check_gold` says better.
+        if kind not in _LOSSY_SAID or (role, kind) == ("gold", "kept"):
+            continue
+        if loss["column"] or kind == "bad_line":
+            place = (_LOSSY_SAID[kind], role, str(loss["column"] or ""))
+            found.setdefault(place, []).append(loss)
     for (code, role, column), rows in found.items():
-        n = sum(int(row["n"]) for row in rows)
-        details = listing((translated(row["detail"], lang) for row in rows), most=5)
         yield _note(
-            say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details
+            say,
+            code,
+            column or role,
+            role=say(f"role.{role}"),
+            column=column,
+            n=sum(int(row["n"]) for row in rows),
+            detail=listing((translated(row["detail"], lang) for row in rows), most=5),
         )
+
+
+def _column_notes(
+    sheet: Assessment, inputs: Inputs, metrics: list[Metric], say: Say
+) -> Iterator[Row]:
+    """Say which metrics look at the wording alone, and which numbers are not averaged."""
     used = {metric.name for metric in metrics}
-    lexical = ", ".join(
-        sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
-    )
+    of_wording = [
+        name for name in sorted(used) if name in METRICS and METRICS[name].family == "wording"
+    ]
+    lexical = ", ".join(of_wording)
     if sheet.turns is not None:
         used |= {str(turn_column(inputs.frame))}
     others = [name for name in schema.undeclared_columns(head_of(inputs.frame)) if name not in used]
