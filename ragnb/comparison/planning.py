@@ -301,20 +301,20 @@ class _Design:
         return float(found - self.target)
 
     def needed(self, mean: float) -> int | None:
-        """Return how many questions show with 80 % probability that a mean is above the target; None if too many."""
+        """Return how many questions show with 80 % probability that a mean is above the target; None: too many."""
         from scipy.optimize import brentq
 
         if self.by_interval(_MOST, mean) <= 0 or (self.labels and mean <= self.target):
             return None
         if self.by_interval(2, mean) < 0:
-            needed = int(ceil(brentq(lambda n: self.by_interval(n, mean), 2, _MOST)))
+            needed: int = ceil(brentq(lambda n: self.by_interval(n, mean), 2, _MOST))
         else:
             needed = 2
         if not self.labels:
             return needed
         alpha = 1 - self.level
         independent = stats.sample_size_exact(self.target, min(mean, 1 - 1e-9), alpha=alpha)
-        exact = int(ceil(self.effect * independent))
+        exact: int = ceil(self.effect * independent)
         if self.effect == 1:
             return exact
         return max(exact, needed)

@@ -218,9 +218,9 @@ def _read_guarded(
     """Read a source as `_read` does; damage may raise anything."""
     report = Lossy()
     chosen = metric_list(metrics)
+    own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     loaded, origin = load(source, report, **how)
     raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
-    own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
     verdicts_beside(raw)
     labels_beside(raw)
@@ -231,36 +231,7 @@ def _read_guarded(
     names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
     if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
-    identify(raw, report)
-    totals = leave_out_means(raw, report)
-    try:
-        check_samples(raw, totals)
-    except RagnbError as error:
-        if not loose or error is raw.uneven:
-            raise
-        origin["totals"] = True
-    fold(raw, before, report, scores=not cases)
-    name_owner(raw, report)
-    tell_repeats(raw, report)
-    if "sample_id" not in raw.columns or all(
-        as_id(cell) is None for cell in raw.columns["sample_id"]
-    ):
-        raw.columns.pop("sample_id", None)
-        raw.columns = {"sample_id": text_series(made_ids(raw)), **raw.columns}
-        report.add("made", "sample_id", "position of the question", len(raw))
-    case_cells(raw, report)
-    texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    kinds = {name: getattr(raw.columns[name], "dtype", object) for name in texts}
-    given = pd.DataFrame(
-        {name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()}
-    )
-    bare = int(given.isna().all(axis=1).sum())
-    report.add(
-        "kept",
-        None,
-        "rows with neither question nor answer: a mean or total?",
-        bare * (bare < len(raw)),
-    )
+    _settle_rows(raw, report, origin, before, cases=cases, loose=loose)
     if cases:
         raw.need("question")
     known = declared(chosen, list(raw.columns))
@@ -274,18 +245,87 @@ def _read_guarded(
         for name, metric in settled.known.items()
         if not loose or _fits(raw, metric, report)
     }
-    frame = to_frame(raw, report, origin, known | {metric.name: metric for metric in tools})
+    taken = known | {metric.name: metric for metric in tools}
+    frame = to_frame(raw, report, origin, taken)
+    return _with_facts(frame, raw, taken, names, report, loose=loose)
+
+
+def _settle_rows(
+    raw: Raw,
+    report: Lossy,
+    origin: dict[str, object],
+    before: set[str],
+    *,
+    cases: bool,
+    loose: bool,
+) -> None:
+    """Make each row an answer: without rows of means, with its id and its owner, passages in it.
+
+    Parameters
+    ----------
+    before : set of str
+        The names of the columns as they are in the file.
+    cases, loose
+        As in `_read`.
+
+    Raises
+    ------
+    RagnbError
+        For rows that are means and totals, unless they are only looked at (`loose`).
+    """
+    identify(raw, report)
+    totals = leave_out_means(raw, report)
+    try:
+        check_samples(raw, totals)
+    except RagnbError as error:
+        if not loose or error is raw.uneven:
+            raise
+        origin["totals"] = True
+    fold(raw, before, report, scores=not cases)
+    name_owner(raw, report)
+    tell_repeats(raw, report)
+    is_named = "sample_id" in raw.columns
+    if not is_named or all(as_id(cell) is None for cell in raw.columns["sample_id"]):
+        raw.columns.pop("sample_id", None)
+        raw.columns = {"sample_id": text_series(made_ids(raw)), **raw.columns}
+        report.add("made", "sample_id", "position of the question", len(raw))
+    case_cells(raw, report)
+    bare = _rows_of_no_text(raw)
+    why = "rows with neither question nor answer: a mean or total?"
+    # Where no row has one, the table just has no texts.
+    report.add("kept", None, why, bare if bare < len(raw) else 0)
+
+
+def _rows_of_no_text(raw: Raw) -> int:
+    """Count the rows that have no question, answer or passage."""
+    texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
+    kinds = {name: getattr(raw.columns[name], "dtype", object) for name in texts}
+    given = pd.DataFrame(
+        {name: pd.Series(raw.columns[name], dtype=kind) for name, kind in kinds.items()}
+    )
+    return int(given.isna().all(axis=1).sum())
+
+
+def _with_facts(
+    frame: pd.DataFrame,
+    raw: Raw,
+    metrics: Mapping[str, Metric],
+    names: Mapping[str, str],
+    report: Lossy,
+    *,
+    loose: bool,
+) -> pd.DataFrame:
+    """Return a frame with what was found out about its metrics and its other columns of numbers."""
     about = frame.attrs
     frame.attrs = {}  # pandas copies them deeply at each look at a column
-    note_candidates(raw, frame, [*known, *(metric.name for metric in tools)])
+    note_candidates(raw, frame, list(metrics))
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
-    taken = {*known, *(tool.name for tool in tools)}
     for name, scale in raw.scales.items():
         metric = names.get(name, name)
-        if metric not in taken:
+        if metric not in metrics:
             continue
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
         about.setdefault("metrics", []).append(
