@@ -357,12 +357,9 @@ def calibrate(
     >>> card.verdict, card.verdicts["share"].tolist()
     ('TRUST', [1.0])
     """
-    limits = ("target", target, 0.0, 1.0), ("level", level, 0.5, 1.0), ("delta", delta, 0.0, np.inf)
-    for name, value, low, high in limits:
-        if value is not None and high == 1 and 1 < value <= 100:
-            raise RagnbError(f"{name}={value} is not between {low:g} and 1; write {value / 100:g}")
-        if value is not None and not low < value < high:
-            raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
+    _check_between("target", target, 0.0, 1.0)
+    _check_between("level", level, 0.5, 1.0)
+    _check_between("delta", delta, 0.0, np.inf)
     for name in about or {}:
         need_known("about", name, ABOUT)
     if labels_planned is not None:
@@ -372,7 +369,8 @@ def calibrate(
     ratings, judge, human = brought_ratings(ratings, judge, human)
     columns = columns_of(ratings)
     need_columns(columns, groups or ())
-    groups = tuple(filter(USUAL_GROUPS.fullmatch, columns) if groups is None else groups)
+    if groups is None:
+        groups = [name for name in columns if USUAL_GROUPS.fullmatch(name)]
     asked = Asked(
         human,
         by,
@@ -380,7 +378,7 @@ def calibrate(
         cluster,
         missing,
         rater,
-        groups=groups,
+        groups=tuple(groups),
         tolerance=1.0 if tolerance is None else tolerance,
         usual=tolerance is None,
         level=level,
@@ -399,25 +397,13 @@ def calibrate(
     frames: dict[str, Any] = {
         key: pd.concat([table[key] for table in tables], ignore_index=True) for key in tables[0]
     }
-    lows, highs = zip(*(own.scale for *_, own in found), strict=True)
-    frames["table"].attrs["scale"] = ends = min(lows), max(highs)
+    scales = [own.scale for *_, own in found]
+    ends = (min(low for low, _ in scales), max(high for _, high in scales))
+    frames["table"].attrs["scale"] = ends
     verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})
-    footer: dict[str, Any] = {name: (about or {}).get(name) for name in ABOUT}
+    footer = _footer_of(asked, about or {}, rows, cells, frames["table"])
     if doubtful or (PROBABILITY in columns and footer["drawn_at_random"] is None):
         footer["drawn_at_random"] = not doubtful
-    named = {
-        f"{row['judge']}\n{row['dimension']}": part for row, part in zip(rows, cells, strict=True)
-    }
-    values = frames["table"].groupby("measure")["value"]
-    footer |= {
-        "data_sha256": fingerprint(named),
-        "seed": seed,
-        "labels_planned": labels_planned,
-        "n": int(verdicts["n"].sum()),
-        "n_clusters": int(verdicts["n_clusters"].max()),
-        "raters": values.mean().get("raters"),
-        "n_missing": int(values.sum()["n_missing"]),
-    }
     # Of a frame that a reader made of a file.
     source = getattr(ratings, "attrs", {}).get("source") or {}
     notes = _notes(
@@ -436,6 +422,38 @@ def calibrate(
         level=level,
         lang=lang,
     )
+
+
+def _check_between(name: str, value: float | None, low: float, high: float) -> None:
+    """Refuse a number that is not between two others."""
+    if value is None or low < value < high:
+        return
+    if high == 1 and 1 < value <= 100:
+        raise RagnbError(f"{name}={value} is not between {low:g} and 1; write {value / 100:g}")
+    raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
+
+
+def _footer_of(
+    asked: Asked,
+    about: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    cells: Sequence[pd.DataFrame],
+    table: pd.DataFrame,
+) -> dict[str, Any]:
+    """Return what a card says of its data: where they come from, how many they are, and their fingerprint."""
+    named = {
+        f"{row['judge']}\n{row['dimension']}": part for row, part in zip(rows, cells, strict=True)
+    }
+    values = table.groupby("measure")["value"]
+    return {name: about.get(name) for name in ABOUT} | {
+        "data_sha256": fingerprint(named),
+        "seed": asked.seed,
+        "labels_planned": asked.labels_planned,
+        "n": int(sum(row["n"] for row in rows)),
+        "n_clusters": int(max(row["n_clusters"] for row in rows)),
+        "raters": values.mean().get("raters"),
+        "n_missing": int(values.sum()["n_missing"]),
+    }
 
 
 def _piece(

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -232,51 +232,72 @@ def columns_of(frame: Any) -> list[str]:
         raise not_a_frame(frame, "rn.read_ratings") from None
 
 
+class _Sides(NamedTuple):
+    """The columns of people: of one score a row, of a column for each rater, or of a row for each rater."""
+
+    human: Sequence[str]
+    raters: Sequence[str]
+    is_long: bool
+
+
+def _sides_of(columns: Sequence[str], asked: Asked) -> _Sides:
+    """Return which columns hold what people gave: ``human``, or ``human1, human2, …``, or as they are named."""
+    people = as_list(asked.human)
+    if len(people) > 1:
+        raters = people
+    else:
+        numbered = (f"{name}{k}" for name in people for k in itertools.count(1))
+        raters = list(itertools.takewhile(columns.__contains__, numbered))
+    if len(raters) <= 1:
+        raters = []
+    # Where there is a column for each rater, one of all of them would be their mean.
+    if len(people) > 1 or (raters and people[0] not in columns):
+        human = []
+    else:
+        human = people
+    is_long = asked.rater in columns and bool(people) and not raters
+    return _Sides(human, raters, is_long)
+
+
+def _table_of(
+    frame: Any, wanted: Sequence[str], kept: Sequence[str], sides: _Sides, asked: Asked
+) -> pd.DataFrame:
+    """Return the columns of a frame that are looked at; equal rows of a query are counted where they are."""
+    columns = columns_of(frame)
+    more = {*kept, *as_list(asked.cluster)}
+    if as_list(asked.human):
+        more.add(PROBABILITY)
+    if sides.is_long:
+        more |= {asked.rater, asked.item}
+    used = [*dict.fromkeys([*wanted, *(name for name in columns if name in more)])]
+    if isinstance(frame, pd.DataFrame):
+        return frame[used]
+    part = opened(frame).select(*used)
+    if not (asked.whole or sides.is_long or PROBABILITY in used):
+        part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
+    return as_pandas(collected(part).to_native())
+
+
 def _checked(
     frame: Any, judge: str, asked: Asked, needs: Sequence[str] = (), where: str = ""
 ) -> tuple[pd.DataFrame, dict[str, Array]]:
     """Return a frame's rows with their scores in their scale and their weights; and the scores by column."""
     columns = columns_of(frame)
-    people = as_list(asked.human)
-    numbered = (f"{name}{k}" for name in people[:1] for k in itertools.count(1))
-    if len(people) > 1:
-        raters = people
-    else:
-        raters = list(itertools.takewhile(columns.__contains__, numbered))
-    if len(raters) <= 1:
-        raters = []
-    if len(people) > 1 or (raters and people[0] not in columns):
-        human = []
-    else:
-        human = people
+    sides = _sides_of(columns, asked)
+    human = sides.human
+    raters = sides.raters
     by = as_list(asked.by)
     clusters = as_list(asked.cluster)
-    long = asked.rater in columns and bool(people) and not raters
-    wanted = [
-        judge,
-        *human,
-        *raters,
-        *(name for name in (*by, *clusters) if name not in USUAL),
-        *needs,
-    ]
-    for name in (name for name in wanted if name not in columns):
-        raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
+    named = [name for name in (*by, *clusters) if name not in USUAL]
+    wanted = [judge, *human, *raters, *named, *needs]
+    for name in wanted:
+        if name not in columns:
+            raise RagnbError(
+                f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}"
+            )
     kept = [*([asked.item] * asked.whole), "system", *by, *asked.groups]
-    more = {
-        *kept,
-        *clusters,
-        *([PROBABILITY] if people else []),
-        *([asked.rater, asked.item] if long else []),
-    }
-    used = [*dict.fromkeys([*wanted, *(name for name in columns if name in more)])]
-    if isinstance(frame, pd.DataFrame):
-        table = frame[used]
-    else:  # equal rows are counted where they are
-        part = opened(frame).select(*used)
-        if not (asked.whole or long or PROBABILITY in used):
-            part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
-        table = as_pandas(collected(part).to_native())
-    if long:
+    table = _table_of(frame, wanted, kept, sides, asked)
+    if sides.is_long:
         table = side_by_side(table, judge, human[0], asked)
         human = []
         raters = [name for name in table.columns if str(name).startswith("__rater")]
@@ -291,7 +312,9 @@ def _checked(
     )
     if asked.cluster in table:
         rows["cluster"] = table[asked.cluster].to_numpy()
-        if (alone := rows["cluster"].isna() & bool(people and not asked.whole)).any():
+        alone = rows["cluster"].isna()
+        # Without people, and of whole items, a row without a cluster is one of its own.
+        if as_list(asked.human) and not asked.whole and alone.any():
             row = table.index[int(np.argmax(alone))]
             raise RagnbError(
                 f"column {asked.cluster!r} is empty in row {row!r}; every rating needs a cluster"

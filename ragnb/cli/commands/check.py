@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from ragnb.errors import RagnbError
 
 if TYPE_CHECKING:
     from ragnb.sheet import Assessment
+    from ragnb.sheet.formatter import Formatter
 
 
 @command("check")
@@ -44,13 +45,10 @@ def check_command(
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
     from ragnb.diagnostics import gates_json
-    from ragnb.markup.blocks import Table
     from ragnb.scenario import Scenario
     from ragnb.sheet import assess
-    from ragnb.sheet.daily import daily_table
     from ragnb.sheet.formatter import Formatter
     from ragnb.sheet.heroes import hero_of
-    from ragnb.sheet.sections.gates import gate_list
     from ragnb.texts import load
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
@@ -58,54 +56,28 @@ def check_command(
     given: dict[str, Any] = {
         role: path.absolute() for role, path in files.items() if path is not None
     }
-    if source is None and not given:
-        outputs = {"json_file": "--json gates.json", "markdown": "--markdown check.md"}
-        for output, example in outputs.items():
-            if (path := asked.get(output)) is not None and path.is_file():
-                raise RagnbError(
-                    f"nothing to check: {example.split()[0]} took {str(path)!r} as the file to write; name the "
-                    f"file to read and one to write: ragnb check {path} {example}"
-                )
-        raise RagnbError(
-            "nothing to check; name a scenario, a results file, a log, --traces, or --scores"
-        )
-    if source is None and set(given) == {"gold"}:
-        raise RagnbError(
-            f"--gold {files['gold']}: a gold set has the questions, and no answers; name the file with the "
-            "answers too: --traces traces.jsonl"
-        )
+    if source is None:
+        _need_answers(given, asked)
     settings = terminal.overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
     if source is None:
         sheet = assess(Scenario(**given), **settings)
     else:
         sheet = assess(source, **given, **settings)
-    if (path := asked["to_label"]) and sheet.log is None:
+    to_label = asked["to_label"]
+    if to_label and sheet.log is None:
         raise RagnbError(
-            f"--to-label {path}: only traces without gold have questions to label; leave it out"
+            f"--to-label {to_label}: only traces without gold have questions to label; leave it out"
         )
     writer = Formatter(sheet)
-    listed = gate_list(writer)
-    if listed is None:
-        tables = []
-    else:
-        tables = [("", terminal.block_rows(listed))]
-    if sheet.log is not None:
-        of_log = [section for key in ("wording", "label") if (section := sheet.section(key))]
-        shown = [daily_table(writer), *(block for section in of_log for block in section.blocks)]
-        tables += [
-            (block.caption, terminal.block_rows(block))
-            for block in shown
-            if isinstance(block, Table)
-        ]
-    click.echo(
-        "\n".join(terminal.report_lines([sheet.verdict], tables, sheet.notes["text"].tolist()))
-    )
-    if (action := hero_of(writer).action) is not None:
+    lines = terminal.report_lines([sheet.verdict], _tables(writer), sheet.notes["text"].tolist())
+    click.echo("\n".join(lines))
+    action = hero_of(writer).action
+    if action is not None:
         next_line = load(sheet.scenario.lang)("sheet.next_line", command=action.command)
         click.echo(f"\n{next_line}\n  {action.what}")
     as_json = partial(gates_json, sheet.gates, notes=sheet.notes)
-    if path and sheet.log is not None:
-        terminal.write_csv(path, sheet.log.to_label, mark="\ufeff")
+    if to_label and sheet.log is not None:
+        terminal.write_csv(to_label, sheet.log.to_label, mark="\ufeff")
     terminal.write_files(asked, markdown=sheet.to_markdown, json_file=as_json, junit=sheet.to_junit)
     if sheet.incomplete:
         terminal.on_stderr(_repair(sheet, source or asked["scores"] or asked["traces"]))
@@ -113,6 +85,49 @@ def check_command(
     if sheet.blocked:
         return BLOCKED
     return PASSED
+
+
+def _need_answers(given: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Refuse a command that names no answers; where an option took the file to read, say so."""
+    if not given:
+        outputs = {"json_file": "--json gates.json", "markdown": "--markdown check.md"}
+        for output, example in outputs.items():
+            path = asked.get(output)
+            if path is not None and path.is_file():
+                raise RagnbError(
+                    f"nothing to check: {example.split()[0]} took {str(path)!r} as the file to write; name the "
+                    f"file to read and one to write: ragnb check {path} {example}"
+                )
+        raise RagnbError(
+            "nothing to check; name a scenario, a results file, a log, --traces, or --scores"
+        )
+    if set(given) == {"gold"}:
+        raise RagnbError(
+            f"--gold {asked['gold']}: a gold set has the questions, and no answers; name the file with the "
+            "answers too: --traces traces.jsonl"
+        )
+
+
+def _tables(writer: Formatter) -> list[tuple[str, list[list[str]]]]:
+    """Return the tables that the terminal shows, each with its caption: the gates, and those of a log."""
+    from ragnb.markup.blocks import Table
+    from ragnb.sheet.daily import daily_table
+    from ragnb.sheet.sections.gates import gate_list
+
+    sheet = writer.sheet
+    tables = []
+    listed = gate_list(writer)
+    if listed is not None:
+        tables.append(("", terminal.block_rows(listed)))
+    if sheet.log is None:
+        return tables
+    shown: list[Any] = [daily_table(writer)]
+    for key in ("wording", "label"):
+        section = sheet.section(key)
+        if section is not None:
+            shown += section.blocks
+    of_log = [block for block in shown if isinstance(block, Table)]
+    return tables + [(block.caption, terminal.block_rows(block)) for block in of_log]
 
 
 def _repair(sheet: Assessment, source: Path | None) -> str:
