@@ -27,6 +27,7 @@ from ragnb.comparison.people import UNCHECKED, decided_apart, decided_by_people
 from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import RagnbError, listing, need_known
 from ragnb.scenario import Scenario, need_arguments
+from ragnb.schema import TOTAL
 from ragnb.stats import NONE, Estimate
 from ragnb.weights.columns import Codes
 from ragnb.weights.total import Array, Flags, Total, total_of
@@ -34,7 +35,6 @@ from ragnb.weights.total import Array, Flags, Total, total_of
 if TYPE_CHECKING:
     from ragnb.scenario.settings import SharedSettings
 
-TOTAL = "weighted_score"
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
 _ABOUT = ("range_low", "range_high", "better", "kind", "role", "weight", "reason")

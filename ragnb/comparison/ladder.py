@@ -15,7 +15,7 @@ from ragnb.comparison.simplex import WeightMap
 from ragnb.comparison.source import Run, pairs_of_systems
 from ragnb.errors import RagnbError
 from ragnb.scenario import Scenario
-from ragnb.schema import Metric
+from ragnb.schema import TOTAL, Metric
 
 MOST_RUNGS = 9  # systems below the first that it is compared with: more are a table to rank, not to choose from
 
@@ -62,7 +62,7 @@ def ladder(scenario: Scenario, frame: Any, metrics: list[Metric], systems: pd.Da
     """
     if scenario.baseline is not None or scenario.candidate is not None:
         return Ladder()
-    totals = systems[(systems["metric"] == "weighted_score") & systems["value"].notna()]
+    totals = systems[(systems["metric"] == TOTAL) & systems["value"].notna()]
     order = totals.sort_values("value", ascending=False, kind="stable")["system"].tolist()
     if len(order) < 2:
         return Ladder()

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.comparison.beside import changes
-from ragnb.comparison.differences import TOTAL, Margin, compared, with_ratings
+from ragnb.comparison.differences import Margin, compared, with_ratings
 from ragnb.comparison.notes import comparison_notes, judge_and_people
 from ragnb.comparison.operations import operations_beside, said_of
 from ragnb.comparison.pairs import Pairs
@@ -33,7 +33,7 @@ from ragnb.inputs.operations import ERRORS
 from ragnb.markup import amount, amounts, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.rendering import render_markdown, render_page
-from ragnb.schema import kind_of_operation, records, unit_of
+from ragnb.schema import TOTAL, kind_of_operation, records, unit_of
 from ragnb.texts import counted
 
 

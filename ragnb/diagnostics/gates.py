@@ -18,7 +18,15 @@ from ragnb import stats
 from ragnb.diagnostics.rules import SLACK, past
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_known, outside
 from ragnb.files import json_text
-from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, NOTE_COLUMNS, Gate, known_metric, records
+from ragnb.schema import (
+    DEFAULT_GATES,
+    KNOWN_RATES,
+    NOTE_COLUMNS,
+    TOTAL,
+    Gate,
+    known_metric,
+    records,
+)
 from ragnb.weights import metric_name
 
 COLUMNS = (
@@ -141,7 +149,7 @@ def check_gates(
                 "or name the groups' column 'system'"
             )
         rows[key] = row
-    seen = {"weighted_score", *there}
+    seen = {TOTAL, *there}
     for gate in asked:
         if gate.metric in seen or known_metric(gate.metric) is not None:
             continue

@@ -14,6 +14,7 @@ from ragnb.markup import MISSING
 from ragnb.polars import pl
 from ragnb.readers.executors import on_spark
 from ragnb.readers.streams import shown_rows
+from ragnb.schema import TOTAL
 from ragnb.weights import collected, column_names, opened
 
 MOST_SHOWN = 1000
@@ -202,9 +203,7 @@ def worst_rows(rows: Any, weighed: Callable[[Any], Any], diagnoses: pd.DataFrame
                 .otherwise(rank)
             )
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal.
-    ranked = frame.with_columns(
-        nw.col("weighted_score").round(DIGITS).alias("__score"), rank.alias("__rank")
-    )
+    ranked = frame.with_columns(nw.col(TOTAL).round(DIGITS).alias("__score"), rank.alias("__rank"))
     keys = ["__score", "__rank", *order]
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found} - {None}
     if order == [_ROW]:  # sorted without their texts, which are fetched of the rows that are shown

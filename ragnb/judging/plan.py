@@ -15,11 +15,7 @@ from ragnb.judging.prompt import cut, evidence_rank, material, numbered, system_
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import number, with_interval
 from ragnb.readers import read_cases
-from ragnb.schema import (
-    Gate,
-    Rubric,
-    holding_notes,
-)
+from ragnb.schema import TOTAL, Gate, Rubric, holding_notes
 from ragnb.scoring.asking import Asker
 from ragnb.stats import Flags
 from ragnb.store.budget import count_tokens
@@ -108,7 +104,7 @@ class Plan:
         self.options = Options.of(options)
         self.frame = read_cases(cases)
         self.names = [d.name for d in self.rubric.dimensions]
-        made = [*self.names, "weighted_score", "is_passing", *TEXTS]
+        made = [*self.names, TOTAL, "is_passing", *TEXTS]
         if there := [column for column in made if column in self.frame.columns]:
             raise RagnbError(
                 f"the cases already have {listing(there)}; drop or rename these columns"
@@ -294,7 +290,7 @@ class Plan:
         known = known.reindex(columns=_FACTS).add_prefix("judge__")
         states = {f"{name}__{part.name}": part for name in names for part in (status, reason)}
         scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
-        scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
+        scores[TOTAL] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
         passing = scores[rule.metric]
         scores["is_passing"] = (passing >= rule.threshold).astype("boolean").mask(passing.isna())
         beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
@@ -376,7 +372,7 @@ class Plan:
 
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
     """Return the gates on a rubric's scores; refuse if there is none, or one that its value does not decide."""
-    names = [*(d.name for d in rubric.dimensions), "weighted_score"]
+    names = [*(d.name for d in rubric.dimensions), TOTAL]
     if not (chosen := [gate for gate in gates if gate.metric in names]):
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
         raise RagnbError(

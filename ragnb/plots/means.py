@@ -29,9 +29,8 @@ from ragnb.plots.canvas import (
     system_places,
 )
 from ragnb.plots.rows import Dot, Row, dot_rows
-from ragnb.schema import METRICS, Metric, metric_list, scale_of
+from ragnb.schema import METRICS, TOTAL, Metric, metric_list, scale_of
 
-TOTAL = "weighted_score"
 Thresholds = Mapping[str, Sequence[tuple[str, float]]] | Sequence[tuple[str, float]]
 _UNKNOWN = Metric("unknown")
 _LINES = ("--", ":", "-.", (0, (1, 3)))

@@ -20,6 +20,7 @@ from ragnb.plots.canvas import (
     speaker,
     system_places,
 )
+from ragnb.schema import TOTAL
 
 _MEASURES = ("mean", "median", "p95")
 
@@ -30,7 +31,7 @@ def quality_by_cost(
     *,
     measure: str | None = None,
     statistic: str = "mean",
-    metric: str = "weighted_score",
+    metric: str = TOTAL,
     **look: Unpack[LookOfSystems],
 ) -> Axes:
     """Draw the quality of systems over what their answers took, a cross of two intervals each.
@@ -104,7 +105,7 @@ def quality_by_cost(
         _reach(ax, taken, quality, systems, statistic)
         legend_below(ax)
         what = say(f"operations.{statistic}")
-        if metric == "weighted_score":
+        if metric == TOTAL:
             name = say("chart.total")
         else:
             name = metric

@@ -32,6 +32,7 @@ from ragnb.plots.canvas import (
 )
 from ragnb.plots.means import system_colours
 from ragnb.plots.rows import Dot, dot_rows, grid
+from ragnb.schema import TOTAL
 
 
 def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
@@ -68,7 +69,7 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
         if row["outcome"] == "undecided" and row["low"] * row["high"] > 0:
             outcome = say("chart.by_holm", outcome=outcome)  # the interval alone would decide
         words = f"{with_interval(row['value'], row['low'], row['high'])}  {outcome}"
-        if row["metric"] == "weighted_score":
+        if row["metric"] == TOTAL:
             name = say("chart.total")
         else:
             name = fitted(row["metric"])

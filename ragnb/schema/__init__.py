@@ -11,6 +11,7 @@ from ragnb.schema.columns import (
     NOT_METRICS,
     RESULT_COLUMNS,
     STOPPED_EARLY,
+    TOTAL,
     SharedPicks,
     records,
 )

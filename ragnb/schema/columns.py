@@ -31,7 +31,9 @@ CASE_COLUMNS = (
     "source_units",
     "generation_params",
 )
-DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
+# The weighted mean of the metrics of a row, and of a run.
+TOTAL = "weighted_score"
+DERIVED_COLUMNS = (TOTAL, "sample_weight", "is_passing")
 DRAWN = "inclusion_probability"
 """The column of the chance with which a row was drawn: numbers are weighted by its inverse."""
 NOT_METRICS = frozenset(

@@ -23,6 +23,7 @@ from ragnb.markup.blocks import Section
 from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
+from ragnb.schema import TOTAL
 from ragnb.sheet.documents import stacked
 from ragnb.sheet.for_scripts import for_scripts
 from ragnb.sheet.formatter import Formatter
@@ -218,7 +219,7 @@ class Assessment:
         if self.systems is None or self.only is not None:
             return self.only
         blocks = self.gates.groupby("system")["blocks"].sum()
-        totals = self.systems["metric"] == "weighted_score"
+        totals = self.systems["metric"] == TOTAL
         order = self.systems[totals].assign(blocks=-self.systems["system"].map(blocks).fillna(0))
         worst = order.sort_values(["blocks", "value"], kind="stable")["system"].iloc[0]
         if self.ladder is not None and not self.gates["blocks"].any():
@@ -444,7 +445,7 @@ def run_record(
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
     """The weighted score as JSON holds it: what is not there is null."""
-    row = Formatter(sheet).rows["weighted_score"]
+    row = Formatter(sheet).rows[TOTAL]
     names = ("value", "low", "high", "range_low", "range_high")
     *found, low, high = (float(row[name]) if math.isfinite(row[name]) else None for name in names)
     counts = {name: int(row[name]) for name in ("n", "n_clusters")}

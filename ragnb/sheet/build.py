@@ -14,7 +14,6 @@ import pandas as pd
 
 from ragnb import weights
 from ragnb.comparison.beside import beside_anchor, beside_baseline
-from ragnb.comparison.differences import TOTAL
 from ragnb.comparison.ladder import Ladder, ladder
 from ragnb.errors import RagnbError, unknown
 from ragnb.inputs import (
@@ -29,7 +28,7 @@ from ragnb.inputs import (
 from ragnb.inputs.candidates import left_out
 from ragnb.inputs.streams import head_of
 from ragnb.scenario import Scenario, need_arguments
-from ragnb.schema import Metric
+from ragnb.schema import TOTAL, Metric
 from ragnb.sheet.assessment import Assessment
 from ragnb.sheet.checks import check_means, deciding, gates_of, of_operation, with_completeness
 from ragnb.sheet.documents import stacked

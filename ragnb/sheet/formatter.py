@@ -40,9 +40,8 @@ from ragnb.markup.blocks import (
     Table,
 )
 from ragnb.markup.rendering import anchor, radar_svg
-from ragnb.schema import METRICS, quantile_of, records, scale_of
+from ragnb.schema import METRICS, TOTAL, quantile_of, records, scale_of
 
-TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
 DATA = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
 LABELS: dict[str, dict[str, str]] = DATA["labels"]

@@ -20,6 +20,7 @@ from ragnb.scenario.source import flow
 from ragnb.schema import (
     DRAWN,
     METRICS,
+    TOTAL,
     Metric,
     holding_notes,
     note_frame,
@@ -133,8 +134,8 @@ def _system_notes(
         )
         return
     rows = sheet.common.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
-    rates = not (rows["metric"] == "weighted_score").any()
-    shown = "correct_outcome" if rates else "weighted_score"
+    rates = not (rows["metric"] == TOTAL).any()
+    shown = "correct_outcome" if rates else TOTAL
     means = (
         f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}"
         for row in records(rows[rows["metric"] == shown])
@@ -188,8 +189,8 @@ def _setting_notes(
                 {"n": count(unanswerable), "metrics": listing(blind)},
             ),
             (scenario.doc_weights, "doc_weighted", scenario.doc, {"n": len(scenario.doc_weights)}),
-            (not scenario.orient, "not_oriented", "weighted_score", {}),
-            (scenario.rescale, "rescaled", "weighted_score", {}),
+            (not scenario.orient, "not_oriented", TOTAL, {}),
+            (scenario.rescale, "rescaled", TOTAL, {}),
             (drawn, "drawn", DRAWN, {}),
         ],
     )

@@ -10,10 +10,9 @@ import pandas as pd
 
 from ragnb import weights
 from ragnb.calibration import CalibrationCard
-from ragnb.comparison.differences import TOTAL
 from ragnb.inputs import streams
 from ragnb.scenario import Scenario
-from ragnb.schema import DRAWN, Metric, Rubric, records
+from ragnb.schema import DRAWN, TOTAL, Metric, Rubric, records
 from ragnb.weights.columns import count_where
 
 COLUMNS = (

@@ -10,8 +10,8 @@ import pandas as pd
 from ragnb.comparison.wording import difference, outcome_mark
 from ragnb.markup import one_line
 from ragnb.markup.blocks import Mark, Small, Table
-from ragnb.schema import records
-from ragnb.sheet.formatter import GATE_TONES, TOTAL, Formatter, Row, Write, table_of
+from ragnb.schema import TOTAL, records
+from ragnb.sheet.formatter import GATE_TONES, Formatter, Row, Write, table_of
 from ragnb.sheet.gates import by_outcome
 from ragnb.sheet.heroes.score import headline_metric, means_of_systems
 from ragnb.sheet.ladder import best_first, rungs_of

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.schema import Metric
+from ragnb.schema import TOTAL, Metric
 from ragnb.weights.columns import MetricsArgument, as_pandas, scored
 from ragnb.weights.conversations import conversation_cluster
 from ragnb.weights.moments import moments
@@ -20,7 +20,6 @@ from ragnb.weights.reductions import weigh
 
 Array = npt.NDArray[np.float64]
 _PRICED = ("question", "answer", "judge")
-_TOTAL = "weighted_score"
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,8 +138,8 @@ def noise(
         frame = as_pandas(
             weigh(frame, metrics=metrics, metric_weights=metric_weights, doc=doc, strict=False)
         )
-        if frame[_TOTAL].notna().any():
-            names = [_TOTAL, *names]
+        if frame[TOTAL].notna().any():
+            names = [TOTAL, *names]
     conversation = conversation_cluster(frame, doc)
     cluster = conversation or doc
     plan = _Plan(

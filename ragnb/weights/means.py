@@ -12,6 +12,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError
+from ragnb.schema import TOTAL
 from ragnb.stats import sums_by
 from ragnb.weights.cells import Cells, Counts, add_up
 from ragnb.weights.total import (
@@ -180,7 +181,7 @@ def _columns(metrics: Sequence[Any], total: Total) -> _Columns:
     role = of_metrics("role", "total")
     weighed = (role[:-1] == "quality") | (total.given > 0)
     return _Columns(
-        name=of_metrics("name", "weighted_score"),
+        name=of_metrics("name", TOTAL),
         low=of_metrics("low", total.low).astype(float),
         high=of_metrics("high", total.high).astype(float),
         better=of_metrics("better", "higher"),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
-from ragnb.schema import note_frame, note_row, records
+from ragnb.schema import TOTAL, note_frame, note_row, records
 from ragnb.texts import load
 from ragnb.weights.clusters import INSIDE
 
@@ -97,7 +97,7 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
         )
     why = why_no_total(means, lang=lang)
     if why:
-        rows.append(note_row("no_total", "weighted_score", why))
+        rows.append(note_row("no_total", TOTAL, why))
     add(
         "lower_is_better",
         means.loc[(means["better"] == "lower") & means["weight"].notna(), "metric"],

@@ -14,7 +14,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.readers.frames import as_called
-from ragnb.schema import DRAWN, Metric
+from ragnb.schema import DRAWN, TOTAL, Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Keys
 from ragnb.weights.clusters import document_column
@@ -258,10 +258,10 @@ def weighted_score(
     """
     frame, chosen = scored(scores, metrics)
     score = total_of(chosen, metric_weights, orient=orient, rescale=rescale).expression()
-    made = add_columns(frame, chosen, {"weighted_score": score})
+    made = add_columns(frame, chosen, {TOTAL: score})
     if isinstance(made, pd.DataFrame):
-        return made["weighted_score"]
-    return nw.from_native(made).select("weighted_score").to_native()
+        return made[TOTAL]
+    return nw.from_native(made).select(TOTAL).to_native()
 
 
 def weigh(
@@ -338,7 +338,7 @@ def weigh(
     beside = {"sample_weight": (column, of_batch, of_query)}
     return cast(
         Rows,
-        as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores),
+        as_called(add_columns(frame, chosen, {TOTAL: score}, beside), frame, scores),
     )
 
 

@@ -23,8 +23,8 @@ from ragnb.errors import RagnbError
 from ragnb.inputs.rubric import with_dimensions_apart
 from ragnb.markup import is_missing
 from ragnb.scenario import Patch, Scenario, load_scenario, plan_patch
-from ragnb.schema import Gate, records
-from ragnb.sheet.formatter import TOTAL, Formatter, Row
+from ragnb.schema import TOTAL, Gate, records
+from ragnb.sheet.formatter import Formatter, Row
 from ragnb.weights import Moments, nfc
 from ragnb.weights.total import total_of
 
@@ -59,7 +59,7 @@ class Numbers:
         if self.systems is not None:
             for row in records(self.systems):
                 self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
-        scores = {name: -rows["weighted_score"]["value"] for name, rows in self.by_system.items()}
+        scores = {name: -rows[TOTAL]["value"] for name, rows in self.by_system.items()}
         self.ranking = sorted(scores, key=lambda name: (is_missing(scores[name]), scores[name]))
 
     @cached_property

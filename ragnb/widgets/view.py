@@ -13,8 +13,8 @@ from ragnb.errors import RagnbError
 from ragnb.markup import Safe, count, element, ends, is_missing, join, number, one_line
 from ragnb.markup.blocks import Code, Mark, Small, Table, Text
 from ragnb.markup.rendering import draw, render
-from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Row
+from ragnb.schema import TOTAL, records
+from ragnb.sheet.formatter import Row
 from ragnb.sheet.gates import by_outcome
 from ragnb.texts.errors import translated
 from ragnb.weights import notes, why_no_total

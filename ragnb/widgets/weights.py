@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, join
-from ragnb.sheet.formatter import TOTAL
+from ragnb.schema import TOTAL
 from ragnb.sheet.weighable import weighable
 from ragnb.texts.errors import translated
 from ragnb.widgets.base import Html, Twin, field, hear, make

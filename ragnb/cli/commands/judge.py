@@ -15,7 +15,7 @@ from ragnb.cli.terminal import BLOCKED, PASSED, command
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.markup import one_line, with_interval
-from ragnb.schema import Gate, Rubric
+from ragnb.schema import TOTAL, Gate, Rubric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ def judge_command(
     }
     lines = [
         *terminal.as_list(scores.notes["text"]),
-        *stage.means(scores, rubric.metrics, "weighted_score"),
+        *stage.means(scores, rubric.metrics, TOTAL),
     ]
     lines.append(
         say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing)
@@ -220,7 +220,7 @@ def _settling(scenario: Scenario) -> Sequence[Gate]:
     """Return the gates of a scenario, if the judge's scores and the value alone decide them."""
     mixed = scenario.scores or scenario.traces or scenario.rescale
     for gate in scenario.gates or ():
-        if mixed and gate.metric == "weighted_score":
+        if mixed and gate.metric == TOTAL:
             raise RagnbError(
                 f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}"
             )

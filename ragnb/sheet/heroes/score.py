@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ragnb.schema import records
+from ragnb.schema import TOTAL, records
 from ragnb.sheet.account import worst_words
-from ragnb.sheet.formatter import OUTCOME, TOTAL, Formatter, Row
+from ragnb.sheet.formatter import OUTCOME, Formatter, Row
 
 
 def means_of_systems(w: Formatter) -> dict[str, dict[str, Row]]:

@@ -10,8 +10,8 @@ import pandas as pd
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, count, one_line, signed
 from ragnb.markup.blocks import Block, Mark, Section, Small, Table
-from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
+from ragnb.schema import TOTAL, records
+from ragnb.sheet.formatter import Formatter, Row, Write, table_of
 from ragnb.sheet.labels import label_stack
 from ragnb.weights.conversations import turn_column
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ragnb import texts
 from ragnb.markup.blocks import Link, Section, Text
-from ragnb.sheet.formatter import TOTAL, Formatter
+from ragnb.schema import TOTAL
+from ragnb.sheet.formatter import Formatter
 
 
 def glossary(w: Formatter) -> Section:

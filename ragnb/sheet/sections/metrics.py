@@ -8,8 +8,8 @@ import pandas as pd
 from ragnb.inputs.operations import ERRORS
 from ragnb.markup import amount, amounts, blocks, count
 from ragnb.markup.blocks import Mark, Section, Small, Table
-from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write
+from ragnb.schema import TOTAL, records
+from ragnb.sheet.formatter import Formatter, Row, Write
 from ragnb.sheet.kinds import FAILED, kind_of
 from ragnb.sheet.operations import STATISTICS
 from ragnb.sheet.standing import standing

@@ -7,13 +7,14 @@ import pandas as pd
 
 from ragnb.markup import count, is_missing, one_line
 from ragnb.markup.blocks import Estimate, Mark, Section, Small, Strip, Table
+from ragnb.schema import TOTAL
 from ragnb.sheet.bounds import Bound, bounds_of
 from ragnb.sheet.formatter import Formatter, Write
 from ragnb.sheet.heroes.failed import name_of
 
 _PARTS = 60  # of a strip: more rows share a part
 _MOST_COLUMNS = 12
-_MADE = ("sample_id", "weighted_score", "sample_weight", "label", "system")
+_MADE = ("sample_id", TOTAL, "sample_weight", "label", "system")
 
 
 def missing(w: Formatter) -> Section | None:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from ragnb.markup import count, ends, number, one_line, percent
 from ragnb.markup.blocks import Block, Mark, Section
-from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Formatter, Write, table_of
+from ragnb.schema import TOTAL, records
+from ragnb.sheet.formatter import Formatter, Write, table_of
 
 if TYPE_CHECKING:
     from ragnb.weights import Noise

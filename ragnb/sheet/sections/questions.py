@@ -15,10 +15,9 @@ from ragnb.inputs.streams import BAD_FIRST, DIGITS
 from ragnb.markup import MISSING, blocks, count, is_missing, one_line
 from ragnb.markup.blocks import Mark, Section
 from ragnb.markup.rendering import anchor
-from ragnb.schema import records
+from ragnb.schema import TOTAL, records
 from ragnb.sheet.formatter import (
     LABELS,
-    TOTAL,
     Formatter,
     Row,
     Write,

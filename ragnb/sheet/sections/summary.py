@@ -7,10 +7,10 @@ from typing import Any
 from ragnb.comparison.wording import difference, outcome_mark
 from ragnb.markup import blocks, count, one_line
 from ragnb.markup.blocks import Estimate, Mark, Section, Small, Text
-from ragnb.schema import records
+from ragnb.schema import TOTAL, records
 from ragnb.sheet.account import worst_words
 from ragnb.sheet.daily import daily_table
-from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, TOTAL, Formatter
+from ragnb.sheet.formatter import DATA, LABELS, OUTCOME, Formatter
 from ragnb.sheet.gates import by_outcome, deciding
 from ragnb.sheet.heroes import hero_of
 from ragnb.sheet.heroes.score import headline_metric, parts_of_total

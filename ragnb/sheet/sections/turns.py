@@ -6,8 +6,8 @@ import pandas as pd
 
 from ragnb.markup import count, p_value, signed
 from ragnb.markup.blocks import Block, Section, Small, Table
-from ragnb.schema import records
-from ragnb.sheet.formatter import TOTAL, Formatter, Row, Write, table_of
+from ragnb.schema import TOTAL, records
+from ragnb.sheet.formatter import Formatter, Row, Write, table_of
 from ragnb.weights.conversations import turn_column
 
 _MOST_TURNS = 15
