@@ -37,6 +37,7 @@ def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
 
     Examples
     --------
+    >>> from ragnb import texts
     >>> row = {"value": 0.113, "low": 0.036, "high": 0.191, "role": "rate"}
     >>> difference(row, texts.load("en"))
     '+11.3 points (+3.6 to +19.1)'

@@ -46,6 +46,7 @@ def inspect_file(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> file = Path(tempfile.mkdtemp()) / "s.csv"
     >>> _ = file.write_text("user_input,faithfulness\\nWho?,0.5\\nWhen?,1\\n")
     >>> inspect_file(file).columns

@@ -62,6 +62,8 @@ class FileCard:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ragnb import inspect_file
     >>> file = Path(tempfile.mkdtemp()) / "s.csv"
     >>> _ = file.write_text("prompt,helpfulness\\nWho built it?,4\\nWhen was it built?,5\\n")
     >>> card = inspect_file(file)
