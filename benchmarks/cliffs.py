@@ -131,7 +131,9 @@ def page(table: Any) -> str:
 
 AXES = {
     "documents": Axis(
-        (100, 1_000, 10_000, 100_000), of_documents, {"assess": rn.assess, "page": page}
+        (100, 1_000, 10_000, 100_000, 1_000_000),
+        of_documents,
+        {"assess": rn.assess, "page": page},
     ),
     "categories": Axis((100, 1_000, 10_000, 100_000), of_categories, {"assess": rn.assess}),
     "systems": Axis((2, 10, 50), of_systems, {"assess": rn.assess}),
