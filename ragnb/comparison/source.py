@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -249,13 +249,18 @@ def paired_runs(
         rows += rows
     else:
         rows += [rows_of(other.frame, metrics, read, doc=scenario.doc)]
+
+    @cache
+    def rows_of_side(side: int, name: str | None) -> SystemRows:
+        """Return the rows of one system; those of a baseline serve all its candidates."""
+        part = rows[side]
+        if name is not None:
+            part = part[part[system] == name]
+        return SystemRows(part, system)
+
     out = []
     for pair in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
-        of_pair = zip(rows, pair, strict=True)
-        sides = [
-            SystemRows(part if name is None else part[part[system] == name], system)
-            for part, name in of_pair
-        ]
+        sides = [rows_of_side(0, pair[0]), rows_of_side(1, pair[1])]
         new = pair[0] or run.name or "candidate"
         old = pair[1] or other.name or "baseline"
         if new != old:

@@ -23,6 +23,7 @@ from ragnb.comparison.estimates import (
     pass_chance,
 )
 from ragnb.comparison.people import decided_by_people
+from ragnb.comparison.source import paired_runs, run_of
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Metric
 
@@ -1187,3 +1188,19 @@ def test_a_misspelt_argument_is_refused_with_the_near_one(function, given, near)
         RagnbError, match=r"takes no argument 'zzz'; it takes .* and what rn\.Scenario"
     ):
         function(pd.DataFrame({"faithfulness": [1.0]}), zzz=1)
+
+
+def test_reference_answers_that_changed_are_counted():
+    old = pd.DataFrame(
+        {
+            "sample_id": list("abcdef"),
+            "question": [f"Question {name}?" for name in "abcdef"],
+            "faithfulness": [0.9, 0.8, 0.7, 0.9, 0.6, 0.8],
+            "ground_truth_answer": ["1", "2", "3", "4", None, "6"],
+        }
+    )
+    new = old.assign(ground_truth_answer=["1", "20", "30", None, "5", "6"])
+    # A reference that one side lacks has not changed; of another question it is another one.
+    new.loc[2, "question"] = "Another question?"
+    (pairs,) = paired_runs(run_of(new), old)[1]
+    assert (pairs.new_references, pairs.reworded) == (1, 1)

@@ -216,6 +216,8 @@ def test_prices_and_systems_are_checked():
         rn.noise(frame, metrics=METRIC, costs={"judge": -1})
     with pytest.raises(RagnbError, match="no column 'system'"):
         rn.noise(frame, metrics=METRIC, baseline="old")
+    # 0 is a price.
+    assert len(rn.noise(frame, metrics=METRIC, costs=PRICES | {"judge": 0}).steps)
     dear = rn.noise(frame, metrics=METRIC, costs=PRICES | {"judge": 1000.0}).steps
     cheap = rn.noise(frame, metrics=METRIC, costs=PRICES | {"judge": 0.001}).steps
     more = [table.set_index("spend_on").loc["judge", "more"] for table in (dear, cheap)]
