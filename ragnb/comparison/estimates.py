@@ -17,7 +17,9 @@ from ragnb.weights.total import Array
 POWER = 0.8
 OFTEN = 0.9
 # A smaller difference is none: what rounding leaves.
+# Differences that are this near are equal: 0.9 − 0.8 and 0.4 − 0.3 are not one number.
 TIE = 1e-9
+# With fewer questions changed, those seen tell little of how the others would.
 _FEW_CHANGED = 20
 OUTCOMES = ("better", "better_within", "same", "undecided", "worse_within", "worse")
 # What lost questions could have turned.
@@ -56,11 +58,13 @@ def difference(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.2, 0.07, 0.33)
     """
-    if (found := mean_of(values, clusters, weights, level, complete)).n_clusters < 2:
+    found = mean_of(values, clusters, weights, level, complete)
+    if found.n_clusters < 2:
         return replace(found, low=np.nan, high=np.nan)
     se = found.se
     if np.isfinite(width):
         changes = Changes.of(values[~np.isnan(values) & (weights > 0)] / width)
+        # Of a complete corpus the questions are the units, else the clusters that t's degrees of freedom tell.
         g_eff = found.n_eff if complete else found.df + 1
         is_identical = not se > 1e-12 * max(1.0, abs(found.value))
         if is_identical or changes.are_few:
@@ -129,6 +133,7 @@ def least_error(changes: Changes, n_kish: float, g_eff: float, *, identical: Any
     >>> round(float(least_error(changes, 50.0, 50.0)), 5), round(float(np.sqrt(4) / 52), 5)
     (0.03846, 0.03846)
     """
+    # What the questions of one cluster are worth together.
     inside = float(stats.size_if_alike(g_eff, n_kish)) / g_eff
     squares = np.where(identical, 0.0, changes.squares)
     total = np.where(identical, 0.0, changes.total)
@@ -169,10 +174,10 @@ def detectable(found: Estimate, level: float) -> float:
     """
     if not np.isfinite(found.low):
         return np.nan
-    return (
-        float(stats.t_quantile(level, found.df) + stats.t_quantile(2 * POWER - 1, found.df))
-        * found.se
-    )
+    to_exclude_0 = stats.t_quantile(level, found.df)
+    # The quantile is two-sided, and power has one side.
+    to_be_likely = stats.t_quantile(2 * POWER - 1, found.df)
+    return float(to_exclude_0 + to_be_likely) * found.se
 
 
 def outcome_of(
@@ -253,6 +258,7 @@ def gate_verdict(
         return Verdict.NOT_PROVEN
     if outcome not in ("worse", "worse_within"):
         return Verdict.PASSED
+    # Red is of a tenth of the error of words.
     is_sure = row["p"] < (1 - row["level"]) / 10
     if outcome == "worse_within":
         if policy == "strict" and is_sure:
@@ -285,5 +291,6 @@ def pass_chance(row: Mapping[Any, Any]) -> tuple[float, float]:
         return np.nan, np.nan
     quantile = float(stats.t_quantile(row["level"], row["df"]))
     chance = float(stdtr(row["df"], row["margin"] / row["se"] - quantile))
+    # How many times as small the standard error has to be; questions go with its square.
     wanted = (quantile + float(ndtri(OFTEN))) * row["se"] / row["margin"]
     return chance, float(np.ceil(row["n_common"] * wanted**2))

@@ -260,12 +260,14 @@ def paired(
     labels = new.where(new.notna(), old)
     reworded = np.zeros(size, dtype=bool)
     if "question" in labels:
-        texts = new["question"], old["question"]
-        reworded = (texts[0].notna() & texts[1].notna() & (texts[0] != texts[1])).to_numpy()
+        # One id and two texts are two questions: neither side was asked the other's.
+        both = new["question"].notna() & old["question"].notna()
+        reworded = (both & (new["question"] != old["question"])).to_numpy()
         states[:, reworded] = STATES.index("absent")
         scores[:, reworded] = np.nan
     new_references = 0
     if REFERENCE in labels:
+        # Scores that were made with another reference may differ for that alone.
         both = new[REFERENCE].notna() & old[REFERENCE].notna() & ~reworded
         new_references = int((both & (new[REFERENCE] != old[REFERENCE])).sum())
         labels = labels.drop(columns=REFERENCE)

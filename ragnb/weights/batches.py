@@ -66,6 +66,7 @@ class Batch:
     def with_values(self, values: Mapping[Any, Array]) -> Batch:
         """Return the batch with the scores of other metrics; its labels are shared."""
         batch = Batch(self.frame)
+        # Scores are kept under their metric, so that others take their place; what is kept of labels stays.
         batch._made = {**self._made, **values}
         return batch
 
@@ -97,6 +98,7 @@ class Batch:
             raise RagnbError(
                 f"column {DRAWN!r}: found {chances[odd][0]:g}, expected a number above 0 and up to 1"
             )
+        # A row without a chance does not count.
         return np.nan_to_num(1 / chances)
 
     def groups(self, column: str | None, *, compose: bool = False) -> Labels:
@@ -164,7 +166,8 @@ def reduce_batches(
     have = column_names(scores)
     asked = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
     asked += [name for one in reductions for name in one.columns if name is not None]
-    wanted = [name for name in dict.fromkeys(asked) if name in have] or have[:1]  # to count rows
+    # Without any column there would be no rows to count.
+    wanted = [name for name in dict.fromkeys(asked) if name in have] or have[:1]
 
     def take(part: pd.DataFrame) -> list[Any]:
         batch = Batch(part)
@@ -204,6 +207,7 @@ def _of_parts(
     made: list[Any] = []
     with closing(_parts(rows)) as parts:
         for part in map(_pandas, filter(len, parts)):
+            # Merged a few at a time: cells of all batches together could be as many as the rows.
             if len(made) < _HELD:
                 made = [*made, take(part)]
             else:
@@ -225,7 +229,8 @@ def _parts(rows: Frame) -> Generator[pl.DataFrame]:
         relation = rows.to_native()
         # What it was called before Polars 2.0.
         reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-        with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
+        # Closed in any case: DuckDB runs no other query while one is open.
+        with closing(reader(ROWS)) as stream:
             yield from map(pl.from_arrow, stream)
 
 

@@ -471,7 +471,7 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         np.zeros((size, *shape), dtype=np.int64)
         for shape in ((len(first.metrics), 2), (len(first.metrics) + 1, 2), ())
     )
-    # The centre of most scores: numbers far from it would lose precision.
+    # The centre of most scores: sums about one that is far from them would lose precision.
     scored = np.array([part.cells.n @ part.cells.present for part in parts])
     centre = np.array([part.cells.centre for part in parts])[
         scored.argmax(axis=0), np.arange(len(first.metrics))
@@ -481,6 +481,7 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         c = recentred(part.cells, centre)
         group = np.zeros(1, dtype=np.int64)
         if first.by is not None:
+            # Without the −1 at the end: each row has a group.
             group = _recode(part.groups, groups)[:-1]
         np.add.at(counts, group, part.counts)
         np.add.at(at_ends, group, part.at_ends)
@@ -523,6 +524,7 @@ def plain_sums(reduced: Moments) -> Array:
     [[1.25]]
     """
     c = reduced.cells
+    # Cells hold sums about the centre of each metric.
     sums: Array = np.zeros((len(reduced.rows), len(reduced.metrics)))
     np.add.at(sums, c.group, c.sums + c.n[:, None] * c.present * c.centre)
     return sums
@@ -538,4 +540,5 @@ def _in_number_order(
     if names.empty or pd.to_numeric(names, errors="coerce").isna().any():
         return table
     order = pd.to_numeric(table[by]).argsort(kind="stable")
+    # Rows without a group have no number, and no place.
     return table.iloc[order[order >= 0]].reset_index(drop=True)
