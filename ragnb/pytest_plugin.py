@@ -77,10 +77,10 @@ def _cases(sheet: Assessment) -> list[tuple[str, str, str]]:
     from ragnb.sheet.gates import deciding
     from ragnb.sheet.sections.gates import cases
 
-    found = [(title, kind, words) for title, kind, _, words in cases(Formatter(sheet))]
+    listed = [(title, kind, words) for title, kind, _, words in cases(Formatter(sheet))]
     if len(deciding(sheet.gates)):
-        return found
-    return [*found, ("gates", "skipped", sheet.verdict)]
+        return listed
+    return [*listed, ("gates", "skipped", sheet.verdict)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,8 +27,8 @@ def versions() -> dict[str, str]:
     True
     """
     names = ("ragnb", *_CORE, "matplotlib", "papermill")
-    found = {name: metadata.version(name) for name in names if _is_there(name)}
-    return {"ragnb": found.pop("ragnb"), "python": platform.python_version(), **found}
+    installed = {name: metadata.version(name) for name in names if _is_there(name)}
+    return {"ragnb": installed.pop("ragnb"), "python": platform.python_version(), **installed}
 
 
 def _is_there(name: str) -> bool:

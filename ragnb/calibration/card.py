@@ -185,8 +185,8 @@ class CalibrationCard:
                     key: part[part[name] == value].reset_index(drop=True)
                     for key, part in frames.items()
                 }
-        found: dict[str, Any] = summary(frames["verdicts"], self.tolerance, self.lang) | frames
-        return replace(self, **found)
+        parts: dict[str, Any] = summary(frames["verdicts"], self.tolerance, self.lang) | frames
+        return replace(self, **parts)
 
     def sections(self) -> list[Section]:
         """Return the verdict with its reasons, then each table that has rows, the notes and what made the card."""
@@ -207,14 +207,14 @@ class CalibrationCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: frames as lists of records, None for a missing value."""
-        found = {
+        record = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in vars(self).items()
         }
-        for name, value in found.items():
+        for name, value in record.items():
             if isinstance(value, pd.DataFrame):
-                found[name] = json.loads(value.to_json(orient="records", double_precision=12))
-        return found
+                record[name] = json.loads(value.to_json(orient="records", double_precision=12))
+        return record
 
 
 def parts(card: CalibrationCard) -> Iterator[Section]:
@@ -388,16 +388,16 @@ def calibrate(
         seed=seed,
         lang=lang,
     )
-    found = opened_blocks(ratings, judge, asked, judged)
-    used = found[0][2].tolerance
-    rows, tables, cells = zip(*(_piece(*one) for one in found), strict=True)
+    blocks = opened_blocks(ratings, judge, asked, judged)
+    used = blocks[0][2].tolerance
+    rows, tables, cells = zip(*(_piece(*one) for one in blocks), strict=True)
     doubtful = doubtful_draws(rows)
     for row in doubtful:
         row["reasons"] = (*row["reasons"][:2], draw_text(row, lang), *row["reasons"][2:])
     frames: dict[str, Any] = {
         key: pd.concat([table[key] for table in tables], ignore_index=True) for key in tables[0]
     }
-    scales = [own.scale for *_, own in found]
+    scales = [own.scale for *_, own in blocks]
     ends = (min(low for low, _ in scales), max(high for _, high in scales))
     frames["table"].attrs["scale"] = ends
     verdicts = pd.DataFrame(rows).astype({"labels_planned": "Int64"})

@@ -106,15 +106,15 @@ def corrected_mean(
     if not 0 < level < 1:
         raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
     load(lang)
-    found = opened_blocks(ratings, judge, asked, judged)
-    if not any(part["human"].notna().any() for _, part, _ in found):
+    blocks = opened_blocks(ratings, judge, asked, judged)
+    if not any(part["human"].notna().any() for _, part, _ in blocks):
         raise RagnbError(
             "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
-    rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in found]
+    rows = [labels | corrected_row(part, scale or _ends(part), asked) for labels, part, _ in blocks]
     for row in doubtful_draws(rows):
         row["note"] += BETWEEN[lang] + draw_text(row, lang)
-    return pd.DataFrame(rows, columns=[*list(found[0][0])[1:], *LAYOUT["frames"]["means"]])
+    return pd.DataFrame(rows, columns=[*list(blocks[0][0])[1:], *LAYOUT["frames"]["means"]])
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -162,7 +162,7 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
     if off.n < 2:
         return out | {"note": load(asked.lang)("corrected.no_labels", n=off.n)}
     judge, human = (mean(cells[name], cells, asked, ends=ends) for name in ("judge", "human"))
-    found = stats.Corrected(*astuple(human))
+    corrected = stats.Corrected(*astuple(human))
     if n_judged:  # all rows together are the population that the labels were sampled from
         how: dict[str, Any] = {"ends": ends, "level": asked.level}
         rows = part.loc[part.index.repeat(part["count"].astype(int))].dropna(subset="judge")
@@ -172,19 +172,19 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
         scores = (mine["judge"], more["judge"])
         weights = mine["weight"]
         shares = weights / weights.max()  # equal ones are exactly 1
-        found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=shares, **how)
+        corrected = stats.ppi_jackknife(mine["human"], *scores, *of, weights=shares, **how)
         if np.ptp(weights) == 0:
             out |= zip(DRAW, stats.draw_test(*scores, *of), strict=True)
         else:
             out |= {"represented": float(weights.sum()), "population": len(rows)}
-    out |= with_ends(found) | {
-        "se": found.se,
-        "weight": found.weight,
+    out |= with_ends(corrected) | {
+        "se": corrected.se,
+        "weight": corrected.weight,
         **with_ends(off, "bias", "bias_"),
     }
     out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
     return out | {
-        "n_clusters": found.n_clusters,
+        "n_clusters": corrected.n_clusters,
         "note": _note(out, off.n_clusters, unjudged, asked.lang),
     }
 

@@ -412,10 +412,10 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
     >>> judge_columns(pd.DataFrame({"judge_a": [1.0], "judge_b": [2.0], "judge_note": ["x"], "human": [1.0]}))
     ['judge_a', 'judge_b']
     """
-    found = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
-    if "judge" in found and not named:
-        found = ["judge"]
-    return [name for name in found if pd.api.types.is_numeric_dtype(ratings[name])]
+    columns = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
+    if "judge" in columns and not named:
+        columns = ["judge"]
+    return [name for name in columns if pd.api.types.is_numeric_dtype(ratings[name])]
 
 
 def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:

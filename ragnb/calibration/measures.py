@@ -226,9 +226,9 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     else:
         code = tenth
     for band in np.unique(code):
-        found = share(part := cells[code == band], asked)
-        above = stats.p_above(found, asked.target, share=True, fraction=asked.fraction)
-        if found.n_clusters < LEAST_CLUSTERS:
+        agreement = share(part := cells[code == band], asked)
+        above = stats.p_above(agreement, asked.target, share=True, fraction=asked.fraction)
+        if agreement.n_clusters < LEAST_CLUSTERS:
             above = np.nan
         if labelled:
             name = f"{band:g}"
@@ -238,10 +238,10 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
             "band": name,
             "start": part["judge"].min(),
             "end": part["judge"].max(),
-            **with_ends(found, "share"),
+            **with_ends(agreement, "share"),
         }
         row |= with_ends(bias(part, asked), "bias", "bias_")
-        row |= {"n": found.n, "n_clusters": found.n_clusters}
+        row |= {"n": agreement.n, "n_clusters": agreement.n_clusters}
         rows.append(
             row | {"p": min(above, 1 - above), "verdict": TRUST if above <= 0.5 else REJECT}
         )
@@ -254,7 +254,7 @@ def bands(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
 def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
-    found = [("overall", "", cells, NONE)]
+    groups = [("overall", "", cells, NONE)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
         if split["group"].nunique() > 1:
@@ -263,9 +263,9 @@ def inflation(rows: pd.DataFrame, cells: pd.DataFrame, asked: Asked) -> pd.DataF
                 rest = stats.contrast(
                     split["judge"] - split["human"], inside, **design(split), level=asked.level
                 )
-                found.append((kind, names[group], split[inside], rest))
+                groups.append((kind, names[group], split[inside], rest))
     table = []
-    for kind, name, part, rest in found:
+    for kind, name, part, rest in groups:
         own, decisive = (
             bias(part, asked, fraction=fraction) for fraction in (None, asked.fraction)
         )

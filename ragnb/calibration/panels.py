@@ -347,10 +347,10 @@ def _added_frame(parts: Parts, judges: list[str]) -> pd.DataFrame:
         rows = []
         for name in judges:
             rest = [other for other in judges if other != name]
-            found = items.mean(whole - items.within(rest))
-            row = {"dimension": dimension, "judge": name, "adds": found.value, "low": found.low}
-            row |= {"high": found.high, "p": _p(found), "without": items.share(rest)}
-            rows.append(row | {"n": found.n, "n_clusters": found.n_clusters})
+            means = items.mean(whole - items.within(rest))
+            row = {"dimension": dimension, "judge": name, "adds": means.value, "low": means.low}
+            row |= {"high": means.high, "p": _p(means), "without": items.share(rest)}
+            rows.append(row | {"n": means.n, "n_clusters": means.n_clusters})
         table = pd.DataFrame(rows)
         table["p_holm"] = stats.holm(table["p"].to_numpy(float))
         holds = table["p_holm"] < 1 - items.level

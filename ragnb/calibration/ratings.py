@@ -100,7 +100,7 @@ def opened_blocks(
     ratings: Any, judge: Names, asked: Asked, judged: Any = None
 ) -> list[tuple[dict[str, Any], pd.DataFrame, Asked]]:
     """Return the labels (the judge first) and the rows of each judge's groups, and what was asked of them."""
-    found = []
+    blocks = []
     for name in as_list(judge):
         table, opened_as = open_ratings(ratings, name, asked, judged)
         by = [f":{column}" for column in as_list(asked.by) if f":{column}" in table]
@@ -110,8 +110,8 @@ def opened_blocks(
         for labels, rows in parts:
             if asked.whole or not rows["further"].all():
                 named = {column[1:]: label for column, label in zip(by, labels, strict=True)}
-                found.append(({"judge": name} | named, rows, opened_as))
-    return found
+                blocks.append(({"judge": name} | named, rows, opened_as))
+    return blocks
 
 
 def open_ratings(

@@ -362,20 +362,20 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     there = ~np.isnan(gain) & (weight > 0)
     only = ~np.isnan(own) & np.isnan(gain) & (weight > 0)
     alone = only.sum(axis=1).tolist()
-    found = _difference(pairs, column, column.scores, kept, level)
-    shown = detectable(found, level)
+    paired = _difference(pairs, column, column.scores, kept, level)
+    shown = detectable(paired, level)
     noise = _noise(column.noise[:, kept][:, there], weight[there], level)
     row = {
         "candidate": pairs.candidate,
         "baseline": pairs.baseline,
         "metric": column.metric,
-        **with_ends(found),
-        "p": p_value(found),
+        **with_ends(paired),
+        "p": p_value(paired),
         "candidate_mean": _mean(new, weight),
         "baseline_mean": _mean(old, weight),
-        "se": found.se,
-        "df": found.df,
-        "n_common": found.n,
+        "se": paired.se,
+        "df": paired.df,
+        "n_common": paired.n,
         "n_only_candidate": alone[0],
         "n_only_baseline": alone[1],
         "n_lost": _lost(column.states[0, kept][only[1]]),
@@ -387,21 +387,21 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         "correlation": _correlation(new[there], old[there]),
         **_unpaired(own, clusters, weight, level, pairs.complete),
         "detectable": shown,
-        "questions_needed": _questions_needed(found, shown),
+        "questions_needed": _questions_needed(paired, shown),
         "noise": noise,
-        "below_noise": abs(found.value) < noise,
+        "below_noise": abs(paired.value) < noise,
         "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], weight),
         # What the baseline lost is no excuse for what the candidate did.
         "worst_if_lost": _mean(column.filled[0, kept] - own[1], weight),
-        **with_ends(_everywhere(found, own, only, clusters, weight, level), "all_value", "all_"),
-        "n_clusters": found.n_clusters,
-        "n_eff": found.n_eff,
+        **with_ends(_everywhere(paired, own, only, clusters, weight, level), "all_value", "all_"),
+        "n_clusters": paired.n_clusters,
+        "n_eff": paired.n_eff,
         "cluster_unit": pairs.unit,
         **column.about,
     }
     if column.human is None:
         return row
-    return row | _of_people(pairs, column, kept, found, level)
+    return row | _of_people(pairs, column, kept, paired, level)
 
 
 def _unpaired(

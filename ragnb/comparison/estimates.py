@@ -58,25 +58,25 @@ def difference(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.2, 0.07, 0.33)
     """
-    found = mean_of(values, clusters, weights, level, complete)
-    if found.n_clusters < 2:
-        return replace(found, low=np.nan, high=np.nan)
-    se = found.se
+    mean = mean_of(values, clusters, weights, level, complete)
+    if mean.n_clusters < 2:
+        return replace(mean, low=np.nan, high=np.nan)
+    se = mean.se
     if np.isfinite(width):
         changes = Changes.of(values[~np.isnan(values) & (weights > 0)] / width)
         # Of a complete corpus the questions are the units, else the clusters that t's degrees of freedom tell.
-        g_eff = found.n_eff if complete else found.df + 1
-        is_identical = not se > 1e-12 * max(1.0, abs(found.value))
+        g_eff = mean.n_eff if complete else mean.df + 1
+        is_identical = not se > 1e-12 * max(1.0, abs(mean.value))
         if is_identical or changes.are_few:
-            least = least_error(changes, found.n_eff, g_eff, identical=is_identical)
+            least = least_error(changes, mean.n_eff, g_eff, identical=is_identical)
             se = max(se, float(least) * width)
     if se > 0:
-        half = float(stats.t_quantile(level, found.df)) * se
+        half = float(stats.t_quantile(level, mean.df)) * se
     else:
         half = np.nan
-    low = max(found.value - half, -width)
-    high = min(found.value + half, width)
-    return replace(found, se=se, low=low, high=high)
+    low = max(mean.value - half, -width)
+    high = min(mean.value + half, width)
+    return replace(mean, se=se, low=low, high=high)
 
 
 class Changes(NamedTuple):

@@ -165,12 +165,12 @@ def _measures(pairs: Pairs, level: float) -> Iterator[dict[str, Any]]:
         yield {**about, "statistic": "mean", **_mean(pairs, new, old, level)}
         if not repeated:
             for statistic, q in QUANTILES.items():
-                found = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
+                quantile = stats.quantile_difference(new, old, q, pairs.clusters, level=level)
                 sides = {
                     "candidate_value": np.quantile(new[both], q),
                     "baseline_value": np.quantile(old[both], q),
                 }
-                yield {**about, "statistic": statistic, **_ends(found), "p": found.p, **sides}
+                yield {**about, "statistic": statistic, **_ends(quantile), "p": quantile.p, **sides}
 
 
 def _about(pairs: Pairs, metric: str, level: float) -> dict[str, Any]:
@@ -191,12 +191,12 @@ def _mean(
 ) -> dict[str, Any]:
     """Return the difference of two means and their ratio, on common questions."""
     alike = np.ones(len(new))
-    found = difference(new - old, pairs.clusters, alike, width=width, level=level)
+    mean = difference(new - old, pairs.clusters, alike, width=width, level=level)
     both = ~np.isnan(new - old)
     sides = float(new[both].mean()), float(old[both].mean())
-    row = {**_ends(found), "p": p_value(found)}
+    row = {**_ends(mean), "p": p_value(mean)}
     row |= {"candidate_value": sides[0], "baseline_value": sides[1]}
-    if min(sides) <= 0 or found.n_clusters < 2:
+    if min(sides) <= 0 or mean.n_clusters < 2:
         return row
     codes = stats.packed(pairs.clusters[both])
     parts = stats.sums_by(codes, np.stack([old[both], new[both]], axis=1))
@@ -205,8 +205,8 @@ def _mean(
     change, low, high = np.expm1([logarithm.value, logarithm.low, logarithm.high])
     if np.isnan(low):
         # All ratios are equal: what is left of the interval is that of the difference.
-        low = found.low / sides[1]
-        high = found.high / sides[1]
+        low = mean.low / sides[1]
+        high = mean.high / sides[1]
     return row | {"change": change, "change_low": low, "change_high": high}
 
 

@@ -335,12 +335,16 @@ def _clusters(
     questions = None
     if cluster is None:
         questions = question_of(labels.drop(columns=key), doc=doc)
-        found = question_clusters(batch, docs, questions)
+        clusters = question_clusters(batch, docs, questions)
     else:
-        found = batch.labels(cluster)
-    codes = np.where(found.codes < 0, len(found.names) + np.arange(len(labels)), found.codes)
+        clusters = batch.labels(cluster)
+    codes = np.where(
+        clusters.codes < 0,
+        len(clusters.names) + np.arange(len(labels)),
+        clusters.codes,
+    )
     unit = "document" if docs.names else "row"
-    if cluster is not None and found.names:
+    if cluster is not None and clusters.names:
         if is_conversation(cluster):
             unit = "conversation"
         else:

@@ -297,8 +297,8 @@ class _Design:
             end = self.target + 1e6 * self.sd
         if self.power(n, end) <= 0:
             return float("nan")
-        found = brentq(lambda mean: self.power(n, mean), self.target + 1e-12, end)
-        return float(found - self.target)
+        mean_shown = brentq(lambda mean: self.power(n, mean), self.target + 1e-12, end)
+        return float(mean_shown - self.target)
 
     def needed(self, mean: float) -> int | None:
         """Return how many questions show with 80 % probability that a mean is above the target; None: too many."""

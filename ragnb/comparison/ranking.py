@@ -94,9 +94,9 @@ def standings(
         have = listing(run.systems) or "none"
         raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
     once = pairs_of_systems(run, on, couples=itertools.combinations(run.systems, 2))
-    found = {(pairs.candidate, pairs.baseline): pairs for pairs in once}
-    found |= {ends[::-1]: pairs.swapped for ends, pairs in found.items()}
-    every = [found[new, old] for old in run.systems for new in run.systems if new != old]
+    by_ends = {(pairs.candidate, pairs.baseline): pairs for pairs in once}
+    by_ends |= {ends[::-1]: pairs.swapped for ends, pairs in by_ends.items()}
+    every = [by_ends[new, old] for old in run.systems for new in run.systems if new != old]
     pairs = compared(every, run.scenario, margin=margin, primary=metric, only_primary=True)
     if pairs.empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")

@@ -147,17 +147,17 @@ def judged_by(gate: str, rows: Iterable[Row]) -> list[Row]:
     answers = [row for row in rows if row["stage"] == "answers"]
     has_set = any(row["subject"] in ("gold", "cases") for row in sets)
     if gate == INPUT_LINES:
-        found = [row for row in rows if row["stage"] == "lines"]
+        of_lines = [row for row in rows if row["stage"] == "lines"]
     elif gate == GOLD_COVERAGE:
-        found = sets + (answers if has_set else [])
+        of_lines = sets + (answers if has_set else [])
     elif gate == ANSWERS:
         if has_set:
-            found = []
+            of_lines = []
         else:
-            found = [row for row in answers if row["lost"]]
+            of_lines = [row for row in answers if row["lost"]]
     else:
-        found = [row for row in rows if row["stage"] == "cells" and row["decides"]]
-    counted = [_without_failures(row) if gate == ANSWERS else row for row in found]
+        of_lines = [row for row in rows if row["stage"] == "cells" and row["decides"]]
+    counted = [_without_failures(row) if gate == ANSWERS else row for row in of_lines]
     return sorted(counted, key=lambda row: row["lost"] / row["expected"], reverse=True)
 
 

@@ -212,9 +212,9 @@ def check_differences(
             "n": row.get("n_common", 0),
             "role": "difference",
         }
-        found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
+        numbers = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
         out.append(
-            _decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None}
+            _decide(plain, numbers, no_data) | {"system": system if len(systems) > 1 else None}
         )
     return gate_frame(out)
 

@@ -119,8 +119,8 @@ def count_not_applicable(frame: Any, metrics: Iterable[Metric]) -> int:
     words = [nw.col(f"{name}__status").cast(nw.String) for name in quality]
     excluded = [(word == "not_applicable").fill_null(False) for word in words]
     nowhere = nw.all_horizontal(*excluded, ignore_nulls=True)
-    found = collected(opened(frame).select(count_where(nowhere, "n")))
-    return int(found["n"].item() or 0)
+    counted = collected(opened(frame).select(count_where(nowhere, "n")))
+    return int(counted["n"].item() or 0)
 
 
 def _filled(frame: Any, fields: Sequence[str]) -> list[str]:
@@ -128,9 +128,9 @@ def _filled(frame: Any, fields: Sequence[str]) -> list[str]:
     if not fields:
         return []
     counts = [count_where(nw.col(field).is_null(), field) for field in fields]
-    found = collected(opened(frame).select(nw.len().alias("rows"), *counts))
-    rows = int(found["rows"].item() or 0)
-    return [field for field in fields if 0 < int(found[field].item() or 0) < rows]
+    counted = collected(opened(frame).select(nw.len().alias("rows"), *counts))
+    rows = int(counted["rows"].item() or 0)
+    return [field for field in fields if 0 < int(counted[field].item() or 0) < rows]
 
 
 def _explanations(metric: Metric, filled: Sequence[str], have: Collection[str]) -> list[nw.Expr]:
@@ -182,9 +182,11 @@ def count_answers(frame: Any, metrics: Iterable[Metric], *, labelled: bool) -> A
         word = nw.col("ok").cast(nw.String).str.to_lowercase()
         failed = word.is_in(["false", "0", "0.0"]).fill_null(False)
         counts.append(count_where(lacking & failed, "failed"))
-    found = collected(opened(frame).select(*counts)).to_dict(as_series=False)
-    of_failed = found.get("failed", [0])[0] or 0
-    return Answers(int(found["rows"][0]), int(found["lost"][0] or 0), int(of_failed), known=True)
+    counted = collected(opened(frame).select(*counts)).to_dict(as_series=False)
+    of_failed = counted.get("failed", [0])[0] or 0
+    return Answers(
+        int(counted["rows"][0]), int(counted["lost"][0] or 0), int(of_failed), known=True
+    )
 
 
 # Cells

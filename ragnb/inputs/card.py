@@ -136,7 +136,7 @@ def rows_without_score(frame: pd.DataFrame, metrics: pd.DataFrame) -> list[dict[
     places: dict[tuple[bool, ...], list[int]] = {}
     for place in np.flatnonzero(gone.any(axis=1)).tolist():
         places.setdefault(tuple(gone[place].tolist()), []).append(place + 1)
-    found = [
+    lacking = [
         {
             "rows": _ranges(rows),
             "n": len(rows),
@@ -144,7 +144,7 @@ def rows_without_score(frame: pd.DataFrame, metrics: pd.DataFrame) -> list[dict[
         }
         for flags, rows in places.items()
     ]
-    return sorted(found, key=lambda row: -row["n"])
+    return sorted(lacking, key=lambda row: -row["n"])
 
 
 def _ranges(rows: list[int], most: int = 10) -> str:
@@ -248,18 +248,18 @@ def _of_log(frame: pd.DataFrame, meant: Iterable[str]) -> dict[str, str]:
 
     They are its times, what an answer took, its passages, and what says that an answer failed.
     """
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for target, key in (("ts", "times"), ("latency", "latency")):
         names = (name for name in log.WORDS[key] if name in frame.columns)
         if target not in meant:
-            found |= dict.fromkeys(islice(names, 1), target)
+            roles |= dict.fromkeys(islice(names, 1), target)
     if not {"chunks", "retrieved_contexts"} & {*frame.columns}:
         cells = {name: list(frame[name]) for name in there_in_order(frame)}
-        found |= dict.fromkeys(islice(passage_columns(cells), 1), "chunks")
+        roles |= dict.fromkeys(islice(passage_columns(cells), 1), "chunks")
     failures = {name: list(frame[name]) for name in failure_columns(there_in_order(frame))}
     if "answer" in frame and outcomes(failures, list(frame["answer"])) is not None:
-        found |= dict.fromkeys(failures, "ok")
-    return found
+        roles |= dict.fromkeys(failures, "ok")
+    return roles
 
 
 def _calibrates(path: str) -> bool:
@@ -274,18 +274,18 @@ def _guessed(frame: pd.DataFrame, mapped: Mapping[str, str]) -> dict[str, str]:
 
     What should come out (an expected, correct or gold answer) is never taken for the answer of a system.
     """
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     there = {str(name) for name in frame.columns}
     for target, words in WORDS["hints"].items():
         if target in there:
             continue
-        free = (name for name in there_in_order(frame) if name not in (*found, *MAPPED))
+        free = (name for name in there_in_order(frame) if name not in (*roles, *MAPPED))
         named = (name for name in free if _has_word(name, words) and not _is_no_answer(name))
         of_text = (name for name in named if pd.api.types.is_string_dtype(frame[name].dropna()))
-        found |= {mapped.get(name, name): target for name in islice(of_text, 1)}
-    complete = all(target in {*there, *found.values()} for target in WORDS["hints"])
+        roles |= {mapped.get(name, name): target for name in islice(of_text, 1)}
+    complete = all(target in {*there, *roles.values()} for target in WORDS["hints"])
     if complete:
-        return found
+        return roles
     return {}
 
 

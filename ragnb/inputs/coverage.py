@@ -112,9 +112,9 @@ def case_coverage(
         has_answer = came
         if answered is not frame:
             has_answer = np.zeros(len(own), dtype=bool)
-            found = _matched(rows_answered, own)
-            if found is not None:
-                has_answer = found
+            is_answered = _matched(rows_answered, own)
+            if is_answered is not None:
+                has_answer = is_answered
         if of_questions:
             known = _matched(streams.of_system(asked, name), own)
         else:
@@ -221,7 +221,7 @@ def _matched(rows: Any, cases: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
             text = nw.col(key).cast(nw.String).str.strip_chars()
             known = opened(rows).select(text.alias(key)).drop_nulls(key)
             known = known.filter(nw.col(key).is_in(names.dropna().unique().tolist())).unique()
-            found = names.isin(collected(known)[key].to_list()).to_numpy(dtype=bool)
-            if found.any() and (best is None or found.sum() > best.sum()):
-                best = found
+            is_known = names.isin(collected(known)[key].to_list()).to_numpy(dtype=bool)
+            if is_known.any() and (best is None or is_known.sum() > best.sum()):
+                best = is_known
     return best

@@ -180,17 +180,17 @@ def unused_columns(frame: pd.DataFrame, used: Iterable[str]) -> dict[str, list[s
     {'question': ['language'], 'measure': ['top_k'], 'empty': ['recall']}
     """
     taken = set(used)
-    found: dict[str, list[str]] = {}
+    unused: dict[str, list[str]] = {}
     conversation = conversation_column(frame)
     if conversation is not None:
         told = {conversation: "conversation", turn_column(frame): "turn"}
-        found = {code: [name] for name, code in told.items() if name is not None}
+        unused = {code: [name] for name, code in told.items() if name is not None}
         taken |= {name for name in told if name is not None}
     for name in map(str, frame.columns):
         if name not in taken and "__" not in name:
-            found.setdefault(_why_unused(name, frame[name]), []).append(name)
-    found.pop("mapped", None)
-    return found
+            unused.setdefault(_why_unused(name, frame[name]), []).append(name)
+    unused.pop("mapped", None)
+    return unused
 
 
 def _why_unused(name: str, cells: pd.Series) -> str:

@@ -127,10 +127,10 @@ def with_conversations(scenario: Scenario, frame: Any) -> Scenario:
     """Return a scenario whose clusters are the conversations of the rows, where it names no others."""
     if scenario.cluster is not None or scenario.corpus != "sample":
         return scenario
-    found = conversation_cluster(frame, scenario.doc)
-    if found is None:
+    cluster = conversation_cluster(frame, scenario.doc)
+    if cluster is None:
         return scenario
-    return scenario.replace(cluster=found)
+    return scenario.replace(cluster=cluster)
 
 
 def _opened(

@@ -213,8 +213,8 @@ def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
     """Yield the tables that evaluate and judge left, those of other inputs among them."""
     if scenario.cases is not None:
         for stage in STAGES:
-            if found := stage_table(stage, scenario):
-                yield found
+            if table := stage_table(stage, scenario):
+                yield table
 
 
 def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
@@ -235,11 +235,11 @@ def input_files(scenario: Scenario, *, stage: str = "") -> Iterator[Path]:
     for other in (*MAKES_CASES, *STAGES):
         with suppress(RagnbError):  # a record that cannot be read names no table
             if other != stage:
-                found = stage_table(other, scenario)
+                table = stage_table(other, scenario)
             else:
-                found = None
-            if found is not None:
-                yield found.path
+                table = None
+            if table is not None:
+                yield table.path
 
 
 def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = False) -> Scenario:
@@ -260,12 +260,12 @@ def with_cases(scenario: Scenario, before: str = "evaluate", *, current: bool = 
             wanted = scenario.documents and scenario.cases is None
         else:
             wanted = scenario.cases
-        found = stage_table(stage, scenario) if wanted else None
-        if found and not found.changed:
-            scenario = scenario.replace(cases=found.path.resolve(), columns={}, encoding="utf-8")
-        elif found and current:
+        table = stage_table(stage, scenario) if wanted else None
+        if table and not table.changed:
+            scenario = scenario.replace(cases=table.path.resolve(), columns={}, encoding="utf-8")
+        elif table and current:
             raise RagnbError(
-                f"{_shown(found.path)} was made from other inputs (changed: {listing(found.changed)}); run ragnb "
+                f"{_shown(table.path)} was made from other inputs (changed: {listing(table.changed)}); run ragnb "
                 f"{stage} or ragnb run first, or remove the file"
             )
     return scenario

@@ -74,8 +74,8 @@ def _documents(scenario: Scenario) -> pd.Series[Any]:
     if scenario.cases is not None:
         cases = cases_of(scenario)
         empty = pd.Series([None] * len(cases), dtype=object)
-        found: pd.Series[Any] = cases.get(scenario.doc, empty)
-        return found
+        documents: pd.Series[Any] = cases.get(scenario.doc, empty)
+        return documents
     passages = passages_of(
         scenario.documents, encoding=scenario.encoding, columns=dict(scenario.columns)
     )

@@ -318,8 +318,8 @@ def _tells(clause: str) -> bool:
 
 def _shares_a_word(sentence: str, material: Sequence[str]) -> bool:
     """Return whether a sentence has a word of the material that is none of grammar and none of judging."""
-    found = {word for word in _words(sentence) if _is_content(word)}
-    return bool(found) and any(found & _words(text.casefold()) for text in material)
+    content_words = {word for word in _words(sentence) if _is_content(word)}
+    return bool(content_words) and any(content_words & _words(text.casefold()) for text in material)
 
 
 def _words(text: str) -> set[str]:

@@ -504,8 +504,8 @@ def probe_notes(
         ),
     ]
     say = texts.load(lang)
-    found = holding_notes(say, told, "judge.note")
-    return rows, found or holding_notes(say, [(True, "passed", "", of)], "judge.note")
+    notes = holding_notes(say, told, "judge.note")
+    return rows, notes or holding_notes(say, [(True, "passed", "", of)], "judge.note")
 
 
 def need_one_system(cases: pd.DataFrame) -> None:

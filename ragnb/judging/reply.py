@@ -177,7 +177,7 @@ def find_objects(text: str, most_unread: int | None = None) -> list[Found]:
     >>> [(one.value, one.how) for one in find_objects("｛“accuracy”：8分，｝")]
     [((('accuracy', '8分'),), 'repaired')]
     """
-    found = list[Found]()
+    objects_read = list[Found]()
     unread = 0
     end = 0
     for opening in _OPENING.finditer(text):
@@ -185,7 +185,7 @@ def find_objects(text: str, most_unread: int | None = None) -> list[Found]:
         if place < end:  # within the object before
             continue
         one = _read_strictly(text, place) or _read_leniently(text, place)
-        found.append(one)
+        objects_read.append(one)
         if one.value is not None:
             end = one.end
             continue
@@ -193,7 +193,7 @@ def find_objects(text: str, most_unread: int | None = None) -> list[Found]:
         if most_unread is not None and unread >= most_unread:
             break
         end = place + 1  # where one is broken, another may begin within it
-    return found or _members_alone(text)
+    return objects_read or _members_alone(text)
 
 
 def _read_strictly(text: str, start: int) -> Found | None:

@@ -192,10 +192,10 @@ class _Reading:
         _refuse(
             re.search("[\u202d\u202e]", body), "not_a_number", "the reply turns the order of signs"
         )
-        found = find_objects(body, MOST_UNREAD)
-        self._ends_whole(body, found)
-        rest = folded(without_objects(body, found))
-        chosen, tagged = self._chosen(body, rest, found)
+        objects = find_objects(body, MOST_UNREAD)
+        self._ends_whole(body, objects)
+        rest = folded(without_objects(body, objects))
+        chosen, tagged = self._chosen(body, rest, objects)
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
         self._words_agree(rest[: chosen.start], rest[chosen.end :], chosen.value, scores, tagged)

@@ -266,9 +266,9 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
         .reindex(columns=["measure", "value", "low", "high"])
         .dropna(subset="value")
     )
-    found = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
+    numbers_of = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
     lines: dict[str, Any] = {
-        name: found[name] for name in ("loa_low", "bias", "loa_high") if name in found
+        name: numbers_of[name] for name in ("loa_low", "bias", "loa_high") if name in numbers_of
     }
     shown = [0.0, *(x - y), *(at for at, _, _ in lines.values())]
     low, high = p.ends((x + y) / 2)
@@ -306,20 +306,23 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
             beside: Any = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
             ax.text(1.01, height, text.replace(" [", "\n["), **beside)
         notes = [say("chart.mean_axis"), say("chart.area")]
-        if {"slope", "bias", "mean_judge", "mean_human"} <= set(found):
-            middle = (found["mean_judge"][0] + found["mean_human"][0]) / 2, found["bias"][0]
+        if {"slope", "bias", "mean_judge", "mean_human"} <= set(numbers_of):
+            middle = (
+                (numbers_of["mean_judge"][0] + numbers_of["mean_human"][0]) / 2,
+                numbers_of["bias"][0],
+            )
             ax.axline(
                 middle,
-                slope=found["slope"][0],
+                slope=numbers_of["slope"][0],
                 color=BAD,
                 linewidth=1.4,
                 linestyle=":",
                 label="_slope",
             )
-            words["slope"] = say("chart.slope", value=signed(*found["slope"]))
+            words["slope"] = say("chart.slope", value=signed(*numbers_of["slope"]))
             notes.append(words["slope"])
-        if "bias" in found:
-            finding = say("chart.off", value=signed(*found["bias"]))
+        if "bias" in numbers_of:
+            finding = say("chart.off", value=signed(*numbers_of["bias"]))
         else:
             finding = say("chart.not_summed")
         describe(
@@ -466,13 +469,13 @@ def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
             words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")]
         rows.append((name, [Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))]))
         shown.get(verdict, []).insert(0, name)
-    found = [
+    shares = [
         say(f"chart.bands.{key.lower()}", bands=", ".join(bands))
         for key, bands in shown.items()
         if bands
     ]
-    if found:
-        finding = say("chart.bands.all", found=say("chart.and").join(found))
+    if shares:
+        finding = say("chart.bands.all", found=say("chart.and").join(shares))
     else:
         finding = say("chart.bands.none")
     if bands["share"].isna().all():

@@ -90,7 +90,7 @@ def outcomes(
     many = len(systems)
     say = speaker(look)
     values = list[str]()
-    found = list[str]()
+    lines = list[str]()
     with canvas(look, 0.9 + 0.26 * max(len(labels), 1) * many) as (ax, describe):
         colours = system_places(look, list(systems))
         for place, (system, part) in enumerate(systems.items()):
@@ -111,7 +111,7 @@ def outcomes(
             values.append(head + ", ".join(map(" ".join, zip(names, words, strict=True))))
             if counts.sum():
                 top = int(counts.to_numpy().argmax())
-                found.append(
+                lines.append(
                     head + say("chart.most", name=names[top], k=counts.iloc[top], n=counts.sum())
                 )
         name_rows(
@@ -124,7 +124,7 @@ def outcomes(
         ax.set_xlim(left=0)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         legend_below(ax)
-        describe("; ".join(found) or say("chart.nothing_counted"), values, say("chart.count"))
+        describe("; ".join(lines) or say("chart.nothing_counted"), values, say("chart.count"))
     return ax
 
 

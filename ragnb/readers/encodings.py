@@ -35,10 +35,10 @@ def likely_encoding(data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "it looks like UTF-16: pass encoding='utf-16'"
     head = data[:_LOOKED_AT]
-    found = [(encoding, words) for encoding, words, _ in ENCODINGS if _fits(head, encoding)]
-    if not found:
+    fitting = [(encoding, words) for encoding, words, _ in ENCODINGS if _fits(head, encoding)]
+    if not fitting:
         return "save it as UTF-8, or pass the encoding it was written in, such as encoding='cp1252'"
-    encoding, words = found[0]
+    encoding, words = fitting[0]
     return f"it may be {words}: pass encoding={encoding!r}"
 
 

@@ -59,14 +59,14 @@ def failed_among(found: Cells, kinds: Mapping[str, str], *, declared: bool = Tru
 
 def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = True) -> None:
     """Take words among the numbers of a column for failures, as `failed_among` finds them; verdicts are scores."""
-    found, kinds = count_cells(raw.columns[name])
-    if not found.words:
+    counts, kinds = count_cells(raw.columns[name])
+    if not counts.words:
         return
-    if are_verdicts(name, found):
+    if are_verdicts(name, counts):
         if declared:
             read_verdicts(raw, name, report)
         return
-    words = failed_among(found, kinds, declared=declared)
+    words = failed_among(counts, kinds, declared=declared)
     texts = ((row, cell) for row, cell in enumerate(raw.columns[name]) if isinstance(cell, str))
     failed = {row: cell.strip() for row, cell in texts if cell in words}
     if not failed:
@@ -229,18 +229,18 @@ def _texts_of(raw: Raw, column: str) -> dict[int, str]:
     cells = raw.columns[column]
     if isinstance(cells, pd.Series) and not is_text(cells):
         return {row: f"{column}: true" for row, cell in enumerate(cells) if cell is True}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for row, cell in enumerate(cells):
         if absent(cell) or isinstance(cell, Real):
             if cell is True:
-                found[row] = f"{column}: true"
+                texts[row] = f"{column}: true"
             continue
         text = cell.strip() if isinstance(cell, str) else str(cell)
         word = text.casefold()
         if word in SAYS_NOTHING or is_number_text(word):
             continue
-        found[row] = f"{column}: true" if word == "true" else text
-    return found
+        texts[row] = f"{column}: true" if word == "true" else text
+    return texts
 
 
 def _false_rows(cells: Values) -> list[int]:

@@ -76,9 +76,9 @@ def outcomes(
             if kind == "error":
                 error = error or _error(cell, name)
                 continue
-            found = _good(cell, kind)
-            good = good or bool(found)
-            if found is False:
+            is_good = _good(cell, kind)
+            good = good or bool(is_good)
+            if is_good is False:
                 bad = _bad(cell, kind, name)
         there = isinstance(answer, str) and answer.strip() != ""
         tried_again = error is not None and good and there

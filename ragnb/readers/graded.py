@@ -154,15 +154,15 @@ def graded_columns(raw: Raw, names: Collection[str]) -> dict[str, Grades]:
 
     A flag that is false just where the answer is missing says whether the call came back.
     """
-    found = {}
+    graded = {}
     for name in names:
         grades = grades_of(raw.columns[name])
         if grades is None or tells_if_answered(raw.columns[name], name, raw.cells("answer")):
             continue
         if is_reference(name):
             return {}
-        found[name] = grades
-    return found
+        graded[name] = grades
+    return graded
 
 
 def note_grades(

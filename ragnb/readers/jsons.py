@@ -194,17 +194,17 @@ def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, bool]:
     if line is None:
         return None, f"longer than {LONGEST_LINE >> 20} MB", False
     try:
-        found = _parsed(line.decode("utf-8"))
+        value_read = _parsed(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         return None, f"byte {error.start} is not UTF-8", False
     except json.JSONDecodeError as error:
         return None, f"no JSON at character {error.pos + 1} ({error.msg})", False
     except (ValueError, RecursionError) as error:
         return None, f"no JSON that can be read ({str(error)[:80]})", False
-    if not isinstance(found, dict):
-        return None, f"found {type(found).__name__}", False
-    value = clean_text(found) if _SURROGATE.search(line) else found
-    return value, "", value != found
+    if not isinstance(value_read, dict):
+        return None, f"found {type(value_read).__name__}", False
+    value = clean_text(value_read) if _SURROGATE.search(line) else value_read
+    return value, "", value != value_read
 
 
 def records_in(line: bytes) -> int:
@@ -478,9 +478,9 @@ def _is_outcome(record: Mapping[str, Any]) -> bool:
 
 def _is_sample(record: Mapping[str, Any]) -> bool:
     """Return whether a record has a question or an answer, or an id and a score."""
-    found = meanings(record).keys()
-    ids = "sample_id" in found or any(plain(name).endswith("id") for name in record)
-    return bool(_SAMPLE & found or (ids and METRICS.keys() & found))
+    roles = meanings(record).keys()
+    ids = "sample_id" in roles or any(plain(name).endswith("id") for name in record)
+    return bool(_SAMPLE & roles or (ids and METRICS.keys() & roles))
 
 
 def _of_systems(

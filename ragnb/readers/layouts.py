@@ -118,9 +118,9 @@ def is_measure(name: str) -> bool:
 
 
 def _systems_beside(columns: Iterable[str]) -> list[str]:
-    found = ((name, name.find(_HAYSTACK, 1)) for name in columns)
+    places = ((name, name.find(_HAYSTACK, 1)) for name in columns)
     return list(
-        dict.fromkeys(name[:at] for name, at in found if 0 < at < len(name) - len(_HAYSTACK))
+        dict.fromkeys(name[:at] for name, at in places if 0 < at < len(name) - len(_HAYSTACK))
     )
 
 
@@ -258,10 +258,10 @@ def _metrics_in(cell: Any) -> list[dict[str, Any]] | None:
     """Return the metrics in a cell, none of an empty one; None for what is no list of objects."""
     if absent(cell) or cell == "":
         return []
-    found = parse_list(cell) if isinstance(cell, str) else cell
-    listed = isinstance(found, list) and all(isinstance(metric, dict) for metric in found)
+    items = parse_list(cell) if isinstance(cell, str) else cell
+    listed = isinstance(items, list) and all(isinstance(metric, dict) for metric in items)
     if listed:
-        return found
+        return items
     return None
 
 
@@ -525,11 +525,11 @@ def _read_phoenix(raw: Raw, report: Lossy) -> None:
 
 def _object_of(cell: Any) -> Mapping[str, Any]:
     if isinstance(cell, str):
-        found = parse_list(f"[{cell}]")
+        items = parse_list(f"[{cell}]")
     else:
-        found = [cell]
-    if found and isinstance(found[0], Mapping):
-        return found[0]
+        items = [cell]
+    if items and isinstance(items[0], Mapping):
+        return items[0]
     return {}
 
 

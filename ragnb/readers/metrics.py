@@ -54,12 +54,12 @@ def open_facts(facts: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any
     >>> list(open_facts([row, {**row, "metric": "f1", "open": False}]))
     ['bias']
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    open_by_metric: dict[str, Mapping[str, Any]] = {}
     for fact in facts:
         is_of_metric = fact["open"] and fact["fact"] in ("scale", "direction")
         if is_of_metric and fact["metric"] is not None:
-            found.setdefault(fact["metric"], fact)
-    return found
+            open_by_metric.setdefault(fact["metric"], fact)
+    return open_by_metric
 
 
 def settle_directions(raw: Raw, layout: str, own: Iterable[Metric]) -> None:
@@ -74,24 +74,24 @@ def settle_directions(raw: Raw, layout: str, own: Iterable[Metric]) -> None:
             raw.scales[column] = {**row, "better": declared[column].better}
             continue
         metric = known_metric(column)
-        found = direction_of(raw, column, metric, row, convention)
-        if found.open:
+        direction = direction_of(raw, column, metric, row, convention)
+        if direction.open:
             del raw.scales[column]
         else:
-            raw.scales[column] = {**row, "better": found.better}
-        raw.fact(column, "direction", found.better, found.evidence, open=found.open)
-    for column, found in raw.verdicts.items():
+            raw.scales[column] = {**row, "better": direction.better}
+        raw.fact(column, "direction", direction.better, direction.evidence, open=direction.open)
+    for column, direction in raw.verdicts.items():
         metric = known_metric(column)
         if column in raw.scales or column in declared or metric is None:
             continue
-        if found.better in ("higher", "lower") and found.better != metric.better:
+        if direction.better in ("higher", "lower") and direction.better != metric.better:
             raw.scales[column] = {
                 "low": metric.low,
                 "high": metric.high,
-                "better": found.better,
+                "better": direction.better,
                 "threshold": None,
             }
-        raw.fact(column, "direction", found.better, found.evidence, open=found.open)
+        raw.fact(column, "direction", direction.better, direction.evidence, open=direction.open)
 
 
 def settle_metrics(
@@ -118,8 +118,8 @@ def settle_metrics(
     for fact in raw.facts:  # those found before the columns had their names
         fact["metric"] = names.get(str(fact["metric"]), fact["metric"])
     made = {metric.name: metric for metric in tools}
-    found = {name: metric for name, metric in known.items() if name not in made}
-    for name in [*found, *made]:
+    undecided = {name: metric for name, metric in known.items() if name not in made}
+    for name in [*undecided, *made]:
         grades = grades_of(raw.columns[name])
         if grades is None or not grades.need_reading(typed=raw.typed):
             mark_failed_words(raw, name, report)
@@ -127,24 +127,24 @@ def settle_metrics(
             read_grades(raw, name, grades, report)
             if grades.ends not in (None, (0, 1)) and name not in declared:
                 raw.spans[name] = grades.ends
-    for metric in [*found.values(), *made.values()]:
+    for metric in [*undecided.values(), *made.values()]:
         mark_minus_one(raw, metric, report)
-    candidates = _text_candidates(raw, {*found, *made})
+    candidates = _text_candidates(raw, {*undecided, *made})
     for name in candidates:
         mark_failed_words(raw, name, report, declared=False)
-    mark_broken_rows(raw, dict.fromkeys([*found, *made]), names, report)
+    mark_broken_rows(raw, dict.fromkeys([*undecided, *made]), names, report)
 
-    settle_scales(raw, found, made, declared, spans_of)
+    settle_scales(raw, undecided, made, declared, spans_of)
     for name in open_facts(raw.facts):
         if name not in declared:
-            found.pop(name, None)
+            undecided.pop(name, None)
             made.pop(name, None)
 
-    verdicts = verdict_columns(raw, {*found, *made, *open_facts(raw.facts)})
+    verdicts = verdict_columns(raw, {*undecided, *made, *open_facts(raw.facts)})
     for name, direction in verdicts.items():
         raw.fact(name, "scale", (0, 1), "all its cells are verdicts")
         raw.fact(name, "direction", direction.better, direction.evidence)
-    alone = not found and not made and not declared and not _has_scores(raw, verdicts)
+    alone = not undecided and not made and not declared and not _has_scores(raw, verdicts)
     for name, direction in verdicts.items():
         if not loose and not alone:
             continue
@@ -154,12 +154,12 @@ def settle_metrics(
             row: dict[str, Any] = {"low": 0, "high": 1, "better": direction.better}
             raw.scales[name] = row | {"threshold": None, "kind": "binary"}
 
-    _note_graded(raw, {*found, *made, *verdicts}, report, loose=loose)
+    _note_graded(raw, {*undecided, *made, *verdicts}, report, loose=loose)
     for name, (low, high) in raw.spans.items():
         evidence = f"values from {low:g} to {high:g} in it and beside it"
         raw.fact(name, "scale", range_of(low, high), evidence, open=True)
-    note_metrics(raw, found, made, declared)
-    return Settled(found, list(made.values()))
+    note_metrics(raw, undecided, made, declared)
+    return Settled(undecided, list(made.values()))
 
 
 def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool) -> None:
@@ -349,5 +349,5 @@ def note_candidate(
         by_values = ends == (0, 1) and not (low == high == 1)
         raw.fact(name, "scale", ends, f"values from {low:g} to {high:g}", open=not by_values)
     if (name, "direction") not in told:
-        found = raw.verdicts.get(name) or direction_of_name(name) or SILENT
-        raw.fact(name, "direction", found.better, found.evidence, open=found.open)
+        direction = raw.verdicts.get(name) or direction_of_name(name) or SILENT
+        raw.fact(name, "direction", direction.better, direction.evidence, open=direction.open)

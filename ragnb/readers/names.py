@@ -141,16 +141,16 @@ def rename_map(
             )
     look, near_metric = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
     told = ((name, picks.get(name) or look(name)) for name in columns)
-    found = {name: target for name, target in told if target is not None}
+    renamed = {name: target for name, target in told if target is not None}
     for name in columns:
         bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
-        if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
-            found[name] = bare
+        if bare and name not in renamed and bare in _WITH_SCORE - set(renamed.values()):
+            renamed[name] = bare
     if aliases is CASE_ALIASES:
-        found |= _also(columns, found)
+        renamed |= _also(columns, renamed)
     chosen = set(picks.values())
-    for target in dict.fromkeys(found.values()):
-        pool = picks if target in chosen else found
+    for target in dict.fromkeys(renamed.values()):
+        pool = picks if target in chosen else renamed
         names = [name for name in columns if pool.get(name) == target]
         if len(names) > 1 and clash and target not in chosen:
             at = clash(*names)
@@ -169,7 +169,7 @@ def rename_map(
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
     meant = {
         n: t
-        for n, t in found.items()
+        for n, t in renamed.items()
         if t not in chosen or n in picks or (clash and t == "question")
     }
     return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
@@ -185,9 +185,9 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     """
     given = list(names)
     look = _usual_lookup()
-    found = {name: meant for name in given if (meant := look(name))}
-    found |= _also(given, found)
-    return {meant: name for name, meant in found.items()}
+    meant_by = {name: meant for name in given if (meant := look(name))}
+    meant_by |= _also(given, meant_by)
+    return {meant: name for name, meant in meant_by.items()}
 
 
 @cache

@@ -94,8 +94,8 @@ def named_passages(raw: Raw, report: Lossy) -> None:
         return
     for name in passage_columns(raw.columns):
         lists = [_items(cell) for cell in raw.columns[name]]
-        found = [None if items is None else _found(items, None) for items in lists]
-        _passages(raw, _names_as_ids(found), [name], report)
+        passages = [None if items is None else _found(items, None) for items in lists]
+        _passages(raw, _names_as_ids(passages), [name], report)
         return
 
 
@@ -310,12 +310,12 @@ def _flat(item: Any, depth: int = 0) -> dict[str, Any]:
 
 def _in_points(fields: Mapping[str, Any], start: str) -> list[dict[str, Any]]:
     """Return the objects that OpenInference writes as ``retrieval.documents.0.document.content``."""
-    found: dict[str, dict[str, Any]] = {}
+    points: dict[str, dict[str, Any]] = {}
     for name, value in fields.items():
         if name.startswith(start):
             number, _, key = name.removeprefix(start).partition(".")
-            found.setdefault(number, {})[key.removeprefix("document.")] = value
-    return list(found.values())
+            points.setdefault(number, {})[key.removeprefix("document.")] = value
+    return list(points.values())
 
 
 def _text(content: Any) -> str | None:
@@ -340,10 +340,10 @@ def _parsed(content: Any) -> Any:
     if isinstance(content, str) and content.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError, RecursionError):
             return json.loads(content)
-        found = parse_list(content)
-        if found is None:
+        items = parse_list(content)
+        if items is None:
             return content
-        return found
+        return items
     return content
 
 

@@ -93,9 +93,9 @@ def _text_of(item: Any) -> str | None:
 
 def _first(holder: Any, names: Iterable[str]) -> Any:
     for name in names:
-        found = getattr(holder, name, None)
-        if isinstance(found, str | int | float) or (isinstance(found, Mapping) and found):
-            return found
+        value = getattr(holder, name, None)
+        if isinstance(value, str | int | float) or (isinstance(value, Mapping) and value):
+            return value
     return None
 
 

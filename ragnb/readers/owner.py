@@ -104,13 +104,13 @@ def name_owner(table: Raw, report: Lossy) -> None:
     key = repeated_key(table)
     counts = _run_counts(table, key)
     named = _owner_columns(table, counts)
-    found: Sequence[str] = ()
+    owners: Sequence[str] = ()
     if key is not None:
-        found = _telling(table, key, named, counts)
-        if not found and not counts and "system" not in table.columns:
-            found = _unnamed(table, key)
-    if found:
-        _call_system(table, found, key, report)
+        owners = _telling(table, key, named, counts)
+        if not owners and not counts and "system" not in table.columns:
+            owners = _unnamed(table, key)
+    if owners:
+        _call_system(table, owners, key, report)
     elif "system" not in table.columns:
         by_name = _by_name_alone(table, named, key, report)
         if by_name:
@@ -123,8 +123,8 @@ def name_by_name(table: Raw, report: Lossy) -> None:
     key = repeated_key(table)
     counts = _run_counts(table, key)
     if "system" not in table.columns:
-        found = _by_name_alone(table, _owner_columns(table, counts), key, report)
-        rename_columns(table, dict.fromkeys(found, "system"), report)
+        owners = _by_name_alone(table, _owner_columns(table, counts), key, report)
+        rename_columns(table, dict.fromkeys(owners, "system"), report)
     _call_repeat(table, counts, key, report)
 
 
@@ -186,7 +186,7 @@ def _unnamed(table: Raw, key: str) -> Sequence[str]:
     if questions < FEWEST_QUESTIONS or systems > MOST_SYSTEMS or size % questions:
         return ()
     settled = {*CASE_COLUMNS, *METRICS, "repeat"}
-    found = [
+    candidates = [
         name
         for name in table.columns
         if name not in settled
@@ -196,8 +196,8 @@ def _unnamed(table: Raw, key: str) -> Sequence[str]:
         and table.distinct(name) == systems
         and table.distinct(key, name) == size
     ]
-    if len(found) == 1:
-        return found
+    if len(candidates) == 1:
+        return candidates
     return ()
 
 

@@ -79,11 +79,11 @@ def _passages(value: Any) -> tuple[Any, bool]:
 def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
     if text.lstrip().startswith("{"):
-        found = parse_list(f"[{text}]")
+        items = parse_list(f"[{text}]")
     else:
-        found = None
-    if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS}:
-        return found
+        items = None
+    if items and isinstance(items[0], Mapping) and {*map(loose, items[0])} & {*_TEXT_KEYS}:
+        return items
     return None
 
 
@@ -187,10 +187,10 @@ def _unprinted(texts: Sequence[str]) -> Any:
     """Return the passages of printed objects as pairs of `_passage`; None where one cannot be read."""
     passages: list[Any] = []
     for text in texts:
-        found = printed_passages(text) if is_print(text) else [text]
-        if found is None:
+        items = printed_passages(text) if is_print(text) else [text]
+        if items is None:
             return None
-        passages += map(_passage, found)
+        passages += map(_passage, items)
     return passages
 
 

@@ -133,9 +133,9 @@ def count_distinct(frame: pl.LazyFrame, key: pl.Expr) -> tuple[int, int]:
     hashes.sort()
     again = hashes[1:][hashes[1:] == hashes[:-1]]
     shared = np.unique(again)
-    found = len(hashes) - len(again)
+    n_distinct = len(hashes) - len(again)
     if 0 < len(shared) <= 10_000:
-        found += item_of(
+        n_distinct += item_of(
             frame.filter(key.hash().is_in(pl.Series(shared).implode())), key.n_unique()
         ) - len(shared)
-    return len(hashes), found
+    return len(hashes), n_distinct

@@ -57,15 +57,17 @@ def spread_results(raw: Raw, report: Lossy) -> None:
         cells = raw.columns[name]
         if is_text(cells) or not isinstance(cells, pd.Series):
             cells = by_name([unpacked(cell, r"\s*[\[{].*") for cell in cells])
-        if found := _objects(cells, _holds_results):
+        if objects := _objects(cells, _holds_results):
             del raw.columns[name]
-            report.add("mapped", name, "a column a metric", len(found))
-            for key, inner in from_records(found).items():
+            report.add("mapped", name, "a column a metric", len(objects))
+            for key, inner in from_records(objects).items():
                 _unnest(raw, name, key, inner)
     for name in list(raw.columns):
-        if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
-            _results(raw, name, found)
-            report.add("mapped", name, "the score of an object, and its reason", len(found))
+        if objects := _objects(
+            raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE
+        ):
+            _results(raw, name, objects)
+            report.add("mapped", name, "the score of an object, and its reason", len(objects))
 
 
 def by_name(cells: Sequence[Any]) -> Sequence[Any]:

@@ -351,10 +351,10 @@ def _laid_out(raw: Raw, report: Lossy) -> str:
 
 def _refuse_title(raw: Raw) -> None:
     """Refuse a table whose columns are named in its second row, below a title or the names of groups."""
-    found = meanings(str(raw.cells(name)[0]) for name in raw.columns if len(raw))
-    if len(found) > 1:
+    names = meanings(str(raw.cells(name)[0]) for name in raw.columns if len(raw))
+    if len(names) > 1:
         raise RagnbError(
-            f"{place(raw.file)}the names of columns ({listing(found.values())}) are not in the first row; "
+            f"{place(raw.file)}the names of columns ({listing(names.values())}) are not in the first row; "
             "write all names there, without a title above and without merged cells"
         )
 

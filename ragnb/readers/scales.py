@@ -120,8 +120,8 @@ def spans_of(raw: Raw, names: Iterable[str]) -> dict[str, tuple[float, float, bo
         if isinstance(cells, pd.Series) and not is_text(cells):
             numbers = cells.dropna().to_numpy(dtype=float)
         else:
-            found, _ = count_cells(cells)
-            if found.words or not found.numbers:
+            counts, _ = count_cells(cells)
+            if counts.words or not counts.numbers:
                 continue
             given = (as_number(cell) for cell in cells)
             numbers = np.array([number for number in given if number is not None], dtype=float)

@@ -185,19 +185,19 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     The facts are those that `settle_metrics` finds in memory, but for what verdicts beside the scores say.
     """
     named = {metric.name: metric for metric in own}
-    found = dict(known)
+    declared = dict(known)
     made: dict[str, Metric] = {}
-    settle_scales(table, found, made, named, spans_of)
+    settle_scales(table, declared, made, named, spans_of)
     for name in open_facts(table.facts):
         if name not in named:
-            found.pop(name, None)
+            declared.pop(name, None)
     # Values outside a metric's range are refused in use, with their row.
-    note_metrics(table, found, made, named)
+    note_metrics(table, declared, made, named)
     kinds = table.named().collect_schema()
     others = [
         name
         for name in table.columns
-        if name not in {*found, *made} and may_be_metric(name) and kinds[name].is_numeric()
+        if name not in {*declared, *made} and may_be_metric(name) and kinds[name].is_numeric()
     ]
     told = facts_told(table.facts)
     for name, (low, high, _) in spans_of(table, others).items():
@@ -206,13 +206,13 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     words = [
         name
         for name in table.columns
-        if name not in {*found, *made} and may_be_metric(name) and kinds[name] in of_words
+        if name not in {*declared, *made} and may_be_metric(name) and kinds[name] in of_words
     ]
     for name in words:
         grades = grades_of_words(_words_of(table.named(), name))
         if grades is not None and not is_reference(name):
             note_grades(table, name, grades, told)
-    return found | made
+    return declared | made
 
 
 def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
@@ -222,9 +222,9 @@ def _words_of(frame: pl.LazyFrame, name: str) -> dict[str, int]:
     if item_of(cells.head(_FIRST_ROWS), is_long):
         return {}
     counts = cells.group_by("word").agg(pl.len().alias("n")).head(MOST_GRADES + 1)
-    found = dict(counts.collect(engine="streaming").rows())
-    blank = [word for word in found if word.strip().casefold() in NO_NUMBER]
-    return {word: n for word, n in found.items() if word not in blank and len(word) <= LONGEST_WORD}
+    words = dict(counts.collect(engine="streaming").rows())
+    blank = [word for word in words if word.strip().casefold() in NO_NUMBER]
+    return {word: n for word, n in words.items() if word not in blank and len(word) <= LONGEST_WORD}
 
 
 _FIRST_ROWS = 1000  # whose length tells texts from words

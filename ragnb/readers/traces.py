@@ -131,10 +131,12 @@ def as_trace(raw: Raw, report: Lossy) -> None:
     alone = [*names] == ["ok"]
     if not names:
         return
-    found = outcomes({name: raw.columns[name] for name in names}, list(raw.columns["answer"]))
-    if found is None:
+    outcome_of_rows = outcomes(
+        {name: raw.columns[name] for name in names}, list(raw.columns["answer"])
+    )
+    if outcome_of_rows is None:
         return
-    came, words = found
+    came, words = outcome_of_rows
     raw.columns["ok"] = came
     if not alone:
         errors = {name for name, kind in names.items() if kind == "error"}

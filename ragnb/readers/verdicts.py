@@ -47,11 +47,11 @@ def note_verdicts(
     limits = [as_number(cell) for cell in thresholds]
     passed = [pass_of(cell) for cell in verdicts]
     if any(limit is not None for limit in limits):
-        found = count_verdicts(numbers, limits, passed).direction
+        direction = count_verdicts(numbers, limits, passed).direction
     else:
-        found = _separated(numbers, passed)
-    if found is not None:
-        raw.verdicts[name] = found
+        direction = _separated(numbers, passed)
+    if direction is not None:
+        raw.verdicts[name] = direction
 
 
 def _separated(scores: Sequence[float | None], passed: Sequence[bool | None]) -> Direction | None:
@@ -98,16 +98,18 @@ def labels_beside(raw: Raw) -> None:
         good = good_labels({word for word in words if word is not None})
         scores = [as_number(cell) for cell in raw.columns[column]]
         passed = [None if word is None else good.get(word) for word in words]
-        found = _separated(scores, passed)
+        direction = _separated(scores, passed)
         bad_scores = {
             score for score, is_good in zip(scores, passed, strict=True) if is_good is False
         }
-        if found is None and True not in passed and bad_scores in ({0.0}, {1.0}):
-            found = Direction("lower" if bad_scores == {1.0} else "higher", "")
-        if found is not None:
+        if direction is None and True not in passed and bad_scores in ({0.0}, {1.0}):
+            direction = Direction("lower" if bad_scores == {1.0} else "higher", "")
+        if direction is not None:
             bad = next(word for word, is_good in good.items() if not is_good)
-            end = "high" if found.better == "lower" else "low"
-            raw.verdicts[column] = Direction(found.better, f"its label {bad!r} has {end} scores")
+            end = "high" if direction.better == "lower" else "low"
+            raw.verdicts[column] = Direction(
+                direction.better, f"its label {bad!r} has {end} scores"
+            )
 
 
 def good_labels(words: Set[str]) -> dict[str, bool]:
@@ -200,7 +202,7 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
     Where a column beside them holds what people say, all are labels, and ratings have their own reader. A flag
     that is false just where the answer is missing says whether the call came back.
     """
-    found: dict[str, Direction] = {}
+    directions: dict[str, Direction] = {}
     barred = {*CASE_COLUMNS, *NOT_METRICS, *taken, "label", "answerable", "gold_ids"}
     people = False
     for name, cells in raw.columns.items():
@@ -214,10 +216,10 @@ def verdict_columns(raw: Raw, taken: Iterable[str]) -> dict[str, Direction]:
         if is_reference(name):
             people = True
         else:
-            found[name] = direction
+            directions[name] = direction
     if people:
         return {}
-    return found
+    return directions
 
 
 def _verdict_direction(name: str, cells: Values) -> Direction | None:

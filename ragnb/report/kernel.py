@@ -205,7 +205,7 @@ def tidy(notebook: Any) -> list[str]:
     notebook.metadata["papermill"] = {
         "parameters": notebook.metadata.get("papermill", {}).get("parameters", {})
     }
-    found: list[str] = []
+    lines: list[str] = []
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell["metadata"].pop(key, None)
@@ -214,8 +214,8 @@ def tidy(notebook: Any) -> list[str]:
         for output in [
             output for output in cell.get("outputs", []) if output.get("name") == "stderr"
         ]:
-            found += [
+            lines += [
                 text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"
             ]
             output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(lines))

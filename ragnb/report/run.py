@@ -323,11 +323,11 @@ class RunFolder(NamedTuple):
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
         with suppress(OSError, ValueError):
-            found = self.final.with_name(
+            folder = self.final.with_name(
                 (self.final.parent / "latest.txt").read_text(encoding="utf-8").strip()
             )
-            if all((found / name).is_file() for name in ("scores.csv", "run.json")):
-                return found
+            if all((folder / name).is_file() for name in ("scores.csv", "run.json")):
+                return folder
             return None
         return None
 

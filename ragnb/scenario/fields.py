@@ -141,9 +141,9 @@ def _baseline(value: Any, info: ValidationInfo) -> Any:
         raise ValueError(
             f"{shown(value)} is not a baseline; name a system, or a file or run to compare with"
         )
-    found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
-    if found.exists():
-        return found.resolve()
+    path: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
+    if path.exists():
+        return path.resolve()
     return str(value)
 
 

@@ -272,11 +272,11 @@ def known_metric(name: str) -> Metric | None:
     >>> known_metric("hit@3").kind, known_metric("faithfulness").role, known_metric("tone")
     ('binary', 'quality', None)
     """
-    found = rank_measure(name)
-    if found is None:
+    measure = rank_measure(name)
+    if measure is None:
         return METRICS.get(name)
     kind: Literal["binary", "continuous"] = "continuous"
-    if found[0] == "hit":
+    if measure[0] == "hit":
         kind = "binary"
     return Metric(name, kind=kind, role="rate", family="retrieval")
 

@@ -66,10 +66,10 @@ def quantile_of(name: str) -> tuple[float, str] | None:
     >>> quantile_of("p95(latency_s)"), quantile_of("median(cost)"), quantile_of("p0(cost)"), quantile_of("p95")
     ((0.95, 'latency_s'), (0.5, 'cost'), None, None)
     """
-    found = _QUANTILE.fullmatch(name)
-    if found is None:
+    match = _QUANTILE.fullmatch(name)
+    if match is None:
         return None
-    percent, _, column = found.groups()
+    percent, _, column = match.groups()
     q = 0.5 if percent is None else round(float(percent) / 100, 5)
     if q > 0:
         return (q, column)

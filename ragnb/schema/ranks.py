@@ -17,7 +17,7 @@ def rank_measure(name: str) -> tuple[str, int] | None:
     >>> rank_measure("recall@5"), rank_measure("recall"), rank_measure("recall@0")
     (('recall', 5), None, None)
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    return (found[1], int(found[2]))
+    return (match[1], int(match[2]))

@@ -167,10 +167,10 @@ def _measured(started: float, asks_model: bool) -> dict[str, Any]:
 async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a thread, and await what it returns if need be; what it raises is a failed call."""
     try:
-        found = await asyncio.to_thread(function, *args)
-        if inspect.isawaitable(found):
-            return await found
-        return found
+        result = await asyncio.to_thread(function, *args)
+        if inspect.isawaitable(result):
+            return await result
+        return result
     except (CallFailed, Stop):
         raise
     except Exception as error:

@@ -95,12 +95,12 @@ def passages_of(
     else:
         path = None
     if path is not None and path.is_dir():
-        found = _of_folder(path, encoding)
+        passages = _of_folder(path, encoding)
     elif path is not None and path.suffix.lower() in _ONE_FILE:
-        found = _of_file(path, path.name, encoding)
+        passages = _of_file(path, path.name, encoding)
     else:
-        found = _of_table(documents, encoding, columns or {})
-    rows = [passage._replace(text=passage.text.strip()) for passage in found]
+        passages = _of_table(documents, encoding, columns or {})
+    rows = [passage._replace(text=passage.text.strip()) for passage in passages]
     table = pd.DataFrame([row for row in rows if row.text], columns=["doc_name", "where", "text"])
     if table.empty:
         raise RagnbError(f"{documents if path is not None else 'the frame'}: holds no text")

@@ -157,11 +157,13 @@ def number_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[
     (1.0, [])
     """
     given, texts = pair_of(answer, contexts)
-    found = _numbers(unicodedata.normalize("NFKC", given))
-    if not found:
+    numbers = _numbers(unicodedata.normalize("NFKC", given))
+    if not numbers:
         return math.nan, []
     there = _numbers(unicodedata.normalize("NFKC", "\n".join(texts)))
-    return _share(found, [written for written, what in found if not _number_stands(what, there)])
+    return _share(
+        numbers, [written for written, what in numbers if not _number_stands(what, there)]
+    )
 
 
 def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[float, list[str]]:
@@ -195,12 +197,12 @@ def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[fl
     (0.5, ['Carl Orff'])
     """
     given, texts = pair_of(answer, contexts)
-    found = _names(unicodedata.normalize("NFKC", given))
-    if not found:
+    names = _names(unicodedata.normalize("NFKC", given))
+    if not names:
         return math.nan, []
     text = unicodedata.normalize("NFKC", "\n".join(texts)).casefold()
     return _share(
-        found, [name for name, words in found if not all(_occurs(word, text) for word in words)]
+        names, [name for name, words in names if not all(_occurs(word, text) for word in words)]
     )
 
 
@@ -212,15 +214,15 @@ def _share(found: Sequence[Found], absent: list[str]) -> tuple[float, list[str]]
 def _numbers(text: str) -> list[Found]:
     """Return each figure as written, with its value and the unit that follows."""
     bare = pattern("citation").sub(" ", pattern("list_mark").sub("\n", text))
-    found: list[Found] = []
+    numbers: list[Found] = []
     for hit in pattern("number").finditer(bare):
         whole = hit.group(1)
         part = hit.group(2) or ""
         unit = (hit.group(3) or "").casefold()
         value = Decimal(whole.replace(",", "") + part).normalize()
         shown = unit if unit == "%" or not unit.isascii() else ""
-        found.append((f"{whole}{part}{shown}", (value, "%" if unit.startswith("per") else unit)))
-    return found
+        numbers.append((f"{whole}{part}{shown}", (value, "%" if unit.startswith("per") else unit)))
+    return numbers
 
 
 def same_figures(text: str, other: str) -> bool:
@@ -244,7 +246,7 @@ def _number_stands(what: tuple[Any, ...], there: list[Found]) -> bool:
 
 
 def _names(text: str) -> list[Found]:
-    found: list[Found] = []
+    names: list[Found] = []
     for hit in pattern("name").finditer(text):
         name = hit.group(1) or hit.group(2)
         words = name.split()
@@ -256,8 +258,8 @@ def _names(text: str) -> list[Found]:
         if begins and pattern("sentence_word").fullmatch(words[0]) and len(words) != 2:
             words = words[1:]
         if words:
-            found.append((" ".join(words), tuple(word.casefold() for word in words)))
-    return found
+            names.append((" ".join(words), tuple(word.casefold() for word in words)))
+    return names
 
 
 def _occurs(word: str, text: str) -> bool:

@@ -333,8 +333,8 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
     >>> by_wording("number_support", "36 months.", ["24 months."])
     (0.0, 'not in the passages: 36')
     """
-    found = getattr(lexical, name)(answer, contexts)
-    value, absent = found if isinstance(found, tuple) else (found, [])
+    support = getattr(lexical, name)(answer, contexts)
+    value, absent = support if isinstance(support, tuple) else (support, [])
     if math.isnan(value):
         raise Nothing("the answer holds none: 0/0")
     return value, f"not in the passages: {', '.join(absent)}" if absent else None

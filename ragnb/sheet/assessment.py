@@ -193,10 +193,10 @@ class Assessment:
 
         Made when they are first asked for: of a million documents they are millions of rows.
         """
-        found: pd.DataFrame | None = stacked(
+        table: pd.DataFrame | None = stacked(
             {name: make() for name, make in self.of_documents.items()}
         )
-        return found
+        return table
 
     @property
     def streamed(self) -> bool:
@@ -429,11 +429,11 @@ def run_record(
     scenario: Scenario, inputs: Any, command: str | None = None, **result: Any
 ) -> dict[str, Any]:
     """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
-    found = versions()
+    record = versions()
     return {
-        "ragnb": found.pop("ragnb"),
-        "python": found.pop("python"),
-        "packages": found,
+        "ragnb": record.pop("ragnb"),
+        "python": record.pop("python"),
+        "packages": record,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "scenario": scenario.name,

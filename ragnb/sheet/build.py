@@ -257,9 +257,9 @@ def _turns(scenario: Scenario, scores: Any, metrics: list[Metric]) -> pd.DataFra
             cluster=cluster,
             level=scenario.level,
         )
-    found: pd.DataFrame | None = stacked(parts)
-    if found is not None and len(found):
-        return found
+    trends: pd.DataFrame | None = stacked(parts)
+    if trends is not None and len(trends):
+        return trends
     return None
 
 
@@ -288,11 +288,11 @@ def _coverage(
     comparison: pd.DataFrame | None,
 ) -> list[Coverage]:
     """Return what each system was expected to answer: gold, cases, the baseline, else what its neighbours did."""
-    found = [*inputs.coverage, *_baseline_coverage(comparison, names)]
-    told = {one.system for one in found}
+    coverage = [*inputs.coverage, *_baseline_coverage(comparison, names)]
+    told = {one.system for one in coverage}
     if scenario.expect is None and not scenario.sample:  # a sample may hold other questions of each
-        found += [one for one in system_coverage(frame, names) if one.system not in told]
-    return found
+        coverage += [one for one in system_coverage(frame, names) if one.system not in told]
+    return coverage
 
 
 def _baseline_coverage(comparison: pd.DataFrame | None, names: Sequence[Any]) -> list[Coverage]:
@@ -352,6 +352,6 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         return {}, 0, None
     means = None
     if shared:
-        found = weights.moments(rows, metrics=metrics, **clustering(scenario), by="system")
-        means = weighing_of(scenario, metrics, found.docs).means(found)
+        reduced = weights.moments(rows, metrics=metrics, **clustering(scenario), by="system")
+        means = weighing_of(scenario, metrics, reduced.docs).means(reduced)
     return asked, shared, means

@@ -114,21 +114,21 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     ops: dict[str, Any] = {
         name: ">=" if metric.better == "higher" else "<=" for name, metric in quality.items()
     }
-    found = list(scenario.gates or ())
+    gates = list(scenario.gates or ())
     advisory = list[Gate]()
     if scenario.gates is None:
         there = {metric.name for metric in metrics} if inputs.with_gold else ()
         # Somebody named these in the tool that scored, so they block.
         named = {name: row["threshold"] for name, row in inputs.tools.items() if name in ops}
         named = {name: at for name, at in named.items() if at is not None}
-        found = [gate for gate in DEFAULT_GATES if gate.metric in there]
-        found += [Gate(name, name, ops[name], at) for name, at in named.items()]
+        gates = [gate for gate in DEFAULT_GATES if gate.metric in there]
+        gates += [Gate(name, name, ops[name], at) for name, at in named.items()]
         # Nobody named these thresholds, so they are shown and never block.
         bars = diagnostics.warning_bars(
             RULES, [metric for name, metric in quality.items() if name not in named]
         )
         advisory = [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
-    return (*(_under_policy(gate, scenario.undecided) for gate in found), *advisory)
+    return (*(_under_policy(gate, scenario.undecided) for gate in gates), *advisory)
 
 
 def _under_policy(gate: Gate, undecided: str) -> Gate:

@@ -22,10 +22,10 @@ def counted(w: Formatter, metric: str) -> tuple[int, int]:
     """Return how many answers a rate counts, and of how many: of 0 where no label says."""
     if metric not in DATA["counted"]:
         return 0, 0
-    found = tally(w)
+    counts = tally(w)
     labels_it_counts, of_labels = DATA["counted"][metric]
-    k = sum(found.get(label, 0) for label in labels_it_counts)
-    n = sum(found.get(label, 0) for label in of_labels)
+    k = sum(counts.get(label, 0) for label in labels_it_counts)
+    n = sum(counts.get(label, 0) for label in of_labels)
     return k, n
 
 

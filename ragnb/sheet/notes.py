@@ -285,17 +285,17 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
 
 def _citation_notes(sheet: Assessment, inputs: Inputs, say: Say) -> Iterator[Row]:
     """Say in which form the answers of each system cite, that none does, and how many questions have a claim."""
-    found = inputs.join.get("citations", ())
-    for row in found:
+    forms_seen = inputs.join.get("citations", ())
+    for row in forms_seen:
         if row["form"] in CITATION_FORMS and row["form"] not in ("field", "list"):
             n = count(row["n"])
             of = count(row["of"])
             said = say("note.citations_read", n=n, of=of, form=CITATION_FORMS[row["form"]])
             yield note_row("citations_read", row["system"] or "traces", _of_system(row, said))
-    citing = {row["system"] for row in found if row["form"] is not None}
+    citing = {row["system"] for row in forms_seen if row["form"] is not None}
     forms = tried(sheet.scenario.citations)
     shapes = [say("log.citation_field") if one == "field" else CITATION_FORMS[one] for one in forms]
-    for row in found:
+    for row in forms_seen:
         asked = _rate(sheet, "citation_hit_rate", row["system"])
         if row["system"] in citing or not asked:
             continue
@@ -392,7 +392,7 @@ def _gold_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
 
 def _loss_notes(inputs: Inputs, say: Say, lang: str) -> Iterator[Row]:
     """Say what readers could not read, one note a kind of loss and column."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    losses: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for loss in inputs.lossy:
         kind = loss["what"]
         role = loss["role"]
@@ -401,8 +401,8 @@ def _loss_notes(inputs: Inputs, say: Say, lang: str) -> Iterator[Row]:
             continue
         if loss["column"] or kind == "bad_line":
             place = (_LOSSY_SAID[kind], role, str(loss["column"] or ""))
-            found.setdefault(place, []).append(loss)
-    for (code, role, column), rows in found.items():
+            losses.setdefault(place, []).append(loss)
+    for (code, role, column), rows in losses.items():
         yield _note(
             say,
             code,

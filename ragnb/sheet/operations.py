@@ -50,20 +50,20 @@ class Measured(NamedTuple):
         """Return the mean of a measure; every answer counts alike."""
         values = self.values[name]
         ends = (0.0, 1.0) if name == ERRORS else (0.0, np.inf)
-        found = stats.clustered_mean(values, self.clusters, ends=ends, level=level)
+        estimate = stats.clustered_mean(values, self.clusters, ends=ends, level=level)
         # No answer takes less than nothing.
-        if found.low < 0 <= values.min():
-            return replace(found, low=0.0)
-        return found
+        if estimate.low < 0 <= values.min():
+            return replace(estimate, low=0.0)
+        return estimate
 
     def quantile(self, name: str, q: float, level: float) -> Estimate:
         """Return a quantile of a measure; a lost value may lie at either end."""
         values = self.values[name]
         lost = self.lost[name]
-        found = stats.quantile_interval(values, q, self.clusters, lost=lost, level=level)
-        if found.low == -np.inf:
-            return replace(found, low=0.0)
-        return found
+        estimate = stats.quantile_interval(values, q, self.clusters, lost=lost, level=level)
+        if estimate.low == -np.inf:
+            return replace(estimate, low=0.0)
+        return estimate
 
 
 def measured_reduction(

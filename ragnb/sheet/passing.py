@@ -55,9 +55,9 @@ def passing(
             count_where(score - (bias or 0.0) >= gate.threshold, "k_unbiased"),
             count_where(~(score.is_null() | score.is_nan()), "n"),
         ]
-        found = weights.collected(weights.opened(own).select(*counts)).to_dict(as_series=False)
-        n = int(found["n"][0] or 0)
-        k = int(found["k"][0] or 0)
+        counted = weights.collected(weights.opened(own).select(*counts)).to_dict(as_series=False)
+        n = int(counted["n"][0] or 0)
+        k = int(counted["k"][0] or 0)
         if not n:
             continue
         flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)
@@ -80,7 +80,7 @@ def passing(
                 "low": ends["low"],
                 "high": ends["high"],
                 "bias": bias,
-                "k_unbiased": None if bias is None else int(found["k_unbiased"][0] or 0),
+                "k_unbiased": None if bias is None else int(counted["k_unbiased"][0] or 0),
                 **_weighted(scenario, rubric, own),
             }
         )
@@ -93,7 +93,7 @@ def _weighted(scenario: Scenario, rubric: Rubric, own: Any) -> dict[str, Any]:
     """Return the weighted score of the rubric on its own scale, documents weighed as in the means."""
     have = weights.column_names(own)
     dimensions = [metric for metric in rubric.metrics if metric.name in have]
-    found = weights.moments(own, metrics=dimensions, **clustering(scenario))
+    reduced = weights.moments(own, metrics=dimensions, **clustering(scenario))
     own_weights = {
         one.name: scenario.metric_weights.get(one.name, one.weight) for one in dimensions
     }
@@ -105,7 +105,7 @@ def _weighted(scenario: Scenario, rubric: Rubric, own: Any) -> dict[str, Any]:
         doc=scenario.doc,
         level=scenario.level,
     )
-    total = next(row for row in records(weighing.means(found)) if row["metric"] == TOTAL)
+    total = next(row for row in records(weighing.means(reduced)) if row["metric"] == TOTAL)
     return {"score": total["value"], "score_low": total["low"], "score_high": total["high"]}
 
 

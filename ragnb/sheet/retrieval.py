@@ -42,12 +42,12 @@ def retrieved(
         "corpus": scenario.corpus,
         "level": scenario.level,
     }
-    found = _of_one_system(rank_means(frame, depths, **how))
-    if not found["n"].any():
+    table = _of_one_system(rank_means(frame, depths, **how))
+    if not table["n"].any():
         return None, None
     if has_steps(frame):
-        return found, _of_one_system(rank_means(frame, depths, by="step", **how))
-    return found, None
+        return table, _of_one_system(rank_means(frame, depths, by="step", **how))
+    return table, None
 
 
 def _of_one_system(means: pd.DataFrame) -> pd.DataFrame:

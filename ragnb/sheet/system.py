@@ -219,11 +219,11 @@ def _reduced(
                 questions=questions,
             )
         )
-    found = weights.reduce_batches(frame, metrics, reductions)
+    results = weights.reduce_batches(frame, metrics, reductions)
     taken = None
     if measures is not None:
-        taken = found.pop()
-    gains, mode_gains, mode_shares, tenths, whole, *grouped = found
+        taken = results.pop()
+    gains, mode_gains, mode_shares, tenths, whole, *grouped = results
     return _Reduced(gains, mode_gains, mode_shares, tenths, whole, grouped, taken)
 
 
@@ -252,8 +252,8 @@ def _worst(
         questions=weights.question_of(frame, **how),
         derive=at_worst(bounded),
     )
-    found: Moments = weights.reduce_batches(frame, metrics, [derived])[0]
-    return weighing.means(found)
+    reduced: Moments = weights.reduce_batches(frame, metrics, [derived])[0]
+    return weighing.means(reduced)
 
 
 def weighing_of(

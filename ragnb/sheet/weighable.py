@@ -61,7 +61,7 @@ def weighable(
         scenario, inputs, metrics = planned
     frame, names = streams.systems(inputs.frame)
     by = None if names == [None] else "system"
-    found = weights.moments(frame, metrics=metrics, **clustering(scenario), by=by)
+    reduced = weights.moments(frame, metrics=metrics, **clustering(scenario), by=by)
     try:
         pairs = _pairs(scenario, inputs.frame, metrics)
     except RagnbError:
@@ -73,7 +73,7 @@ def weighable(
     gates = gates_of(scenario, metrics, inputs)
     of_measures = of_operation(gates, metrics)
     weighed = tuple(gate for gate in gates if gate not in of_measures)
-    return scenario, found, plain(weighed), pairs
+    return scenario, reduced, plain(weighed), pairs
 
 
 def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | None:

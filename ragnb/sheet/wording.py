@@ -58,15 +58,15 @@ def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
         start = answer.find(sentence, last)
         if start < 0:
             continue
-        found = standing_of(sentence, passages)
-        is_short = len(words_of(sentence)) < _FEWEST_WORDS and not found.missing
-        if found.verdict not in _CLASSES or is_short:
+        standing = standing_of(sentence, passages)
+        is_short = len(words_of(sentence)) < _FEWEST_WORDS and not standing.missing
+        if standing.verdict not in _CLASSES or is_short:
             continue
         stop = start + len(sentence)
         parts.append(escape(answer[last:start]))
-        parts.append(f"<mark{_CLASSES[found.verdict]}>{escape(answer[start:stop])}</mark>")
-        if found.verdict != "supported":
-            parts.append(f" <small>({escape(_said(found, say))})</small>")
+        parts.append(f"<mark{_CLASSES[standing.verdict]}>{escape(answer[start:stop])}</mark>")
+        if standing.verdict != "supported":
+            parts.append(f" <small>({escape(_said(standing, say))})</small>")
         last = stop
     return Safe("".join([*parts, escape(answer[last:])]))
 

@@ -219,17 +219,17 @@ def limits_of_agreement(
     columns = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2)
     ends = []
     for sign in (-factor, factor):
-        found = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
-        value = found.value + centre
-        low = found.low + centre
-        high = found.high + centre
-        se = found.se
+        limit = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
+        value = limit.value + centre
+        low = limit.low + centre
+        high = limit.high + centre
+        se = limit.se
         if clusters is None:
             # Bland and Altman (1999), Stat. Methods Med. Res. 8, 135–160: independent rows.
-            spread = found.value / sign
+            spread = limit.value / sign
             se = spread * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
             low, high = t_interval(value, se, n - 1, level)
-        ends.append(Estimate(value, low, high, se, n, found.n_clusters))
+        ends.append(Estimate(value, low, high, se, n, limit.n_clusters))
     return ends[0], ends[1]
 
 
@@ -482,9 +482,9 @@ def kendall(
     lost = (
         2 * pooled - inside
     ).T  # a pair of two clusters is lost with either, one within a cluster once
-    found = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
-    if np.isfinite(found.value):
-        return found
+    tau = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
+    if np.isfinite(tau.value):
+        return tau
     return NONE
 
 
@@ -612,12 +612,12 @@ def _below(group: Codes, x: Codes, y: Codes, size: Array) -> Array:
     group = group[order]
     y = y[order]
     size = size[order]
-    found = np.zeros(len(order))
+    below = np.zeros(len(order))
     for bit in range(int(y.max(initial=0)).bit_length()):
         node = (group << 32) + (y >> bit + 1)
         at = np.argsort(node, kind="stable")
         low = (y[at] >> bit) & 1 == 0
         before = np.cumsum(np.where(low, size[at], 0.0))
         before -= np.r_[0.0, before][np.searchsorted(node[at], node[at])]
-        found[order[at]] += np.where(low, 0.0, before)
-    return found
+        below[order[at]] += np.where(low, 0.0, before)
+    return below

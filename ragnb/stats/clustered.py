@@ -393,7 +393,7 @@ def clustered_mean(
     mean = float((v * c) @ x / total)
     # Centred, so that the residuals of identical values are 0 and not their rounding.
     parts = rows.sums(v, v * (x - mean))
-    found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
+    estimate = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size = kish(total, c @ v**2)
     g_eff = kish(total, rows.times @ parts[:, 0] ** 2)
     sum_h4 = float(rows.times @ (parts[:, 0] / total) ** 4)
@@ -401,7 +401,7 @@ def clustered_mean(
     n_rows = float(c.sum())
     low, high = mean_interval(
         mean,
-        found.se,
+        estimate.se,
         g_eff,
         size,
         ends,
@@ -416,9 +416,9 @@ def clustered_mean(
         mean,
         float(low),
         float(high),
-        found.se,
+        estimate.se,
         round(n_rows),
-        found.n_clusters,
+        estimate.n_clusters,
         df,
         float(size),
         sum_h4,

@@ -219,15 +219,23 @@ def ppi_difference(
         return np.asarray(new - old)
 
     both = np.hstack([sums for sums, _ in parts])
-    found = jackknife(difference, both, both[:, 6] + both[:, 15], level=level)
+    estimate = jackknife(difference, both, both[:, 6] + both[:, 15], level=level)
     new, old = alone
     value = new.value - old.value
     df = min(new.df, old.df)
-    low, high = t_interval(value, found.se, df, level)
+    low, high = t_interval(value, estimate.se, df, level)
     n = min(new.n, old.n)
     n_judged = min(new.n_judged, old.n_judged)
     return Corrected(
-        value, low, high, found.se, n, found.n_clusters, df=df, weight=np.nan, n_judged=n_judged
+        value,
+        low,
+        high,
+        estimate.se,
+        n,
+        estimate.n_clusters,
+        df=df,
+        weight=np.nan,
+        n_judged=n_judged,
     )
 
 

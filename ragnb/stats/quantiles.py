@@ -145,18 +145,18 @@ def quantile_difference(
         return QuantileDifference(value, np.nan, np.nan, np.nan, len(x), g)
     rng = np.random.default_rng(seed)
     sides = [(side[order], code[order]) for side in (x, y) for order in [np.argsort(side)]]
-    found = np.empty(max(min(resamples, _DRAWS // len(x)), _FEWEST))
+    drawn_differences = np.empty(max(min(resamples, _DRAWS // len(x)), _FEWEST))
     step = max(1, _BLOCK // len(x))
-    for start in range(0, len(found), step):
-        part = found[start : start + step]
+    for start in range(0, len(drawn_differences), step):
+        part = drawn_differences[start : start + step]
         picked = rng.integers(0, g, (len(part), g)) + g * np.arange(len(part))[:, None]
         drawn = np.bincount(picked.ravel(), minlength=len(part) * g).reshape(-1, g)
         of_new, of_old = (_quantiles(side, drawn[:, codes], q) for side, codes in sides)
         part[:] = of_new - of_old
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    beyond = min(int((found >= 0).sum()), int((found <= 0).sum()))
-    p = min(2 * (beyond + 1) / (len(found) + 1), 1.0)
-    se = float(found.std(ddof=1))
+    low, high = np.quantile(drawn_differences, [(1 - level) / 2, (1 + level) / 2])
+    beyond = min(int((drawn_differences >= 0).sum()), int((drawn_differences <= 0).sum()))
+    p = min(2 * (beyond + 1) / (len(drawn_differences) + 1), 1.0)
+    se = float(drawn_differences.std(ddof=1))
     return QuantileDifference(value, float(low), float(high), se, len(x), g, p=p)
 
 

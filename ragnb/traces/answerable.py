@@ -50,8 +50,8 @@ def repeated_answers(labelled: Any, *, least: int = 3, most: int = 3) -> dict[st
     )
     said = misses.unique().with_columns(nw.col("answer").cast(nw.String).str.strip_chars())
     often = said.group_by("answer").agg(nw.len().alias("n")).filter(nw.col("n") >= least)
-    found: Any = collected(often.sort("n", "answer", descending=[True, False]).head(most))
-    return dict(found.iter_rows())
+    repeated: Any = collected(often.sort("n", "answer", descending=[True, False]).head(most))
+    return dict(repeated.iter_rows())
 
 
 def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:

@@ -71,7 +71,7 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
     >>> pl.DataFrame({"answer": ["I cannot say"]}).select(matches(["^i CANNOT"], "patterns")).item()
     True
     """
-    found = [pl.lit(False)]
+    conditions = [pl.lit(False)]
     for pattern in patterns:
         if not pattern.strip():
             raise RagnbError(
@@ -88,8 +88,8 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
                 f"{option}: {pattern!r} is not supported ({reason.removeprefix('error: ')}); "
                 "look-around and back-references are excluded because they can hang"
             ) from None
-        found.append(pl.col("answer").str.contains(ignoring_case))
-    return pl.any_horizontal(found)
+        conditions.append(pl.col("answer").str.contains(ignoring_case))
+    return pl.any_horizontal(conditions)
 
 
 def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:

@@ -181,12 +181,12 @@ def _row(
 
 def _share(value: Values, codes: Codes) -> tuple[float, float, float]:
     """Return a share with its standard error and degrees of freedom, days the clusters."""
-    found = stats.clustered_mean(value, codes)
+    share = stats.clustered_mean(value, codes)
     n = len(value)
     k = float(value.sum())
     careful = (k + 1) / (n + 2)
     floor = math.sqrt(careful * (1 - careful) / n)
-    return found.value, max(found.se if found.se == found.se else 0.0, floor), found.n_clusters - 1
+    return share.value, max(share.se if share.se == share.se else 0.0, floor), share.n_clusters - 1
 
 
 def _medians(value: Values, codes: Codes) -> tuple[float, float, float]:

@@ -428,26 +428,26 @@ def _seen(
         pl.col("numeric").any(),
         (pl.col("field", "list") & pl.col("answered")).sum(),
     )
-    found: dict[str | None, Seen] = {}
+    seen_by_system: dict[str | None, Seen] = {}
     for row in counts.iter_rows(named=True):
         listed = {name: row[name] for name in ("field", "list") if row[name]}
         seen = Seen(row["answered"], listed, numeric=row["numeric"], beyond=row["beyond"])
-        found[row["system"]] = seen
+        seen_by_system[row["system"]] = seen
     # What is made up shows no form: it is read in the form that known ids show.
     grouped = inline.filter("known").group_by("row", "form").agg(pl.col("id").unique())
     by_form = {str(form): part for (form,), part in grouped.group_by("form")}
     for form in [name for name in FORMS if name in by_form]:
         own = by_form[form].join(systems, on="row")
         for system, n in own.group_by("system").agg(pl.len()).rows():
-            found[system].forms[form] = n
+            seen_by_system[system].forms[form] = n
         for other in by_form:
             if other == form:
                 continue
             beside = own.join(by_form[other].select("row", other="id"), on="row", how="left")
             more = pl.col("id").list.set_difference(pl.col("other").fill_null([])).list.len() > 0
             for system, n in beside.group_by("system").agg(more.sum()).rows():
-                found[system].differ[form, other] = n
-    return found
+                seen_by_system[system].differ[form, other] = n
+    return seen_by_system
 
 
 def _inline(
@@ -462,7 +462,7 @@ def _inline(
         return none, none
     rows, names = _without_awkward_ids(rows, ids)
     lookup = _Ids(names, anywhere)
-    found = []
+    parts = []
     for form, pattern in _PATTERNS.items():
         texts = pl.col("answer")
         if form == "parentheses":  # those of a link are a form of their own
@@ -477,8 +477,8 @@ def _inline(
         met = lookup.met(inside, line=form == "sources")
         if form == "parentheses" and not alone:  # (2019) is a year
             met = met.filter(~pl.col("id").str.contains(r"^\d+$"))
-        found.append(met.select("row", "id", "known", form=pl.lit(form)))
-    inline = pl.concat([none, *(one.select("row", "form", "id", "known") for one in found)])
+        parts.append(met.select("row", "id", "known", form=pl.lit(form)))
+    inline = pl.concat([none, *(one.select("row", "form", "id", "known") for one in parts)])
     own_numbering = inline.filter(pl.col("form") == "sources").select("row").unique()
     places, beyond = _places(rows.join(own_numbering, on="row", how="anti"))
     inline = pl.concat([inline, places]).unique(maintain_order=True)
@@ -492,9 +492,9 @@ def _no_mentions() -> pl.DataFrame:
 
 def _groups(rows: pl.DataFrame, texts: pl.Expr, pattern: str) -> pl.DataFrame:
     """Return ``row, text``: what the group of a pattern holds wherever it is found."""
-    found = rows.select("row", text=texts.str.extract_all(pattern))
-    found = found.filter(pl.col("text").list.len() > 0).explode("text")
-    return found.with_columns(pl.col("text").str.extract(pattern, 1))
+    groups = rows.select("row", text=texts.str.extract_all(pattern))
+    groups = groups.filter(pl.col("text").list.len() > 0).explode("text")
+    return groups.with_columns(pl.col("text").str.extract(pattern, 1))
 
 
 def _without_awkward_ids(

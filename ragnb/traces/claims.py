@@ -232,7 +232,7 @@ def _answers(frame: pd.DataFrame, corpus: Mapping[str, str]) -> Iterator[_Answer
 
 def _passages(cell: Any, corpus: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of the passages of a row by their ids, blank without one; of pieces of one id all."""
-    found: dict[str, str] = {}
+    passages: dict[str, str] = {}
     if not absent(cell):
         for item in cell:
             if not isinstance(item, Mapping):
@@ -242,10 +242,10 @@ def _passages(cell: Any, corpus: Mapping[str, str]) -> dict[str, str]:
             text = item.get("text") or item.get("page_content") or item.get("content")
             text = text or corpus.get(str(item["id"]))
             name = str(item["id"])
-            found.setdefault(name, "")
+            passages.setdefault(name, "")
             if isinstance(text, str) and text.strip():
-                found[name] = f"{found[name]}\n{text}" if found[name] else text
-    return found
+                passages[name] = f"{passages[name]}\n{text}" if passages[name] else text
+    return passages
 
 
 def sentences_of(text: str) -> list[str]:
@@ -265,23 +265,25 @@ def sentences_of(text: str) -> list[str]:
         pieces.append(piece)
         begin = end.end()
     pieces.append(text[begin:])
-    found: list[str] = []
+    sentences: list[str] = []
     for piece in pieces:
         # A citation behind the point belongs to the sentence before it.
-        while found and (lead := re.match(rf"\s*(?:{_CITATION.pattern})", piece)) and lead.end():
+        while (
+            sentences and (lead := re.match(rf"\s*(?:{_CITATION.pattern})", piece)) and lead.end()
+        ):
             if "\n" in lead[0]:
                 break
             if lead[0][:1].isspace():
-                found[-1] = f"{found[-1]} {lead[0].strip()}"
+                sentences[-1] = f"{sentences[-1]} {lead[0].strip()}"
             else:
-                found[-1] += lead[0]
+                sentences[-1] += lead[0]
             piece = piece[lead.end() :]
         stripped = _MARK.sub("", piece.strip()).strip()
         if _WORD.search(_CITATION.sub("", stripped)):
-            found.append(stripped)
-        elif found and _CITATION.search(stripped):
-            found[-1] = f"{found[-1]} {stripped}"
-    return found
+            sentences.append(stripped)
+        elif sentences and _CITATION.search(stripped):
+            sentences[-1] = f"{sentences[-1]} {stripped}"
+    return sentences
 
 
 @lru_cache(maxsize=1_000)
@@ -335,7 +337,7 @@ def _cited(
 ) -> list[list[tuple[str, ...]]]:
     """Return what each sentence of each answer cites: inline, else what the whole answer lists."""
     rows = [(n, sentence) for n, answer in enumerate(answers) for sentence in answer.sentences]
-    found: list[list[tuple[str, ...]]] = [[] for _ in answers]
+    cited: list[list[tuple[str, ...]]] = [[] for _ in answers]
     # What an answer lists at its end or in a field may be cited beside its sentences, too.
     forms = [answer.form if answer.form in citing.FORMS else "inline" for answer in answers]
     for form in dict.fromkeys(forms):
@@ -349,11 +351,11 @@ def _cited(
         for (n, _), ids in zip(
             of_form, label_traces(parts, **options)["citations_predicted"], strict=True
         ):
-            found[n].append(() if absent(ids) else tuple(ids))
+            cited[n].append(() if absent(ids) else tuple(ids))
     for n, answer in enumerate(answers):
-        if forms[n] == "inline" and not any(found[n]):
-            found[n] = [answer.of_answer] * len(answer.sentences)
-    return found
+        if forms[n] == "inline" and not any(cited[n]):
+            cited[n] = [answer.of_answer] * len(answer.sentences)
+    return cited
 
 
 def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> tuple[list[str], dict[str, Any]]:

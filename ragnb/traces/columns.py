@@ -284,12 +284,12 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
     """
     frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
     if not isinstance(frame, pd.DataFrame):
-        found = [column(gold, name) for name in gold.columns]
-        found = [
+        columns = [column(gold, name) for name in gold.columns]
+        columns = [
             polars_series(one.name, one.to_list()) if one.dtype == pl.Object else one
-            for one in found
+            for one in columns
         ]
-        theirs = pl.DataFrame([one.gather(rows) for one in found])
+        theirs = pl.DataFrame([one.gather(rows) for one in columns])
         return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
     if not isinstance(gold, pd.DataFrame):
         gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})

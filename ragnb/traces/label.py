@@ -196,10 +196,10 @@ def _labelled(
         counts = pool.submit(join_counts, frame, met)
         contained = pool.submit(answers.holds, rows["lower"], rows["claim"], whole)
         ranks = pool.submit(_ranks, rows)
-        found = citing.read(rows, split=split, citations=citations, known=_gold_ids(gold))
+        citations_read = citing.read(rows, split=split, citations=citations, known=_gold_ids(gold))
         if forms is None:
-            forms = citing.chosen(found.seen, citations)
-        rows = rows.drop("citations").hstack(citing.taken(found, rows["system"], forms))
+            forms = citing.chosen(citations_read.seen, citations)
+        rows = rows.drop("citations").hstack(citing.taken(citations_read, rows["system"], forms))
         made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
         if failure_columns(frame.columns) and "ok" not in frame.columns:
             made = made.with_columns(rows["ok"])
@@ -261,11 +261,11 @@ def came(frame: Any) -> pl.Series:
         return ok.cast(pl.Boolean)
     cells = {name: columns.cells(frame, name) for name in names}
     if names:
-        found = outcomes(cells, columns.cells(frame, "answer"))
+        outcome = outcomes(cells, columns.cells(frame, "answer"))
     else:
-        found = None
+        outcome = None
     none = [None] * len(frame)
-    return pl.Series("ok", none if found is None else found[0], dtype=pl.Boolean)
+    return pl.Series("ok", none if outcome is None else outcome[0], dtype=pl.Boolean)
 
 
 def _refusals(
@@ -367,14 +367,14 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         for name in rates
     ]
     miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
-    found = (
+    others = (
         "label",
         miss.alias("miss"),
         "citations_predicted",
         "citations_flagged",
         "citations_form",
     )
-    return rows.select(*FACTS, *found, *rates, *statuses)
+    return rows.select(*FACTS, *others, *rates, *statuses)
 
 
 def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:

@@ -147,8 +147,10 @@ def _support(
     for row in order:
         if checked == MOST_CHECKED:
             break
-        found = [passage_text(one) for one in passages[row] or () if not _is_id(one, bare=bare)]
-        texts = [text for text in found if text]
+        texts_of_passages = [
+            passage_text(one) for one in passages[row] or () if not _is_id(one, bare=bare)
+        ]
+        texts = [text for text in texts_of_passages if text]
         if not texts:
             continue
         checked += 1
@@ -199,8 +201,8 @@ def _refusals(texts: pd.Series[Any]) -> pd.DataFrame:
     rows = pl.DataFrame(
         {"answer": pl.Series([t if isinstance(t, str) else None for t in texts], dtype=pl.String)}
     )
-    found = rows.select(answers.matches([w], "patterns").fill_null(False).alias(w) for w in words)
-    return pd.DataFrame({word: found[word].to_numpy() for word in words})
+    hits = rows.select(answers.matches([w], "patterns").fill_null(False).alias(w) for w in words)
+    return pd.DataFrame({word: hits[word].to_numpy() for word in words})
 
 
 def _passages(frame: pd.DataFrame) -> list[Any]:
@@ -256,10 +258,10 @@ def named_column(rows: pd.DataFrame, names: Sequence[str]) -> Any:
     >>> named_column(pd.DataFrame({"Latency-MS": [3]}), LATENCY).tolist()
     [3]
     """
-    found = column_named(rows, names)
-    if found is None:
+    name = column_named(rows, names)
+    if name is None:
         return None
-    return rows[found]
+    return rows[name]
 
 
 def column_named(rows: pd.DataFrame, names: Sequence[str]) -> str | None:
@@ -278,14 +280,14 @@ def _days(times: Any) -> Any:
     """Return the day of each time, in UTC; numbers are seconds or milliseconds since 1970."""
     if times is None:
         return None
-    found = _moments(times)
+    moments = _moments(times)
     # A log of many answers has few days: each is written once.
-    day_of, days = pd.factorize(found.dt.normalize())
+    day_of, days = pd.factorize(moments.dt.normalize())
     for form in ("%Y-%m-%d", "%G-W%V", "%Y-%m"):
         span = pd.Series(days.strftime(form))
         if span.nunique() <= _MOST_DAYS:
             break
-    return span.reindex(day_of).set_axis(found.index)
+    return span.reindex(day_of).set_axis(moments.index)
 
 
 def _moments(times: Any) -> Any:

@@ -173,9 +173,9 @@ def warn_of_repeats(met: Match) -> None:
         names = sorted(set(repeats(met.gold[key])) & set(used[key].unique()))
         if names:
             what = "sample_id" if key == "id" else key
-            found = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
+            message = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
             warnings.warn(
-                f"{found}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3
+                f"{message}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3
             )
 
 
@@ -219,8 +219,8 @@ def answer_counts(labelled: Any) -> dict[str, int]:
 def tally(frame: Any, conditions: Mapping[str, nw.Expr]) -> dict[str, int]:
     """Return how many rows meet each condition, counted on their engine."""
     ones = (count_where(met, name) for name, met in conditions.items())
-    found = collected(opened(frame).select(*ones))
-    return {name: int(found[name].item() or 0) for name in conditions}
+    counted = collected(opened(frame).select(*ones))
+    return {name: int(counted[name].item() or 0) for name in conditions}
 
 
 def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:

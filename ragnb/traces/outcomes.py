@@ -103,10 +103,10 @@ def refusal_metrics(
         names = [one if isinstance(one, str) else one.name for one in asked]
     for name in names:
         need_known("metric", name, there, "Label the traces with rn.label_traces.")
-    found = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
-    means = found.means(doc_weights=doc_weights, level=level)
+    reduced = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
+    means = reduced.means(doc_weights=doc_weights, level=level)
     means = means[means["role"] != "total"].reset_index(drop=True)
-    means["numerator"] = plain_sums(found).ravel()
+    means["numerator"] = plain_sums(reduced).ravel()
     return means
 
 

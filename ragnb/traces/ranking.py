@@ -250,13 +250,13 @@ def _measured(frame: Any, depths: Sequence[int], order: Order) -> pl.DataFrame:
     ideal = wanted.sort(["row", "relevance"], descending=[False, True]).with_columns(
         rank=pl.int_range(1, pl.len() + 1).over("row")
     )
-    found = listed.join(wanted, on=["row", "id"], how="inner").sort(["row", "rank"])
-    found = found.with_columns(so_far=pl.int_range(1, pl.len() + 1).over("row"))
+    hits = listed.join(wanted, on=["row", "id"], how="inner").sort(["row", "rank"])
+    hits = hits.with_columns(so_far=pl.int_range(1, pl.len() + 1).over("row"))
     table = pl.DataFrame({"row": pl.Series(range(n_rows), dtype=pl.Int64)})
     relevant = wanted.group_by("row").agg(relevant=pl.len())
     table = table.join(relevant, on="row", how="left", maintain_order="left")
     for depth in depths:
-        of_depth = _at_depth(found, ideal, depth)
+        of_depth = _at_depth(hits, ideal, depth)
         table = table.join(of_depth, on="row", how="left", maintain_order="left")
     return _with_statuses(table, is_known, _is_answerable(frame), depths)
 
@@ -422,12 +422,12 @@ def _by_step(frame: Any) -> Any:
 
 def _steps(cell: Any) -> dict[Any, list[Any]]:
     """Return the passages of a cell by the number of their step."""
-    found: dict[Any, list[Any]] = {}
+    steps: dict[Any, list[Any]] = {}
     if not absent(cell):
         for item in cell:
             step = item.get("step") if isinstance(item, dict) else None
-            found.setdefault(step, []).append(item)
-    return found
+            steps.setdefault(step, []).append(item)
+    return steps
 
 
 def telling_depths(frame: Any) -> tuple[int, ...]:

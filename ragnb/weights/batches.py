@@ -183,19 +183,19 @@ def reduce_batches(
         ]
 
     if isinstance(scores, pd.DataFrame):
-        found = merge(
+        results = merge(
             [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
         )
     else:
         try:
-            found = _of_parts(native(scores).select(*wanted), take, merge)
+            results = _of_parts(native(scores).select(*wanted), take, merge)
         except RagnbError:
             # A second pass finds the row's name, which the first one does not keep.
             if stays_lazy(scores):
                 more = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
                 _of_parts(native(scores).select(*more), named, merge)
             raise
-    return [one.finish(made) for one, made in zip(reductions, found, strict=True)]
+    return [one.finish(made) for one, made in zip(reductions, results, strict=True)]
 
 
 def _of_parts(

@@ -371,13 +371,13 @@ def _merged_sources(sums: _Sums, clusters: str | None) -> dict[str, list[int]]:
     """Return the names of the sources that the rows tell apart, each with its components."""
     has_answers = sums.answers_df.sum() > 0
     has_judge = sums.judgements_df.sum() > 0
-    found: dict[str, list[int]] = {} if clusters is None else {clusters: [0]}
+    sources: dict[str, list[int]] = {} if clusters is None else {clusters: [0]}
     if not has_answers:
-        return found | {"questions and answers": [1, 2], "judge": [3]}
-    found["questions"] = [1]
+        return sources | {"questions and answers": [1, 2], "judge": [3]}
+    sources["questions"] = [1]
     if not has_judge:
-        return found | {"answers and judge": [2, 3]}
-    return found | {"answers": [2], "judge": [3]}
+        return sources | {"answers and judge": [2, 3]}
+    return sources | {"answers": [2], "judge": [3]}
 
 
 def _shares(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
@@ -422,9 +422,9 @@ def _shares(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
 
 def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
     """Return what the standard error becomes if the budget buys more of one thing."""
-    found = _of_all(sums, has_documents)
-    v_d, v_q, v_a, v_j = found.variances[0]
-    g, n_q, n_a, n_j = found.numbers[0]
+    components = _of_all(sums, has_documents)
+    v_d, v_q, v_a, v_j = components.variances[0]
+    g, n_q, n_a, n_j = components.numbers[0]
     r = n_a / n_q
     s = n_j / n_a
     answer = plan.costs["answer"] + s * plan.costs["judge"]
@@ -470,9 +470,9 @@ def _steps(sums: _Sums, has_documents: bool, plan: _Plan) -> pd.DataFrame:
 
 def _worth(sums: _Sums, has_documents: bool) -> tuple[float, float]:
     """Return the number of repeats, and how many times the questions without repeats they are worth."""
-    found = _of_all(sums, has_documents)
-    _, v_q, v_a, v_j = found.variances[0]
-    _, n_q, n_a, n_j = found.numbers[0]
+    components = _of_all(sums, has_documents)
+    _, v_q, v_a, v_j = components.variances[0]
+    _, n_q, n_a, n_j = components.numbers[0]
     r = n_a / n_q
     s = n_j / n_a
     of_answer = v_a + v_j / s

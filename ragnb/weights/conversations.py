@@ -186,15 +186,15 @@ def turn_trends(
         sizes = np.bincount(clusters).astype(float)
         if not told.any():
             continue
-        found = stats.jackknife(stats.ratio, parts[told], sizes[told], level=level)
-        df = max(found.n**2 / float((sizes[told] ** 2).sum()) - 1, 1.0)
+        slope = stats.jackknife(stats.ratio, parts[told], sizes[told], level=level)
+        df = max(slope.n**2 / float((sizes[told] ** 2).sum()) - 1, 1.0)
         rows.append(
             {
                 "metric": metric,
-                "slope": found.value,
-                "low": found.low,
-                "high": found.high,
-                "p": np.nan if np.isnan(found.low) else stats.t_p_value(found.value, found.se, df),
+                "slope": slope.value,
+                "low": slope.low,
+                "high": slope.high,
+                "p": np.nan if np.isnan(slope.low) else stats.t_p_value(slope.value, slope.se, df),
                 "n": int(kept.sum()),
                 "n_conversations": int((np.bincount(code, x * x) > 0).sum()),
                 "level": level,

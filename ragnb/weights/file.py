@@ -98,8 +98,8 @@ def _seal(content: bytes | bytearray) -> tuple[slice, bytes]:
 
     Names cannot pretend to be it, as JSON escapes their quotes.
     """
-    found = re.search(rb'"ragnb": "moments", "sha256": "([0-9a-f]{64})"', content)
-    place = slice(*found.span(1)) if found else slice(0, 0)
+    match = re.search(rb'"ragnb": "moments", "sha256": "([0-9a-f]{64})"', content)
+    place = slice(*match.span(1)) if match else slice(0, 0)
     return place, hashlib.sha256(
         content[: place.start] + content[place.stop :]
     ).hexdigest().encode()

@@ -383,12 +383,12 @@ def _of_columns(source: Moments, total: Total) -> Counts:
 
     Of a total of some metrics at most as many rows as of each of them: with fewer, its interval is no narrower.
     """
-    found = source.at_ends.copy()
+    at_ends = source.at_ends.copy()
     used = np.flatnonzero(total.weights)
     quality = [k for k, metric in enumerate(source.metrics) if metric.role == "quality"]
     if len(used) and set(used) != set(quality):
-        found[:, -1] = found[:, used].min(axis=1)
-    return found
+        at_ends[:, -1] = at_ends[:, used].min(axis=1)
+    return at_ends
 
 
 def _within_documents(
@@ -414,8 +414,8 @@ def _within_documents(
     inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
     share = np.roll(doc_weight, 1)[document][:, None] * rows * inverse[group]
     uneven = ones * rows2 / np.where(rows > 0, rows, 1.0) ** 2
-    found = []
+    results = []
     for own in map(slice, ends, ends[1:]):
         se, df = stats.stratified_se(share[own], n[own], left[own], uneven[own])
-        found.append((se, df, np.where(share[own] > 0, n[own], 0.0).sum(axis=0)))
-    return tuple(np.array(part) for part in zip(*found, strict=True))
+        results.append((se, df, np.where(share[own] > 0, n[own], 0.0).sum(axis=0)))
+    return tuple(np.array(part) for part in zip(*results, strict=True))

@@ -439,7 +439,7 @@ def _at_ends(
     values: Sequence[Array], metrics: Sequence[Metric], group: Codes, groups: int
 ) -> Counts:
     """Return how many scores are at the bad and the good end of each metric, and rows with all scores there."""
-    found = np.zeros((groups, len(metrics) + 1, 2), dtype=np.int64)
+    at_ends = np.zeros((groups, len(metrics) + 1, 2), dtype=np.int64)
     everywhere = [np.ones(len(group), dtype=bool) for _ in range(2)]
     has_score = np.zeros(len(group), dtype=bool)
     for k, metric in enumerate(metrics):
@@ -448,14 +448,14 @@ def _at_ends(
             bad_and_good = bad_and_good[::-1]
         for side, end in enumerate(bad_and_good):
             there = values[k] == end
-            found[:, k, side] = np.bincount(group[there], minlength=groups)
+            at_ends[:, k, side] = np.bincount(group[there], minlength=groups)
             if metric.role == "quality":
                 everywhere[side] &= there | np.isnan(values[k])
         if metric.role == "quality":
             has_score |= ~np.isnan(values[k])
     for side, rows in enumerate(everywhere):
-        found[:, -1, side] = np.bincount(group[rows & has_score], minlength=groups)
-    return found
+        at_ends[:, -1, side] = np.bincount(group[rows & has_score], minlength=groups)
+    return at_ends
 
 
 def _combined(parts: Sequence[Moments]) -> Moments:

@@ -94,8 +94,8 @@ def generate_command(source: Path, **asked: Any) -> int:
         click.echo(say("generate.dropped", counts=counts))
     decided = int((sheet["decision"] != "").sum())
     click.echo(say("generate.review", file=one_line(review), reviewed=decided, n=len(made)))
-    found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
-    for text in found.query("not fine")["text"]:
+    findings = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
+    for text in findings.query("not fine")["text"]:
         terminal.note(text)
     click.echo(stage.closing(made.attrs["account"]))
     return code

@@ -182,14 +182,14 @@ def _improved(
         "doc": scenario.cluster or scenario.doc,
         "level": scenario.level,
     }
-    found = improve(cases, client=client, **loop, **settings)
+    improved = improve(cases, client=client, **loop, **settings)
     table = stage.out.with_name("improved.csv")
-    terminal.write_csv(table, found.kept)
-    lines = ["", *terminal.as_list(found.notes["text"])]
+    terminal.write_csv(table, improved.kept)
+    lines = ["", *terminal.as_list(improved.notes["text"])]
     lines.append(stage.say("judge.loop.written", out=one_line(table)))
-    lines.append(stage.closing(found.account, own_functions=callable(loop["system"])))
+    lines.append(stage.closing(improved.account, own_functions=callable(loop["system"])))
     click.echo("\n".join(lines))
-    return bool(found.notes["code"].isin(["stopped", "unanswered"]).any())
+    return bool(improved.notes["code"].isin(["stopped", "unanswered"]).any())
 
 
 def _loop(
@@ -236,14 +236,14 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
     say = stage.say
     names = ("cluster", "doc_weights", "doc", "level", "rescale")
     how = {name: getattr(stage.scenario, name) for name in names}
-    found = standings(scores, metrics=list(rubric.metrics), **how)
+    ranking = standings(scores, metrics=list(rubric.metrics), **how)
     yield ""
-    for name, rank in found.places.items():
+    for name, rank in ranking.places.items():
         yield say("judge.cli.rank", system=one_line(name), rank=rank)
     level = f"{100 * how['level']:g} %"
-    order = [*found.places]
+    order = [*ranking.places]
     rows = [["", say("column.compared"), say("column.difference", level=level), say("column.wins")]]
-    for row in found.pairs.to_dict("records"):
+    for row in ranking.pairs.to_dict("records"):
         if order.index(row["candidate"]) < order.index(row["baseline"]):
             ends = with_interval(row["value"], row["low"], row["high"])
             wins = f"{row['wins']}/{row['ties']}/{row['losses']}"

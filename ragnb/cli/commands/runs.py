@@ -56,12 +56,12 @@ def runs_command(
     if verify + claims + (export is not None) + bool(runs) > 1:
         raise RagnbError(say("runs.one_action"))
     if verify:
-        found = examined(store)
-        found.file.close()
-        whole = "runs.broken" if found.wrong else "runs.whole"
-        click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
+        damage = examined(store)
+        damage.file.close()
+        whole = "runs.broken" if damage.wrong else "runs.whole"
+        click.echo(say(whole, store=one_line(store), version=VERSION, **damage.rows))
         save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-        return _outcome(found.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}")
+        return _outcome(damage.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}")
     if export is not None:
         rows = list(exported(store))
         write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))

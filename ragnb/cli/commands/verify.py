@@ -33,14 +33,14 @@ def verify_command(run: Path, lang: str | None) -> int:
     from ragnb.report.verify import verify
 
     say = texts.load(lang or terminal.speaking())
-    found = verify(run, lang=lang or terminal.speaking())
-    key = "same" if found.same else "different"
+    checks = verify(run, lang=lang or terminal.speaking())
+    key = "same" if checks.same else "different"
     click.echo(say(f"verify.{key}", run=one_line(run)))
-    for row in found.moved.to_dict("records"):
+    for row in checks.moved.to_dict("records"):
         words = {name: one_line(row[name], 200) or "—" for name in ("name", "then", "now")}
         click.echo("- " + say(f"verify.{row['what']}", **words))
-    if not found.same and set(found.moved["what"]) == {"table"}:
+    if not checks.same and set(checks.moved["what"]) == {"table"}:
         click.echo(say("verify.nothing"))
-    if found.same:
+    if checks.same:
         return PASSED
     return BLOCKED

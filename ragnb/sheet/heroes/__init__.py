@@ -26,11 +26,11 @@ def hero_of(w: Formatter) -> Hero:
     if kind == FAILED:
         return of_failed(w)
     gates = deciding(w.whole.gates)
-    found = _of_kind(w, kind, gates) or (of_gates(w, gates) if gates else of_scores(w))
+    hero = _of_kind(w, kind, gates) or (of_gates(w, gates) if gates else of_scores(w))
     if losses := said_losses(w):
         said = w.say("list.also").join(losses) + w.say("headline.end")
-        found = found._replace(lead=w.say("headline.losses", losses=said, lead=found.lead))
-    return found
+        hero = hero._replace(lead=w.say("headline.losses", losses=said, lead=hero.lead))
+    return hero
 
 
 def _of_kind(w: Formatter, kind: str, gates: list[dict[Any, Any]]) -> Hero | None:
@@ -52,15 +52,15 @@ def _of_kind(w: Formatter, kind: str, gates: list[dict[Any, Any]]) -> Hero | Non
 
 def sentence(w: Formatter) -> str:
     """Return the verdict as text: status, reason, overall score with its n; of several systems each its own."""
-    found = hero_of(w)
+    hero = hero_of(w)
     several = () if w.shown is None else means_of_systems(w).items()
     scores = [f"{name}: {score_words(w, rows)}" for name, rows in several] or [
         score_words(w, w.rows)
     ]
     words = {
-        "status": found.status,
-        "title": found.title,
-        "lead": found.lead,
+        "status": hero.status,
+        "title": hero.title,
+        "lead": hero.lead,
         "score": w.list(scores, most=6),
     }
     notes = w.whole.notes

@@ -37,32 +37,32 @@ def of_since(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
     It is where somebody named the other run, where this one is worse, and where a gate that passed fails now. A
     gate that blocks is said before a change for the better.
     """
-    found = since_of(w)
-    if found is None:
+    since = since_of(w)
+    if since is None:
         return None
-    facts = _Facts(found.primary["outcome"], now_failing(w))
+    facts = _Facts(since.primary["outcome"], now_failing(w))
     state = first_state(STATES, facts)
     blocking = [gate for gate in gates if gate["blocks"]]
     if any(gate["role"] == "difference" for gate in blocking):
         return None  # somebody named how much worse is too much: that gate says it
-    if state.tone != "bad" and (found.is_last_run or blocking):
+    if state.tone != "bad" and (since.is_last_run or blocking):
         return None
-    if found.is_last_run:
+    if since.is_last_run:
         against = "hero.against_last"
     else:
         against = "hero.against"
     words: dict[str, Any] = {
-        "against": w.say(against, name=found.primary["baseline"]),
-        "broke": count(found.n_of(True, False)),
-        "fixed": count(found.n_of(False, True)),
-        "was": count(found.n_of(True, True) + found.n_of(True, False)),
-        "now": count(found.n_of(True, True) + found.n_of(False, True)),
-        "n": count(len(found.rows)),
-        "metric": w.title(found.primary["metric"]),
-        "difference": difference(found.primary, w.say),
-        "margin": f"{found.primary['margin']:g}",
-        "right": _right(w, found),
-        "on": _on(w, found),
+        "against": w.say(against, name=since.primary["baseline"]),
+        "broke": count(since.n_of(True, False)),
+        "fixed": count(since.n_of(False, True)),
+        "was": count(since.n_of(True, True) + since.n_of(True, False)),
+        "now": count(since.n_of(True, True) + since.n_of(False, True)),
+        "n": count(len(since.rows)),
+        "metric": w.title(since.primary["metric"]),
+        "difference": difference(since.primary, w.say),
+        "margin": f"{since.primary['margin']:g}",
+        "right": _right(w, since),
+        "on": _on(w, since),
     }
     if facts.gate is not None:
         words["asks"] = w.requirement({**facts.gate, "system": None})

@@ -9,13 +9,13 @@ from ragnb.sheet.since import last_complete
 
 def earlier(w: Formatter) -> Section | None:
     """Return the verdict of the last complete run of the scenario; nothing where there is none."""
-    found = last_complete(w)
-    if found is None:
+    complete = last_complete(w)
+    if complete is None:
         return None
-    finding = w.say("earlier.finding", day=found.day)
+    finding = w.say("earlier.finding", day=complete.day)
     return w.section(
         "earlier",
         finding,
-        found.verdict,
-        [Text(((w.say("earlier.folder"), Code(found.name)),), "note")],
+        complete.verdict,
+        [Text(((w.say("earlier.folder"), Code(complete.name)),), "note")],
     )

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 def noise(w: Formatter) -> Section | None:
     """Return the share of each source of uncertainty, and what to buy next; nothing without repeats."""
-    found: Noise | None = w.whole.noise
-    if found is None:
+    split: Noise | None = w.whole.noise
+    if split is None:
         return None
-    if (found.shares["metric"] == TOTAL).any():
+    if (split.shares["metric"] == TOTAL).any():
         metric = TOTAL
     else:
-        metric = found.shares["metric"].iloc[0]
-    shares = found.shares[found.shares["metric"] == metric]
+        metric = split.shares["metric"].iloc[0]
+    shares = split.shares[split.shares["metric"] == metric]
     if shares["share"].isna().all():
         return None
-    steps = found.steps[found.steps["metric"] == metric]
+    steps = split.steps[split.steps["metric"] == metric]
     blocks: list[Block | None] = [_shares(w, shares), _steps(w, steps, metric)]
-    return w.section("noise", found.summary, _flickering(w, found), blocks)
+    return w.section("noise", split.summary, _flickering(w, split), blocks)
 
 
 def _system(w: Formatter, table: pd.DataFrame) -> list[tuple[str, Write]]:

@@ -19,13 +19,13 @@ _MOST_STEPS = 12
 
 def retrieval(w: Formatter) -> Section | None:
     """Return the measures at each depth; nothing where gold names no passages."""
-    found = w.sheet.retrieval
-    if found is None:
+    table = w.sheet.retrieval
+    if table is None:
         return None
-    recall = [row for row in records(found) if row["measure"] == _DRAWN]
+    recall = [row for row in records(table) if row["measure"] == _DRAWN]
     if not recall or pd.isna(recall[-1]["value"]):
         return None
-    blocks: list[Block | None] = [_by_depth(w, found), _by_step(w, w.sheet.retrieval_by_step)]
+    blocks: list[Block | None] = [_by_depth(w, table), _by_step(w, w.sheet.retrieval_by_step)]
     return w.section(
         "retrieval", _finding(w, recall), w.say("retrieval.lead", level=w.level), blocks
     )

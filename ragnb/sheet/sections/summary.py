@@ -26,7 +26,7 @@ def summary(w: Formatter) -> Section:
     gates = deciding(w.whole.gates)
     notes = w.whole.notes
     cautions = tuple(notes.loc[notes["code"].isin(DATA["notes"]["cautions"]), "text"])
-    found = hero_of(w)
+    hero = hero_of(w)
     is_failed = kind_of(w) == FAILED
     marks = () if is_failed else by_outcome(w, gates)
     score = (None, "", ()) if is_failed else _score(w)
@@ -34,13 +34,13 @@ def summary(w: Formatter) -> Section:
     if judged is not None:
         score = passing_share(w, judged)
     verdict = blocks.Verdict(
-        found.mark,
-        found.title,
-        found.lead,
+        hero.mark,
+        hero.title,
+        hero.lead,
         marks,
         w.say("sheet.gates_count"),
         *score,
-        found.action,
+        hero.action,
         w.say("sheet.next"),
     )
     shown = [
@@ -96,20 +96,20 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
 
 def since_bar(w: Formatter) -> blocks.Bar | None:
     """Return how many questions stayed right, broke, were fixed and stayed wrong; None without an earlier run."""
-    found = since_of(w)
-    if found is None:
+    since = since_of(w)
+    if since is None:
         return None
     right = [
-        ("ok", w.say("turned.stayed_right"), found.n_of(True, True)),
-        ("false", w.say("turned.broke"), found.n_of(True, False)),
+        ("ok", w.say("turned.stayed_right"), since.n_of(True, True)),
+        ("false", w.say("turned.broke"), since.n_of(True, False)),
     ]
     wrong = [
-        ("refused", w.say("turned.were_fixed"), found.n_of(False, True)),
-        ("none", w.say("turned.stayed_wrong"), found.n_of(False, False)),
+        ("refused", w.say("turned.were_fixed"), since.n_of(False, True)),
+        ("none", w.say("turned.stayed_wrong"), since.n_of(False, False)),
     ]
     now = right[0][2] + wrong[0][2]
     was = right[0][2] + right[1][2]
-    title = w.say("turned.title", now=count(now), n=count(len(found.rows)), was=count(was))
+    title = w.say("turned.title", now=count(now), n=count(len(since.rows)), was=count(was))
     groups = (
         (w.say("turned.were_right"), tuple(right)),
         (w.say("turned.were_wrong"), tuple(wrong)),

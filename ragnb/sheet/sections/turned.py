@@ -19,10 +19,10 @@ _MOST = 10
 
 def broken(w: Formatter) -> Section | None:
     """Return the questions that turned wrong, the most serious first; nothing where none did."""
-    found = since_of(w)
-    if found is None or found.broken.empty:
+    since = since_of(w)
+    if since is None or since.broken.empty:
         return None
-    rows = found.broken
+    rows = since.broken
     shown: list[Block | None] = [_how(w, rows), _table(w, rows)]
     n = len(rows)
     finding = w.say("turned.broken", n=count(min(n, _MOST)), all=count(n))
@@ -32,12 +32,12 @@ def broken(w: Formatter) -> Section | None:
 
 def fixed(w: Formatter) -> Section | None:
     """Return the questions that turned right; nothing where none did."""
-    found = since_of(w)
-    if found is None or found.fixed.empty:
+    since = since_of(w)
+    if since is None or since.fixed.empty:
         return None
-    n = len(found.fixed)
+    n = len(since.fixed)
     finding = w.say("turned.fixed", n=count(min(n, _MOST)), all=count(n))
-    table = _table(w, found.fixed)._replace(folded=w.say("turned.unfold"))
+    table = _table(w, since.fixed)._replace(folded=w.say("turned.unfold"))
     return w.section("fixed", finding, "", [table], Mark("good", count(n)))
 
 
