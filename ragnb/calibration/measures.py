@@ -300,29 +300,29 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
 def recalibration(cells: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
     if (cells["cluster"] < 0).all():
-        own = random_groups(cells, asked.seed)
+        split = random_groups(cells, asked.seed)
     else:
-        own = cells
-    columns = own["judge"], own["human"], own["cluster"]
-    if own["cluster"].nunique() > 1:
-        mapped = stats.recalibrate(*columns, counts=own["count"])
+        split = cells
+    columns = split["judge"], split["human"], split["cluster"]
+    if split["cluster"].nunique() > 1:
+        mapped = stats.recalibrate(*columns, counts=split["count"])
     else:
         mapped = {}
     errors: dict[str, Array] = {
-        name: np.abs(scores - own["human"]) for name, scores in mapped.items()
+        name: np.abs(scores - split["human"]) for name, scores in mapped.items()
     }
-    maes = {name: mean(error, own, asked) for name, error in errors.items()}
-    shares = {name: share(own.assign(judge=scores), asked) for name, scores in mapped.items()}
+    maes = {name: mean(error, split, asked) for name, error in errors.items()}
+    shares = {name: share(split.assign(judge=scores), asked) for name, scores in mapped.items()}
     rows = []
     for name, scores in mapped.items():
-        found = own.assign(judge=scores)
+        found = split.assign(judge=scores)
         is_map = name in stats.MAPS
         low = share(found, asked, level=2 * asked.level - 1, fraction=asked.fraction).low
         helps = is_map and maes[name].value < min(maes["raw"].value, maes["constant"].value)
         passes = helps and low >= asked.target and shares[name].value > shares["constant"].value
         passes = bool(passes and asked.accepts(bias(found, asked, fraction=asked.fraction)))
         if is_map:
-            gain = mean(errors["raw"] - errors[name], own, asked)
+            gain = mean(errors["raw"] - errors[name], split, asked)
         else:
             gain = NONE
         row = {

@@ -320,10 +320,10 @@ def _judges_frame(
     table = card.verdicts[names].copy()
     mae = card.table[card.table["measure"] == "mae"].set_index(["judge", "dimension"])["value"]
     table["mae"] = [mae.get((row.judge, row.dimension), np.nan) for row in table.itertuples()]
-    own = dict(parts)
+    parts_of_judge = dict(parts)
     rhos = []
     for row in table.itertuples():
-        items = own.get(row.dimension)
+        items = parts_of_judge.get(row.dimension)
         of_judge = judges if row.judge == PANEL else [str(row.judge)]
         rhos.append(stats.NONE if items is None else items.correlation(of_judge))
     table["rho"] = [one.value for one in rhos]
@@ -455,7 +455,7 @@ def _sentence(found: Panel, row: Mapping[Any, Any]) -> str:
     if not pd.isna(row["saved_low"]):
         key, sign = ("saved", 1) if row["labels_saved"] >= 0 else ("needs", -1)
         low, high = sorted((sign * row["saved_low"], sign * row["saved_high"]))
-        told = say(
+        sentence = say(
             f"panel.{key}",
             labels=_whole(sign * row["labels_saved"]),
             low=_whole(low),
@@ -463,7 +463,7 @@ def _sentence(found: Panel, row: Mapping[Any, Any]) -> str:
             n=count(row["n_labels"]),
             best=row["correlated"],
         )
-        text += str(told)
+        text += str(sentence)
     if not pd.isna(row["extra_cost"]):
         costs = {"extra": amount(row["extra_cost"]), "saved": amount(row["saved_cost"])}
         ends = amounts(row["saved_cost_low"], row["saved_cost_high"])

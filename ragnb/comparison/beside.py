@@ -108,9 +108,9 @@ def changes(run: Run, other: Run, every: Iterable[Pairs]) -> Iterator[dict[str, 
     for pairs in every:
         if pairs.new_references:
             n = int(np.any(pairs.states < 4, axis=2).all(axis=0).sum())
-            told = {"changed": count(pairs.new_references), "n": count(n)}
+            words = {"changed": count(pairs.new_references), "n": count(n)}
             yield note_row(
-                "references_changed", pairs.candidate, say("note.references_changed", **told)
+                "references_changed", pairs.candidate, say("note.references_changed", **words)
             )
         there: Flags = np.any(pairs.states < 4, axis=2)
         only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]

@@ -357,10 +357,10 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
     weight = pairs.weights[kept]
     clusters = pairs.clusters[kept]
     new, old = column.scores[:, kept]
-    own = column.own[:, kept]
+    scores = column.own[:, kept]
     gain = column.gain[kept]
     there = ~np.isnan(gain) & (weight > 0)
-    only = ~np.isnan(own) & np.isnan(gain) & (weight > 0)
+    only = ~np.isnan(scores) & np.isnan(gain) & (weight > 0)
     alone = only.sum(axis=1).tolist()
     paired = _difference(pairs, column, column.scores, kept, level)
     shown = detectable(paired, level)
@@ -385,15 +385,17 @@ def _row(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, Any
         "ties": int((np.abs(gain[there]) <= TIE).sum()),
         "losses": int((gain[there] < -TIE).sum()),
         "correlation": _correlation(new[there], old[there]),
-        **_unpaired(own, clusters, weight, level, pairs.complete),
+        **_unpaired(scores, clusters, weight, level, pairs.complete),
         "detectable": shown,
         "questions_needed": _questions_needed(paired, shown),
         "noise": noise,
         "below_noise": abs(paired.value) < noise,
         "worst_case": _mean(column.filled[0, kept] - column.filled[1, kept], weight),
         # What the baseline lost is no excuse for what the candidate did.
-        "worst_if_lost": _mean(column.filled[0, kept] - own[1], weight),
-        **with_ends(_everywhere(paired, own, only, clusters, weight, level), "all_value", "all_"),
+        "worst_if_lost": _mean(column.filled[0, kept] - scores[1], weight),
+        **with_ends(
+            _everywhere(paired, scores, only, clusters, weight, level), "all_value", "all_"
+        ),
         "n_clusters": paired.n_clusters,
         "n_eff": paired.n_eff,
         "cluster_unit": pairs.unit,
@@ -550,20 +552,20 @@ def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:
 
 def _margins(columns: Sequence[Column], asked: Margin) -> dict[str, float]:
     """Return the margin of each metric; nan where the range is endless and none is given."""
-    own = {c.metric: c.width * _SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
+    usual = {c.metric: c.width * _SAME_SHARE if np.isfinite(c.width) else np.nan for c in columns}
     if isinstance(asked, Mapping):
         given = asked
     elif asked is None:
         given = {}
     else:
-        given = dict.fromkeys(own, asked)
+        given = dict.fromkeys(usual, asked)
     for name, value in given.items():
-        need_known("margin", name, list(own))
+        need_known("margin", name, list(usual))
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
             raise RagnbError(
                 f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units"
             )
-    return own | {name: float(value) for name, value in given.items()}
+    return usual | {name: float(value) for name, value in given.items()}
 
 
 def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:

@@ -155,21 +155,21 @@ def _chance_to_pass(decisive: Rows, say: Any) -> Iterator[str]:
 def _people_notes(rows: Rows, say: Any) -> Iterator[str]:
     """Yield what people's ratings made of each metric that they rated."""
     for row in rows:
-        told = {"metric": row["metric"], "n": count(row.get("n_human", 0))}
+        words = {"metric": row["metric"], "n": count(row.get("n_human", 0))}
         if row.get("people") == UNCHECKED:
-            yield say("compare.unchecked", new=row["candidate"], base=row["baseline"], **told)
+            yield say("compare.unchecked", new=row["candidate"], base=row["baseline"], **words)
         elif row.get("people") in BY_PEOPLE:
-            yield say("compare.people_decide", words=judge_and_people(row, say), **told)
+            yield say("compare.people_decide", words=judge_and_people(row, say), **words)
 
 
 def judge_and_people(row: Mapping[Any, Any], say: Any) -> str:
     """Write what the judge and what people found, and whom the judge favours."""
-    told = {"judge": change(row, say, "judge_value"), "n": count(row["n_human"])}
+    words = {"judge": change(row, say, "judge_value"), "n": count(row["n_human"])}
     if row["people"] == APART:
         key = "judge_and_people_apart"
     else:
         key = "judge_and_people"
-    text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **told))
+    text = str(say(f"compare.{key}", people=difference(row, say, "human_{}"), **words))
     if row["judge_bias_low"] * row["judge_bias_high"] > 0:
         favours_new = (row["judge_bias"] > 0) == (row["better"] == "higher")
         who = row["candidate"] if favours_new else row["baseline"]

@@ -275,13 +275,13 @@ def said_of(table: pd.DataFrame, candidate: str) -> list[Mapping[Any, Any]]:
     Of a time the 95th percentile, else the median, else the mean; of all else the mean. A difference that may be
     below 1 % is in the table alone.
     """
-    own = table[(table["candidate"] == candidate) & table["outcome"].isin(["better", "worse"])]
+    changed = table[(table["candidate"] == candidate) & table["outcome"].isin(["better", "worse"])]
     first: dict[str, Mapping[Any, Any]] = {}
     for statistic in ("p95", "median", "mean"):
-        for row in own[own["statistic"] == statistic].to_dict("records"):
+        for row in changed[changed["statistic"] == statistic].to_dict("records"):
             is_time = kind_of_operation(row["metric"]) == "time" and row["metric"] != ERRORS
             least = min(abs(row["low"]), abs(row["high"]))
             is_small = least < _LEAST_TOLD * abs(row["baseline_value"])
             if (is_time or statistic == "mean") and not is_small:
                 first.setdefault(row["metric"], row)
-    return [first[name] for name in dict.fromkeys(own["metric"]) if name in first]
+    return [first[name] for name in dict.fromkeys(changed["metric"]) if name in first]

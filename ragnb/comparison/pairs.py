@@ -284,10 +284,10 @@ def paired(
             f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
             "compare runs over one question set, or name the column that tells their questions: on='…'"
         )
-    own = check_weights(scenario.doc_weights, "doc_weights")
+    doc_weights = check_weights(scenario.doc_weights, "doc_weights")
     clusters = _clusters(labels, key, scenario)
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
-    weights = stats.relative(np.array(docs.map(own).fillna(1.0), dtype=np.float64))
+    weights = stats.relative(np.array(docs.map(doc_weights).fillna(1.0), dtype=np.float64))
     counts = int(reworded.sum()), new_references
     return Pairs(
         tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins

@@ -172,14 +172,16 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
 
 def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
     """Return the failure modes of some questions, of the candidate and the baseline; none where none applies."""
-    own = [metric for metric in pairs.metrics if same_scale(metric)]
-    if not {*NEEDED} <= {metric.name for metric in own}:
+    comparable = [metric for metric in pairs.metrics if same_scale(metric)]
+    if not {*NEEDED} <= {metric.name for metric in comparable}:
         return []
     frames = [
         pd.DataFrame(side[at], columns=[metric.name for metric in pairs.metrics])
         for side in pairs.scores
     ]
-    return [failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames]
+    return [
+        failure_modes(one, metrics=comparable)["failure_mode"].to_numpy(object) for one in frames
+    ]
 
 
 def _texts(

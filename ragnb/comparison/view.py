@@ -178,8 +178,8 @@ def _other_losses(table: pd.DataFrame, decisive: Mapping[Any, Any], say: Any) ->
     """Return which other metrics of the candidate are conclusively worse, for the end of its first line."""
     if decisive["outcome"] in ("worse", "worse_within"):
         return ""
-    own = table[(table["candidate"] == decisive["candidate"]) & ~table["primary"]]
-    lost = [row for row in records(own) if row["outcome"] in ("worse", "worse_within")]
+    others = table[(table["candidate"] == decisive["candidate"]) & ~table["primary"]]
+    lost = [row for row in records(others) if row["outcome"] in ("worse", "worse_within")]
     lost = [row for row in lost if row["role"] != "operation"]
     listed = (
         f"{row['metric']} {difference(row, say)} ({say('compared.' + row['outcome'])})"
@@ -310,12 +310,12 @@ def _took(row: Mapping[Any, Any], say: Any) -> str:
     if kind == "time" or pd.isna(row["change"]):
         ends = sorted([abs(row["low"]), abs(row["high"])])
         size = f"{amount(abs(row['value']))} {unit_of(row['metric'])}".rstrip()
-        told = amounts(*ends)
+        interval = amounts(*ends)
     else:
         ends = sorted([abs(row["change_low"]), abs(row["change_high"])])
         size = share_of(row["change"])
-        told = "–".join(map(share_of, ends))
-    return str(say(f"compare.took_{kind}_{word}", name=name, size=size, ends=told))
+        interval = "–".join(map(share_of, ends))
+    return str(say(f"compare.took_{kind}_{word}", name=name, size=size, ends=interval))
 
 
 def operations_table(table: pd.DataFrame, lang: str) -> Table:

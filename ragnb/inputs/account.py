@@ -311,15 +311,15 @@ def _of_system(
 ) -> list[dict[Any, Any]]:
     """Return the rows of one system, of measures of operation those that decide; no total of nothing."""
     if "system" not in table:
-        own = table
+        of_system = table
     else:
-        own = table[table["system"] == system]
+        of_system = table[table["system"] == system]
     # What an answer took says nothing about which are missing, until a gate goes by it.
-    own = own[(own["role"] != "operation") | own["metric"].isin([*decides])]
-    quality = own["role"] == "quality"
-    total = own["role"] == "total"
-    added_up = bool(own.loc[total, "n"].any()) or not own.loc[quality, "n"].any()
-    return records(own if quality.any() and added_up else own[~total])
+    of_system = of_system[(of_system["role"] != "operation") | of_system["metric"].isin([*decides])]
+    quality = of_system["role"] == "quality"
+    total = of_system["role"] == "total"
+    added_up = bool(of_system.loc[total, "n"].any()) or not of_system.loc[quality, "n"].any()
+    return records(of_system if quality.any() and added_up else of_system[~total])
 
 
 def _row(

@@ -54,8 +54,8 @@ def gold_coverage(
     answered = _with_answer(labelled)
 
     def without_trace(frame: Any, name: Any) -> int:
-        own = streams.of_system(frame, name)
-        return int(join_report(own, gold=expected, join=join)["n_gold_without_trace"])
+        rows_of_system = streams.of_system(frame, name)
+        return int(join_report(rows_of_system, gold=expected, join=join)["n_gold_without_trace"])
 
     out = []
     for name in _systems(labelled, scored):
@@ -93,39 +93,45 @@ def case_coverage(
     answered = _with_answer(frame)
     out = []
     for name in _systems(frame, ()):
-        own = wanted
+        asked_of_system = wanted
         if name is not None and "system" in wanted and (wanted["system"] == name).any():
-            own = wanted[wanted["system"] == name]
-        keys = [key for key in streams.QUESTIONS if key in own]
+            asked_of_system = wanted[wanted["system"] == name]
+        keys = [key for key in streams.QUESTIONS if key in asked_of_system]
         # A case of several systems or repeats counts once.
-        own = own.drop_duplicates(keys[:1]) if keys else own
+        asked_of_system = asked_of_system.drop_duplicates(keys[:1]) if keys else asked_of_system
         rows = streams.of_system(frame, name)
         rows_answered = streams.of_system(answered, name)
-        came = _matched(rows, own)
+        came = _matched(rows, asked_of_system)
         if came is None:
             n_rows = streams.size(rows)
-            expected = max(len(own) - (streams.size(streams.of_system(asked, name)) - n_rows), 0)
+            expected = max(
+                len(asked_of_system) - (streams.size(streams.of_system(asked, name)) - n_rows), 0
+            )
             seen = min(streams.size(rows_answered), expected)
-            first = np.arange(len(own)) < min(n_rows, expected)
-            out.append(Coverage("cases", name, expected, seen, own, first))
+            first = np.arange(len(asked_of_system)) < min(n_rows, expected)
+            out.append(Coverage("cases", name, expected, seen, asked_of_system, first))
             continue
         has_answer = came
         if answered is not frame:
-            has_answer = np.zeros(len(own), dtype=bool)
-            is_answered = _matched(rows_answered, own)
+            has_answer = np.zeros(len(asked_of_system), dtype=bool)
+            is_answered = _matched(rows_answered, asked_of_system)
             if is_answered is not None:
                 has_answer = is_answered
         if of_questions:
-            known = _matched(streams.of_system(asked, name), own)
+            known = _matched(streams.of_system(asked, name), asked_of_system)
         else:
             known = None
         if known is not None:
             # A question whose row was dropped by `where` was excluded on purpose.
             kept = ~known | came
-            own = own[kept]
+            asked_of_system = asked_of_system[kept]
             came = came[kept]
             has_answer = has_answer[kept]
-        out.append(Coverage("cases", name, len(own), int(has_answer.sum()), own, came))
+        out.append(
+            Coverage(
+                "cases", name, len(asked_of_system), int(has_answer.sum()), asked_of_system, came
+            )
+        )
     return out
 
 

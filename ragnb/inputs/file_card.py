@@ -204,8 +204,8 @@ class FileCard:
             yield say("card.lacking", places=listing(places, most=5))
         for code, columns in self.unused.items():
             yield say(f"card.unused.{code}", names=listing(columns, most=20))
-        told = {ours for meant in self.columns.values() for ours in meant.split(", ")}
-        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in told]
+        roles = {ours for meant in self.columns.values() for ours in meant.split(", ")}
+        lacking = [key for key in _NEEDED.get(self.kind, ()) if key not in roles]
         if lacking:
             needs = say("note.join").join(say(f"card.need.{key}") for key in lacking)
             yield say("card.needs", names=needs)
@@ -276,8 +276,8 @@ class FileCard:
             (row["column"] or "", translated(row["detail"], self.lang), count(row["n"]))
             for row in losses
         )
-        told = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
-        names = (line.removeprefix(": ") for line in told)
+        lines = (f"{column}: {one_line(detail, 80)} ({n})" for column, detail, n in lost)
+        names = (line.removeprefix(": ") for line in lines)
         yield say("card.losses", names=listing(names, most=5))
 
     def to_scenario(self, folder: str | os.PathLike[str] = ".") -> str:

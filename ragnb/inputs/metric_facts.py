@@ -183,9 +183,9 @@ def unused_columns(frame: pd.DataFrame, used: Iterable[str]) -> dict[str, list[s
     unused: dict[str, list[str]] = {}
     conversation = conversation_column(frame)
     if conversation is not None:
-        told = {conversation: "conversation", turn_column(frame): "turn"}
-        unused = {code: [name] for name, code in told.items() if name is not None}
-        taken |= {name for name in told if name is not None}
+        read_as = {conversation: "conversation", turn_column(frame): "turn"}
+        unused = {code: [name] for name, code in read_as.items() if name is not None}
+        taken |= {name for name in read_as if name is not None}
     for name in map(str, frame.columns):
         if name not in taken and "__" not in name:
             unused.setdefault(_why_unused(name, frame[name]), []).append(name)

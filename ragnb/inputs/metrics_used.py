@@ -56,22 +56,22 @@ def metrics_of(
     A metric with an open fact is left out; naming it without a declaration is refused. Measures of operation
     (latency, tokens, cost) that a gate names, also in ``p95(latency_s)``, come last; they need no declaration.
     """
-    own = scenario.declared
+    declared_here = scenario.declared
     given = scenario.metrics
-    asked = {name: fact for name, fact in open_facts(facts).items() if name not in own}
+    asked = {name: fact for name, fact in open_facts(facts).items() if name not in declared_here}
     asked = {name: fact for name, fact in asked.items() if not is_operation(name)}
     _refuse_open(scenario, asked)
     columns = [name for name in column_names(frame) if name not in asked]
     of_tool = {metric.name: metric for metric in _of_tool(tools, columns)}
     if given is None and scenario.rubric is not None:
-        given = tuple(name for name in {**METRICS, **own} if name in columns)
+        given = tuple(name for name in {**METRICS, **declared_here} if name in columns)
     elif given is None:
         given = tuple(of_tool.values()) or None
     elif all(isinstance(metric, Metric) and metric.family != RUBRIC for metric in given):
         # What is declared adds to what the table has, as it adds to METRICS; names select.
-        given = (*(metric for name, metric in of_tool.items() if name not in own), *given)
+        given = (*(metric for name, metric in of_tool.items() if name not in declared_here), *given)
     _need_columns_of(scenario, given or (), columns)
-    declared = of_tool | own
+    declared = of_tool | declared_here
     metrics = list(
         resolve_metrics(
             given and [declared.get(m, m) if isinstance(m, str) else m for m in given], columns
@@ -91,7 +91,7 @@ def metrics_of(
     columns_asked = (quantile_of(name) or (None, name) for name in asked_of)
     gated = dict.fromkeys(column for _, column in columns_asked)
     measured = [name for name in gated if name in columns and name not in there]
-    metrics += [own.get(name, Metric(name)) for name in measured if is_operation(name)]
+    metrics += [declared_here.get(name, Metric(name)) for name in measured if is_operation(name)]
     return metrics
 
 

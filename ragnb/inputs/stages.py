@@ -338,9 +338,9 @@ def _shown(path: Path) -> str:
 def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) -> bool:
     """Join one table by sample, system and repeat; return whether it added anything."""
     # A column that maps to itself keeps its name: it is canonical already, even if it is an alias elsewhere.
-    own = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
+    columns_of_table = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
     table = read_scores(
-        found.path, format="csv", columns=own, metrics=list(scenario.declared.values())
+        found.path, format="csv", columns=columns_of_table, metrics=list(scenario.declared.values())
     )
     frame = inputs.frame
     rows = len(table)

@@ -43,15 +43,15 @@ class _Place(NamedTuple):
 def _place(place: str) -> _Place:
     """Return the patterns of a place: ``before`` or ``after`` an object, or before a ``signed`` one."""
     grammar = _entries(_HARMLESS["grammar"]["words"])
-    own = _entries(*_HARMLESS[place].values())
+    entries = _entries(*_HARMLESS[place].values())
     more = grammar
     if place == "before":
         more = set()
     if place == "signed":
-        own |= _entries(*_HARMLESS["before"].values())
+        entries |= _entries(*_HARMLESS["before"].values())
         more = grammar | _entries(*_HARMLESS["judged"].values())
-    alone = rf"\W*+(?:{_one_of(own | more)}[^\w❌✗✘×≠~]*+)++"
-    telling = own if place == "before" else own - grammar
+    alone = rf"\W*+(?:{_one_of(entries | more)}[^\w❌✗✘×≠~]*+)++"
+    telling = entries if place == "before" else entries - grammar
     return _Place(re.compile(alone, re.IGNORECASE), re.compile(_one_of(telling), re.IGNORECASE))
 
 
@@ -242,8 +242,8 @@ def retracts(text: str, words: str, material: Sequence[str] = ()) -> bool:
     >>> retracts("the values are template values.", "accuracy", ["Who pays for the pump?"])
     True
     """
-    own = (part for part in _parts(text) if not has("begins_with_the_answer", part))
-    return any(_may_retract(part, words, material) for part in own)
+    own_words = (part for part in _parts(text) if not has("begins_with_the_answer", part))
+    return any(_may_retract(part, words, material) for part in own_words)
 
 
 def _parts(text: str) -> list[str]:
@@ -290,8 +290,8 @@ def _may_withdraw(sentence: str, words: str) -> bool:
         return False
     if has("of_a_verdict", sentence) or has("of_a_trial", sentence):
         return True
-    told = has("praises_or_faults", sentence) or has("names_a_fault", sentence)
-    return not (told or fits("quality_words", sentence))
+    is_told_of = has("praises_or_faults", sentence) or has("names_a_fault", sentence)
+    return not (is_told_of or fits("quality_words", sentence))
 
 
 def _leads_on_to_a_verdict(sentence: str) -> bool:

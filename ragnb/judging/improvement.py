@@ -303,7 +303,7 @@ def _notes(
     if used["tokens"] is None:
         used["tokens"] = say("judge.loop.unreported")
     is_without_answers = gain["n"] and not (cost["answers"] or loop.stopped)
-    told: list[Told] = [
+    conditions: list[Told] = [
         (gain["n_tried"], "gained", metric, words),
         (gain["n_tried"], "same_judge", metric, {}),
         (is_without_answers, "gained_nothing", metric, words),
@@ -312,7 +312,7 @@ def _notes(
         (loop.unanswered, "unanswered", metric, {"n": loop.unanswered}),
         (loop.stopped, "stopped", metric, {"why": loop.stopped}),
     ]
-    return note_frame(holding_notes(say, told, "judge.loop"))
+    return note_frame(holding_notes(say, conditions, "judge.loop"))
 
 
 def _gain(

@@ -210,8 +210,8 @@ class Plan:
                 verdict := parse_verdict(reply, self.rubric, tag=tag, material=shown)
             ).status == "failed":
                 raise ValueError(f"{verdict.parse_status}: {verdict.why}")
-            told = {name: getattr(verdict, name) for name in TEXTS}
-            return {**verdict.scores, **told, "parse_status": verdict.parse_status}
+            texts = {name: getattr(verdict, name) for name in TEXTS}
+            return {**verdict.scores, **texts, "parse_status": verdict.parse_status}
 
         prompt = system_prompt(self.rubric, cell.what.removeprefix("rubric/"), self.options.lang)
         messages = [{"role": "system", "content": prompt}]
@@ -278,10 +278,10 @@ class Plan:
         values = values.reindex(columns=[*names, *TEXTS, "parse_status"])
         cells = cells.set_axis(range(len(frame)))
         n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
-        told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
+        texts_of_cells = values[~values.index.duplicated()].reindex(cells.index).astype(object)
         status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
         reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
-        parse = told["parse_status"].mask(
+        parse = texts_of_cells["parse_status"].mask(
             status == "failed", reason.map(lambda text: str(text).partition(":")[0])
         )
         known = pd.DataFrame(self.facts, dtype=object).assign(
@@ -293,7 +293,7 @@ class Plan:
         scores[TOTAL] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
         passing = scores[rule.metric]
         scores["is_passing"] = (passing >= rule.threshold).astype("boolean").mask(passing.isna())
-        beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
+        beside = pd.concat([texts_of_cells[[*TEXTS]], pd.DataFrame(states), known], axis=1)
         kinds = dict.fromkeys(
             ["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64"
         )
@@ -358,8 +358,8 @@ class Plan:
         yield len(shortened), "cut", "", {"n": len(shortened), **words}
         still = options.temperature == 0 and not any(row["value"] for row in noise)
         # Where nothing varies, one metric says so for all.
-        told = noise[:1] if still else noise
-        for row in told:
+        rows_told = noise[:1] if still else noise
+        for row in rows_told:
             deviation = with_interval(row["value"], row["low"], row["high"], digits=2)
             words = {
                 **row,
@@ -482,7 +482,7 @@ def probe_notes(
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
     constant = truth and values.nunique() == 1 and values.count() > 2
     of = {"of": len(known), "rise": number(rise, 1), "metric": metric}
-    told: list[Told] = [
+    conditions: list[Told] = [
         (
             constant,
             "constant",
@@ -504,7 +504,7 @@ def probe_notes(
         ),
     ]
     say = texts.load(lang)
-    notes = holding_notes(say, told, "judge.note")
+    notes = holding_notes(say, conditions, "judge.note")
     return rows, notes or holding_notes(say, [(True, "passed", "", of)], "judge.note")
 
 

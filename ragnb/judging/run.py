@@ -216,8 +216,8 @@ def judge(
         "gates": listing(gate.name for gate in gates),
         "calls": saved,
     }
-    told = [*plan.notes(judged, noise, run.stopped), (saved, "stopped_early", "", words)]
-    notes += holding_notes(texts.load(lang), told, "judge.note")
+    conditions = [*plan.notes(judged, noise, run.stopped), (saved, "stopped_early", "", words)]
+    notes += holding_notes(texts.load(lang), conditions, "judge.note")
     for text in [row["text"] for row in notes if row["code"] in ALARMS]:
         warnings.warn(text, RagnbWarning, stacklevel=2)
     judged.attrs = dict(plan.frame.attrs) | {

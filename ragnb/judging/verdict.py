@@ -236,11 +236,11 @@ class _Reading:
             shown = _is_marked(tagged[0], rest, _quotations(body))
             _refuse(shown, "quoted", "the object with the tag is a quotation or struck out")
             return tagged[0], True
-        own = self._own(candidates, body, rest)
-        _refuse_several(own)
-        chosen = (own or candidates)[0]
+        own_scores = self._own(candidates, body, rest)
+        _refuse_several(own_scores)
+        chosen = (own_scores or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        quoted = not own or (
+        quoted = not own_scores or (
             not self._lists_scores(before) and is_quoted(self.mention.sub(" ", before))
         )
         _refuse(
@@ -268,7 +268,7 @@ class _Reading:
         quotations = _quotations(body)
         texts_shown = [squashed(text) for text in self.material]
         known = list(self._known())
-        own = list[Found]()
+        objects = list[Found]()
         for one in candidates:
             marked = one.how == "elided" or _is_marked(one, rest, quotations)
             written = squashed(body[one.start : one.end])
@@ -276,8 +276,8 @@ class _Reading:
             shown = any(written in text for text in texts_shown)
             shown = shown or any(meant and meant <= scores for scores in known)
             if not (marked or shown):
-                own.append(one)
-        return own
+                objects.append(one)
+        return objects
 
     def _lists_scores(self, before: str) -> bool:
         """Return whether the lines before an object give a score for each dimension and nothing else."""
@@ -554,7 +554,7 @@ class _Reading:
         around = f"{before}\n.\n{after}"
         lists = [value if isinstance(value, list) else [value] for value in values]
         items = list(chain.from_iterable(lists))
-        own = "\n.\n".join(item for item in items if isinstance(item, str)).casefold()
+        own_texts = "\n.\n".join(item for item in items if isinstance(item, str)).casefold()
         for row in pattern("listed").findall(around):
             other = not {*map(float, row)} <= {*scores.values()}
             _refuse(other, "conflicting", f"the reply also has the scores {', '.join(row)}")
@@ -576,7 +576,10 @@ class _Reading:
         ]
         others = {*stated} - {*scores.values()} if tagged else set()
         _refuse(others, "conflicting", f"the reply also has the scores {listing(sorted(others))}")
-        for text in (around, pattern("told_of_material").sub(" ", own) if tagged else own):
+        for text in (
+            around,
+            pattern("told_of_material").sub(" ", own_texts) if tagged else own_texts,
+        ):
             scale = self._other_scale(text)
             _refuse(scale, "other_scale", f"the reply speaks of another scale: {str(scale)[:60]}")
         name = self._other_value(around, scores)
@@ -588,8 +591,8 @@ class _Reading:
         back = (
             back
             or has("refused", around)
-            or has("no_numbers", own)
-            or retracts(own, self.words, self.material)
+            or has("no_numbers", own_texts)
+            or retracts(own_texts, self.words, self.material)
         )
         _refuse(back, "retracted", "the reply says that its scores are none, or may take them back")
 

@@ -169,8 +169,10 @@ def canvas(
             if title:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
             sentence = (finding or seen).rstrip(".。 ")
-            told = "; ".join(filter(None, values))
-            axes.set_label(one_line(speaker(look)("chart.words", finding=sentence, values=told)))
+            values_told = "; ".join(filter(None, values))
+            axes.set_label(
+                one_line(speaker(look)("chart.words", finding=sentence, values=values_told))
+            )
 
         axes.spines[["top", "right"]].set_visible(False)
         yield axes, describe

@@ -411,11 +411,11 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
             # Of equals the last.
             k = len(off) - 1 - int(off[::-1].argmax())
             finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])
-        told = [
+        lines = [
             f"{score:g}: {word} ({p.n(many)})"
             for score, word, many in zip(x, words, n, strict=True)
         ]
-        describe(finding, [p.about, *told], say("chart.judge_axis"), say("chart.human_axis"))
+        describe(finding, [p.about, *lines], say("chart.judge_axis"), say("chart.human_axis"))
     return ax
 
 

@@ -77,7 +77,7 @@ def quality_by_cost(
     systems = [name for name in taken if name in quality]
     check_systems(systems)
     say = speaker(look)
-    told = list[str]()
+    lines = list[str]()
     titles = list[str]()
     with canvas(look, 3.0) as (ax, describe):
         for place, name in zip(system_places(look, systems), systems, strict=True):
@@ -100,7 +100,7 @@ def quality_by_cost(
             ends = amounts(at[f"{statistic}_low"], at[f"{statistic}_high"])
             took = f"{amount(x)} ({ends})" if ends else amount(x)
             written = with_interval(y, score["low"], score["high"])
-            told.append(f"{head}{written}; {chosen} {took}")
+            lines.append(f"{head}{written}; {chosen} {took}")
             titles.append(head + say("chart.at", score=f"{y:.3f}", amount=amount(x)))
         _reach(ax, taken, quality, systems, statistic)
         legend_below(ax)
@@ -109,7 +109,7 @@ def quality_by_cost(
             name = say("chart.total")
         else:
             name = metric
-        describe(", ".join(titles), told, f"{chosen} ({what})", name)
+        describe(", ".join(titles), lines, f"{chosen} ({what})", name)
     return ax
 
 

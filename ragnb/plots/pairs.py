@@ -122,7 +122,7 @@ def by_depth(
         parts = {str(name): part for name, part in rows.groupby("system", sort=False)}
     check_systems(list(parts))
     say = speaker(look)
-    told = list[str]()
+    lines = list[str]()
     last = list[str]()
     with canvas(look, 2.8) as (ax, describe):
         places = system_places(look, list(parts))
@@ -142,13 +142,13 @@ def by_depth(
             head = f"{name}: " if name else ""
             for row in part.to_dict("records"):
                 words = with_interval(row["value"], row["low"], row["high"])
-                told.append(f"{head}k = {row['k']}: {words}")
+                lines.append(f"{head}k = {row['k']}: {words}")
             last.append(f"{head}{number(part['value'].iloc[-1])}")
         ax.set_ylim(0, 1.02)
         ax.set_xticks(sorted(set(rows["k"])))
         legend_below(ax)
         finding = f"{measure}@{rows['k'].max()}: {', '.join(last)}"
-        describe(finding, told, say("chart.depth"), measure)
+        describe(finding, lines, say("chart.depth"), measure)
     return ax
 
 

@@ -196,7 +196,7 @@ def distribution(
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
     heads = list[str]()
-    told = list[str]()
+    lines = list[str]()
     bad = list[tuple[int, int, str]]()
     rows = list[Any]()
     for metric, system in product(bounded, systems):
@@ -208,7 +208,7 @@ def distribution(
         size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
         heads.append(f"{name}{f' ({metric.low:g}–{metric.high:g})' * own}\n{size}")
         first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
-        told.append(
+        lines.append(
             f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}"
         )
         worst = metric.high - values if lower else values - metric.low
@@ -252,7 +252,7 @@ def distribution(
             finding = say("chart.bad_end", name=name, k=count(k), n=count(n))
         else:
             finding = say("chart.no_bad_end")
-        describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), told)
+        describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), lines)
     return ax
 
 

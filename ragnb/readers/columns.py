@@ -211,12 +211,12 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
 
 def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> dict[str, Metric]:
     """Return the metrics whose columns are there: the caller's, and those that ragnb knows unless names select."""
-    own = {m.name: m for m in metrics or () if isinstance(m, Metric)}
+    by_name = {m.name: m for m in metrics or () if isinstance(m, Metric)}
     named = [m for m in metrics or () if isinstance(m, str)]
     pool: Mapping[str, Metric] = METRICS
     if named:
         pool = {name: METRICS[name] for name in named if name in METRICS}
-    return {name: metric for name, metric in {**pool, **own}.items() if name in columns}
+    return {name: metric for name, metric in {**pool, **by_name}.items() if name in columns}
 
 
 def to_frame(

@@ -173,8 +173,8 @@ def mark_broken_rows(
             set_failed(raw, metric, failed)
             if blank:
                 report.add("mapped", metric, "failed: no score, beside an error", len(blank))
-                told = f"{len(blank)} cells are blank beside an error"
-                raw.fact(metric, "blank", "failed", told)
+                evidence = f"{len(blank)} cells are blank beside an error"
+                raw.fact(metric, "blank", "failed", evidence)
             scored = len(failed) - len(blank)
             if scored:
                 report.add("mapped", metric, "failed: a score beside an error", scored)

@@ -147,16 +147,16 @@ def _names(
     number: Any,
 ) -> dict[str, str]:
     """Return the new names of columns, ``<metric>__status`` with its metric."""
-    own = list(metrics)
-    stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in own), *kept}
+    listed = list(metrics)
+    stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in listed), *kept}
     try:
         meant = {name: name for name in columns if name in stay} | dict(picks)
-        names = rename_map(columns, picks=meant, metrics=own)
+        names = rename_map(columns, picks=meant, metrics=listed)
         if "system" in kept and "system" not in {*columns, *names.values()}:
             free = [n for n in columns if n not in kept and n not in names]
-            told = [n for n in named_systems(free) if not (is_repeat_name(n) and number(n))]
-            if len(told) == 1:
-                names |= dict.fromkeys(told, "system")
+            systems = [n for n in named_systems(free) if not (is_repeat_name(n) and number(n))]
+            if len(systems) == 1:
+                names |= dict.fromkeys(systems, "system")
     except RagnbError as error:
         raise RagnbError(
             f"{str(error).partition('; pick one')[0]}; rename the intended column"

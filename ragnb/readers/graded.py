@@ -117,17 +117,17 @@ def _counted(cells: Values) -> Counter[str]:
 def _verdicts(counts: Mapping[str, int]) -> Grades | None:
     """Return verdicts, and up to three other words beside more of them."""
     verdicts = {word: verdict_value(word) for word in counts}
-    told = {word: verdict for word, verdict in verdicts.items() if verdict is not None}
+    known_verdicts = {word: verdict for word, verdict in verdicts.items() if verdict is not None}
     others = [word for word in counts if verdicts[word] is None]
-    n_told = sum(counts[word] for word in told)
+    n_told = sum(counts[word] for word in known_verdicts)
     n_others = sum(counts[word] for word in others)
-    if not told or len(others) > _MOST_OTHERS or n_others >= n_told:
+    if not known_verdicts or len(others) > _MOST_OTHERS or n_others >= n_told:
         return None
-    values = {verdict[0] for verdict in told.values()}
+    values = {verdict[0] for verdict in known_verdicts.values()}
     if others and len(values) < 2 and any(kind_of_cell(word) != "failure" for word in others):
         return None  # one word among others is no scale
     numbers = {word: None if verdict is None else verdict[0] for word, verdict in verdicts.items()}
-    merit = any(verdict[1] for verdict in told.values())
+    merit = any(verdict[1] for verdict in known_verdicts.values())
     evidence = "all its cells are verdicts"
     if others:
         evidence = f"its cells are verdicts but for {n_others}: {shown_words(others)}"

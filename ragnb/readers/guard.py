@@ -91,7 +91,7 @@ def record_by_record(
     rows = range(len(raw))
     lost = Lossy()
     try:
-        whole, told, said = _tried(raw, rows, read)
+        whole, detail, said = _tried(raw, rows, read)
     except _NO_DAMAGE:
         raise
     except Exception as error:
@@ -100,14 +100,14 @@ def record_by_record(
             raise error
         part = replace(raw, columns=dict(raw.columns))
         part.lose(damage, damage, lost)
-        whole, told, said = _tried(part, range(len(part)), read)
+        whole, detail, said = _tried(part, range(len(part)), read)
     report.rows += [*lost.rows, *said.rows]
     damaged = lost.damaged + said.damaged
     if damaged:
         report.damaged += damaged
         origin["rows"] = len(raw) - damaged
         origin["damaged"] = report.damaged
-    return whole, told
+    return whole, detail
 
 
 def _tried(

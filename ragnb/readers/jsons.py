@@ -418,8 +418,8 @@ def _records_in(
     document: Document, value: dict[str, Any], report: Lossy, nested: bool = False
 ) -> list[Any] | None:
     """Return the records that an object holds: itself, those under the one key with samples, or those by id."""
-    told = meanings(value)
-    if not nested and isinstance(value.get(told.get("question", "")), str):
+    roles = meanings(value)
+    if not nested and isinstance(value.get(roles.get("question", "")), str):
         return [value]
     lists = {
         k: v
@@ -448,12 +448,12 @@ def _records_in(
         keys = whole
     if len(keys) > 1:
         return _of_systems(document, {key: lists[key] for key in keys}, report)
-    if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
+    if keys and {roles[name] for name in _SAMPLE & roles.keys()} <= {*lists}:
         check_list(document.path, value, keys[0], report)
         others = [key for key in value if key != keys[0]]
         report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(others)}", len(others))
         return lists[keys[0]]
-    if nested or told:
+    if nested or roles:
         inner = {}
     else:
         inner = {k: v for k, v in value.items() if isinstance(v, dict)}

@@ -346,8 +346,8 @@ def _read_promptfoo_csv(raw: Raw, report: Lossy) -> None:
     if "Score" in columns and raw.scales:
         named = [columns[name] for name in raw.scales]
         total = columns.pop("Score")
-        told = [None if bad else cell for bad, cell in zip(failed, total, strict=True)]
-        if _counts_more(told, named):
+        scores = [None if bad else cell for bad, cell in zip(failed, total, strict=True)]
+        if _counts_more(scores, named):
             scored(raw, "score", total, failed)
             report.add("kept", "Score", MORE_THAN_NAMED, len(failed))
         else:
@@ -620,25 +620,29 @@ def _read_long(raw: Raw, report: Lossy) -> None:
     for i, (metric, *key) in enumerate(
         zip(*(map(str, columns[n]) for n in (name, *keys)), strict=True)
     ):
-        own = rows.setdefault(tuple(key), {})
-        if own.setdefault(clean_text(metric), i) != i:
+        row_of_key = rows.setdefault(tuple(key), {})
+        if row_of_key.setdefault(clean_text(metric), i) != i:
             raise RagnbError(
                 f"{raw.where(i)}a second {metric!r} of one sample ({listing(keys)} are the same); name the column "
                 "that distinguishes the rows: columns={'…': 'system'} or columns={'…': 'repeat'}"
             )
     samples = list(rows.values())
-    firsts = [next(iter(own.values())) for own in samples]
+    firsts = [next(iter(row_of_key.values())) for row_of_key in samples]
     wide: dict[str, Values] = {n: [columns[n][i] for i in firsts] for n in keys}
     for other in (n for n in columns if n not in (*keys, name, score, reason)):
-        if all(len({str(columns[other][i]) for i in own.values()}) == 1 for own in samples):
+        if all(
+            len({str(columns[other][i]) for i in row_of_key.values()}) == 1
+            for row_of_key in samples
+        ):
             wide[other] = [columns[other][i] for i in firsts]
         else:
             report.add("left_out", other, "differs between the metrics of a sample", len(raw))
-    for metric in dict.fromkeys(metric for own in samples for metric in own):
+    for metric in dict.fromkeys(metric for row_of_key in samples for metric in row_of_key):
         for source, made in ((score, metric), (reason, f"{metric}__reason")):
             if source:
                 wide[made] = [
-                    columns[source][own[metric]] if metric in own else None for own in samples
+                    columns[source][row_of_key[metric]] if metric in row_of_key else None
+                    for row_of_key in samples
                 ]
     report.add("mapped", name, "one row a metric, turned to one row a sample", len(raw))
     raw.keep(firsts)

@@ -165,9 +165,9 @@ def settle_metrics(
 def _note_graded(raw: Raw, taken: Collection[str], report: Lossy, *, loose: bool) -> None:
     """Record what is known of grades that are no plain numbers, and make them some where a file is looked at."""
     names = [name for name in raw.columns if name not in taken and may_be_metric(name)]
-    told = facts_told(raw.facts)
+    known_facts = facts_told(raw.facts)
     for name, grades in graded_columns(raw, names).items():
-        note_grades(raw, name, grades, told)
+        note_grades(raw, name, grades, known_facts)
         if loose:
             read_grades(raw, name, grades, report)
 
@@ -271,7 +271,7 @@ def note_metrics(
     declared: Mapping[str, Metric],
 ) -> None:
     """Record scale and direction of the metrics, where no stronger evidence was recorded before."""
-    told = facts_told(raw.facts)
+    known_facts = facts_told(raw.facts)
     for name, metric in [*found.items(), *made.items()]:
         if name in declared:
             evidence = "declared"
@@ -279,9 +279,9 @@ def note_metrics(
             evidence = "the layout of the tool, and values that fit it"
         else:
             evidence = _CANONICAL
-        if (name, "scale") not in told:
+        if (name, "scale") not in known_facts:
             raw.fact(name, "scale", (metric.low, metric.high), evidence)
-        if (name, "direction") not in told:
+        if (name, "direction") not in known_facts:
             raw.fact(name, "direction", metric.better, evidence)
 
 
@@ -305,7 +305,7 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
         for fact in raw.facts
         if not fact["open"] or fact["metric"] is None or fact["metric"] in with_grades
     ]
-    told = facts_told(raw.facts)
+    known_facts = facts_told(raw.facts)
     barred = set(taken)
     for name, cells in numbers.items():
         if name in barred or not may_be_metric(name):
@@ -314,7 +314,7 @@ def note_candidates(raw: Raw, frame: pd.DataFrame, taken: Collection[str]) -> No
             continue
         given = pd.to_numeric(cells).dropna()
         if len(given):
-            note_candidate(raw, name, float(given.min()), float(given.max()), told)
+            note_candidate(raw, name, float(given.min()), float(given.max()), known_facts)
 
 
 def may_be_metric(name: str) -> bool:

@@ -140,8 +140,8 @@ def rename_map(
                 "columns", name, columns, "columns= maps a column of the file to the name it means."
             )
     look, near_metric = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
-    told = ((name, picks.get(name) or look(name)) for name in columns)
-    renamed = {name: target for name, target in told if target is not None}
+    targets = ((name, picks.get(name) or look(name)) for name in columns)
+    renamed = {name: target for name, target in targets if target is not None}
     for name in columns:
         bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
         if bare and name not in renamed and bare in _WITH_SCORE - set(renamed.values()):

@@ -60,14 +60,14 @@ def read_lists(raw: Raw, report: Lossy) -> None:
     lists = [name for name in lists if any(_items(cell) for cell in raw.columns[name])]
     if not lists:
         return
-    told = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
-    answers = _answers_below(raw, told)
-    _fill(raw, "question", [one.question for one in told], lists, report)
+    read_rows = [_told([raw.columns[name][i] for name in lists]) for i in range(len(raw))]
+    answers = _answers_below(raw, read_rows)
+    _fill(raw, "question", [one.question for one in read_rows], lists, report)
     _fill(raw, "answer", answers, lists, report)
-    if "question" in raw.columns and any(one.question for one in told):
+    if "question" in raw.columns and any(one.question for one in read_rows):
         raw.columns.setdefault("answer", [None] * len(raw))  # asked, and none answered
     if not any(name in raw.columns for name in _PLACES):
-        _passages(raw, [one.passages for one in told], lists, report)
+        _passages(raw, [one.passages for one in read_rows], lists, report)
 
 
 def _answers_below(raw: Raw, told: Sequence[Told]) -> list[str | None]:

@@ -321,6 +321,8 @@ def dict_of_lists(source: Any) -> dict[str, list[Any]] | None:
     columns = {str(name): list(cells) for name, cells in source.items()}
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len({*lengths.values()}) > 1:
-        told = ", ".join(f"{name}: {n}" for name, n in lengths.items())
-        raise RagnbError(f"the lists differ in length ({told}); every column needs one cell a row")
+        listed = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        raise RagnbError(
+            f"the lists differ in length ({listed}); every column needs one cell a row"
+        )
     return columns

@@ -146,10 +146,10 @@ def _run_counts(table: Raw, key: str | None) -> list[str]:
 
 
 def _may_be_numbered(name: str) -> bool:
-    told = plain(name)
+    words = plain(name)
     settled = name in CASE_COLUMNS or name in METRICS
     named = not settled and owner_rank(name) is not None
-    return named and told not in _SETTINGS and not any(word in _NAMED for word in told.split("_"))
+    return named and words not in _SETTINGS and not any(word in _NAMED for word in words.split("_"))
 
 
 def _owner_columns(table: Raw, counts: Sequence[str]) -> list[str]:
@@ -228,21 +228,19 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
         report.add("kept", "system", "the same in rows that another column tells apart", len(table))
     if key == "question" and "sample_id" in table.columns and "row_id" not in table.columns:
         free_sample_id(table, report)
-    told = " / ".join(found)
+    names_joined = " / ".join(found)
     if key is not None:
         systems = table.distinct(*found)
         questions = table.distinct(key)
         pairs = table.distinct(key, *found)
         every = questions * systems
-        evidence = (
-            f"each of {questions} questions occurs once for each of {systems} values of {told}"
-        )
+        evidence = f"each of {questions} questions occurs once for each of {systems} values of {names_joined}"
         if pairs < every:
-            evidence = f"{pairs} of {every} pairs of a question and a value of {told} occur"
+            evidence = f"{pairs} of {every} pairs of a question and a value of {names_joined} occur"
         table.fact(
             None,
             "owner",
-            told,
+            names_joined,
             evidence,
         )
     if len(found) == 1:
@@ -252,7 +250,7 @@ def _call_system(table: Raw, found: Sequence[str], key: str | None, report: Loss
     table.columns.pop("system", None)
     table.columns["system"] = joined
     for name in found:
-        report.add("mapped", name, f"part of the system's name: {told}", len(table))
+        report.add("mapped", name, f"part of the system's name: {names_joined}", len(table))
 
 
 def free_sample_id(table: Raw, report: Lossy) -> None:
@@ -291,14 +289,14 @@ def tell_repeats(table: Raw, report: Lossy) -> None:
     apart = key == "question" and "sample_id" in table.columns
     if again <= 0 or (apart and again < size / 5):
         return
-    told = f"{size} rows of {questions} questions; nothing says what tells them apart"
+    evidence = f"{size} rows of {questions} questions; nothing says what tells them apart"
     step = (
         f"{size} rows of {questions} questions, and nothing says what tells them apart; "
         "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that does"
     )
     report.add("kept", key, step, again)
     counts = {"rows": size, "questions": questions}
-    table.fact(None, "owner", counts, told, open=True)
+    table.fact(None, "owner", counts, evidence, open=True)
 
 
 # Columns and lists that carry the system in their name
@@ -424,8 +422,8 @@ def stack_systems(raw: Raw, placed: Mapping[str, tuple[str, str]], report: Lossy
     long: dict[str, Any] = {name: list(wide[name]) * len(systems) for name in shared}
     long["system"] = [system for system in systems for _ in range(rows)]
     for column in dict.fromkeys(rest for _, rest in placed.values()):
-        own = [cells.get((column, system), [None] * rows) for system in systems]
-        long[column] = [cell for part in own for cell in part]
+        parts = [cells.get((column, system), [None] * rows) for system in systems]
+        long[column] = [cell for part in parts for cell in part]
     for name, (system, column) in placed.items():
         report.add("mapped", name, f"{column} of system {system}", rows)
     for name in shared:
@@ -485,9 +483,9 @@ def unlisted(
 
 def _names_of(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the question and the id of a record, where it has them."""
-    told = meanings(record)
+    roles = meanings(record)
     ids = (name for name in record if plain(name) in _QUESTION_IDS)
-    names = {"question": told.get("question"), "id": told.get("sample_id") or next(ids, None)}
+    names = {"question": roles.get("question"), "id": roles.get("sample_id") or next(ids, None)}
     return {
         kind: str(record[name]).strip()
         for kind, name in names.items()
@@ -507,9 +505,9 @@ def _questions(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return what records ask: their questions, else their ids."""
     asked: set[str] = set()
     for row in rows:
-        told = meanings(row)
+        roles = meanings(row)
         ids = [name for name in row if plain(name) in _QUESTION_IDS]
-        name = told.get("question") or told.get("sample_id") or next(iter(ids), None)
+        name = roles.get("question") or roles.get("sample_id") or next(iter(ids), None)
         if name is not None and not absent(row[name]):
             asked.add(str(row[name]))
     return asked

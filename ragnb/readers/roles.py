@@ -58,9 +58,9 @@ def is_open_role(frame: pd.DataFrame, names: Mapping[str, str]) -> bool:
     if plain(called) not in _ANSWERS or _BESIDE_ANSWERS & {*frame.columns}:
         return False
     others = [name for name in map(str, frame.columns) if name not in ("question", "answer")]
-    told = {names.get(name, name) for name in names if names[name] in others} | {*others}
-    told -= {"sample_id"}
-    if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in told):
+    roles = {names.get(name, name) for name in names if names[name] in others} | {*others}
+    roles -= {"sample_id"}
+    if any({*plain(name).split("_"), *words_in(name)} & _OF_A_LOG for name in roles):
         return False
     if any(loose(name) in _RECORDED and _holds_objects(frame[name]) for name in others):
         return False

@@ -242,10 +242,10 @@ def identify(raw: Raw, report: Lossy) -> None:
         if differs or together or _repeats_as_questions(raw, name):
             rename_columns(raw, {name: "sample_id"}, report)
             if differs:
-                told = "differs in each row"
+                evidence = "differs in each row"
             else:
-                told = "repeats as questions do"
-            raw.fact(None, "row", "answers", f"the id {name} {told}")
+                evidence = "repeats as questions do"
+            raw.fact(None, "row", "answers", f"the id {name} {evidence}")
             return
 
 
@@ -364,14 +364,14 @@ def is_count_name(name: str) -> bool:
     >>> [is_count_name(name) for name in ("num_samples", "numQuestions", "问题数", "n_tokens")]
     [True, True, True, False]
     """
-    told = plain(name)
-    if told in _COUNT_NAMES:
+    words = plain(name)
+    if words in _COUNT_NAMES:
         return True
     for of in _COUNTING:
-        if told.startswith(f"{of}_"):
-            rest = told.removeprefix(f"{of}_").removeprefix("of_")
-        elif told.endswith(f"_{of}"):
-            rest = told.removesuffix(f"_{of}")
+        if words.startswith(f"{of}_"):
+            rest = words.removeprefix(f"{of}_").removeprefix("of_")
+        elif words.endswith(f"_{of}"):
+            rest = words.removesuffix(f"_{of}")
         else:
             continue
         if rest in _COUNTS["what"]:
@@ -471,9 +471,9 @@ def is_selection(key: str) -> bool:
     >>> is_selection("worst_cases"), is_selection("results")
     (True, False)
     """
-    told = plain(key)
+    words = plain(key)
     parts = ("worst_", "low_scor", "lowest_", "failed_", "failing_", "failure_")
-    return told in _KEYS["selections"] or told.startswith(parts)
+    return words in _KEYS["selections"] or words.startswith(parts)
 
 
 def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) -> None:

@@ -218,17 +218,17 @@ def _read_guarded(
     """Read a source as `_read` does; damage may raise anything."""
     report = Lossy()
     chosen = metric_list(metrics)
-    own = [metric for metric in chosen or () if isinstance(metric, Metric)]
+    declared_metrics = [metric for metric in chosen or () if isinstance(metric, Metric)]
     loaded, origin = load(source, report, **how)
     raw, origin["layout"] = record_by_record(loaded, report, origin, _laid_out)
     before = set(raw.columns)
     verdicts_beside(raw)
     labels_beside(raw)
-    settle_directions(raw, str(origin["layout"]), own)
-    tools = _of_tool(raw, own)
+    settle_directions(raw, str(origin["layout"]), declared_metrics)
+    tools = _of_tool(raw, declared_metrics)
     if any(row["detail"] == NAMELESS for row in report.rows):
         _refuse_title(raw)
-    names = name_columns(raw, report, picks=columns, metrics=[*own, *tools])
+    names = name_columns(raw, report, picks=columns, metrics=[*declared_metrics, *tools])
     if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
     _settle_rows(raw, report, origin, before, cases=cases, loose=loose)
@@ -238,7 +238,7 @@ def _read_guarded(
     if not known and not tools:
         name_log_flag(raw, report)
     tools = [metric for metric in tools if metric.name in raw.columns]
-    settled = settle_metrics(raw, known, tools, own, names, report, loose=loose)
+    settled = settle_metrics(raw, known, tools, declared_metrics, names, report, loose=loose)
     tools = [metric for metric in settled.tools if _fits(raw, metric, report)]
     known = {
         name: metric

@@ -61,21 +61,21 @@ def judged_scale(
     Scale(ends=None, evidence="'correctness' beside it goes up to 9", proposed=(0, 10))
     """
     metric = METRICS[name]
-    own = (metric.low, metric.high)
+    scale_of_metric = (metric.low, metric.high)
     if rubric or name not in spans:
-        return Scale(own, "a scale that ragnb knows by the metric's name")
+        return Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
     low, high, whole = spans[name]
     if metric.family == RUBRIC:
         return _rubric_scale(name, spans)
-    if not whole or own != (0, 1) or high > 1 or low < 0:
-        return Scale(own, "a scale that ragnb knows by the metric's name")
+    if not whole or scale_of_metric != (0, 1) or high > 1 or low < 0:
+        return Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
     beyond = {
         other: span
         for other, span in spans.items()
         if other != name and span[2] and 1 < span[1] <= _UNIT_NEIGHBOUR and span[0] >= 0
     }
     if not beyond:
-        return Scale(own, "a scale that ragnb knows by the metric's name")
+        return Scale(scale_of_metric, "a scale that ragnb knows by the metric's name")
     widest = max(beyond, key=lambda other: beyond[other][1])
     lowest = min(low, *(span[0] for span in beyond.values()))
     return Scale(
@@ -90,13 +90,13 @@ def _rubric_scale(name: str, spans: Mapping[str, tuple[float, float, bool]]) -> 
     judged = [span for other, span in spans.items() if other == name or _is_rubric(other)]
     low = min(span[0] for span in judged)
     high = max(span[1] for span in judged)
-    own = (METRICS[name].low, METRICS[name].high)
+    scale_of_metric = (METRICS[name].low, METRICS[name].high)
     if (
-        own[0] - CLIP <= low
-        and high <= own[1] + CLIP
-        and range_of(own[0], min(high, own[1])) == own
+        scale_of_metric[0] - CLIP <= low
+        and high <= scale_of_metric[1] + CLIP
+        and range_of(scale_of_metric[0], min(high, scale_of_metric[1])) == scale_of_metric
     ):
-        return Scale(own, f"values up to {high:g}, on the scale of ragnb's rubric")
+        return Scale(scale_of_metric, f"values up to {high:g}, on the scale of ragnb's rubric")
     alone = spans[name]
     fractions = alone[0] >= 0 and alone[1] <= 1 and not (alone[2] and alone[0] == 1)
     if fractions and high <= 1:

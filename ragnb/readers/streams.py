@@ -199,9 +199,9 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
         for name in table.columns
         if name not in {*declared, *made} and may_be_metric(name) and kinds[name].is_numeric()
     ]
-    told = facts_told(table.facts)
+    known_facts = facts_told(table.facts)
     for name, (low, high, _) in spans_of(table, others).items():
-        note_candidate(table, name, low, high, told)
+        note_candidate(table, name, low, high, known_facts)
     of_words = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
     words = [
         name
@@ -211,7 +211,7 @@ def _settled(table: Query, known: Mapping[str, Metric], own: Sequence[Metric]) -
     for name in words:
         grades = grades_of_words(_words_of(table.named(), name))
         if grades is not None and not is_reference(name):
-            note_grades(table, name, grades, told)
+            note_grades(table, name, grades, known_facts)
     return declared | made
 
 
@@ -296,8 +296,8 @@ def stream_spark(
     picks: Mapping[str, str] = columns or {}
     if isinstance(columns, SharedPicks):
         picks = columns.of(frame.columns)
-    own = [one for one in metrics if isinstance(one, Metric)]
-    named = canonical(frame, "system", metrics=own, picks=picks, **how)
+    declared_metrics = [one for one in metrics if isinstance(one, Metric)]
+    named = canonical(frame, "system", metrics=declared_metrics, picks=picks, **how)
     report = Lossy()
     ids = [nw.col(name) for name, kind in named.dtypes if name in IDS and kind == "string"]
     named = (
@@ -342,9 +342,9 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     parts: list[Path] = []
     columns: list[list[str]] = []
     for document in documents:
-        own = Lossy()
+        lossy_of_batch = Lossy()
         names = dict[str, None]()
-        for _, records in record_blocks(document, own):
+        for _, records in record_blocks(document, lossy_of_batch):
             raw = Raw(from_records(records), "jsonl")
             spread_results(raw, Lossy())
             names |= dict.fromkeys(raw.columns)
@@ -353,7 +353,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
                 polars_series(name, list(map(_flat, cells))) for name, cells in raw.columns.items()
             )
             pl.DataFrame(list(cells)).write_parquet(parts[-1], compression="lz4")
-        report.of_file(document.path.name, own)
+        report.of_file(document.path.name, lossy_of_batch)
         columns.append([*names])
         agree(str(documents[0].path), columns[0], str(document.path), columns[-1], "jsonl")
     try:
@@ -492,9 +492,11 @@ def _words_read(
     values: dict[str, float | None] = {}
     failed: set[str] = set()
     if are_verdicts(name, found):
-        told = {word: verdict_value(word) for word, _, _ in words}
-        values = {word: verdict[0] for word, verdict in told.items() if verdict}
-        failed = {word for word, verdict in told.items() if not verdict} & _of(kinds, "failure")
+        verdict_of = {word: verdict_value(word) for word, _, _ in words}
+        values = {word: verdict[0] for word, verdict in verdict_of.items() if verdict}
+        failed = {word for word, verdict in verdict_of.items() if not verdict} & _of(
+            kinds, "failure"
+        )
     else:
         failed = failed_among(found, kinds)
         values = {word: _truth(word) for word in _of(kinds, "number")}

@@ -31,8 +31,8 @@ _REFERENCE = frozenset(VERDICT_WORDS["reference"])
 
 def are_verdicts(name: str, found: Cells) -> bool:
     """Whether the words of a column are verdicts, beside no number."""
-    told = found.verdicts > 0 or name_is_verdict(name)
-    return told and found.words > 0 and not found.numbers and not found.others
+    is_verdict = found.verdicts > 0 or name_is_verdict(name)
+    return is_verdict and found.words > 0 and not found.numbers and not found.others
 
 
 def note_verdicts(
@@ -57,9 +57,9 @@ def note_verdicts(
 def _separated(scores: Sequence[float | None], passed: Sequence[bool | None]) -> Direction | None:
     """Return the direction where all scores that pass lie on one side of those that do not."""
     pairs = zip(scores, passed, strict=True)
-    told = [(score, good) for score, good in pairs if score is not None and good is not None]
-    good = [score for score, is_good in told if is_good]
-    bad = [score for score, is_good in told if not is_good]
+    known_pairs = [(score, good) for score, good in pairs if score is not None and good is not None]
+    good = [score for score, is_good in known_pairs if is_good]
+    bad = [score for score, is_good in known_pairs if not is_good]
     if not good or not bad:
         return None
     if min(good) > max(bad):
@@ -122,13 +122,13 @@ def good_labels(words: Set[str]) -> dict[str, bool]:
     >>> good_labels({"yes", "no"}), good_labels({"a", "b", "toxic"})
     ({}, {})
     """
-    told = set(words)
-    if len(told) > 2:
-        told = {word for word in told if not is_failure(word)}
-    bad = {word for word in told if _names_bad(word)}
-    if len(bad) != 1 or len(told) > 2:
+    distinct_words = set(words)
+    if len(distinct_words) > 2:
+        distinct_words = {word for word in distinct_words if not is_failure(word)}
+    bad = {word for word in distinct_words if _names_bad(word)}
+    if len(bad) != 1 or len(distinct_words) > 2:
         return {}
-    return {word: word not in bad for word in told}
+    return {word: word not in bad for word in distinct_words}
 
 
 def _names_bad(word: str) -> bool:
@@ -235,14 +235,14 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
             cell if isinstance(cell, str) else repr(cell) for cell in cells if not is_blank(cell)
         }
         verdicts = [verdict_value(word) for word in words]
-        told = [verdict for verdict in verdicts if verdict is not None]
+        known_verdicts = [verdict for verdict in verdicts if verdict is not None]
         failures = sum(
             verdict is None and is_failure(word)
             for word, verdict in zip(words, verdicts, strict=True)
         )
-        if not told or len(told) + failures < len(words):
+        if not known_verdicts or len(known_verdicts) + failures < len(words):
             return None
-        merit = any(is_merit for _, is_merit in told)
+        merit = any(is_merit for _, is_merit in known_verdicts)
     named = direction_of_name(name)
     if merit:
         return Direction("higher", "its words say which verdict is good")

@@ -144,15 +144,15 @@ def _literal(path: Path) -> str:
 def _start(folder: Path, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start this Python as a kernel with its files in `folder`; it imports while this process does."""
     # A profile of its own: startup files of the user's would run in the report.
-    own = {"IPYTHONDIR": str(folder / "ipython"), **env}
+    environment = {"IPYTHONDIR": str(folder / "ipython"), **env}
     if os.name == "posix":  # ipykernel ends itself when this process is gone
-        own |= {"JPY_PARENT_PID": str(os.getpid())}
+        environment |= {"JPY_PARENT_PID": str(os.getpid())}
     # -P: no file of the working directory is imported in the place of a package.
     words = [sys.executable, "-P", "-c", _LAUNCH, "-f", str(folder / _CONNECTION), "--ignore-cwd"]
     return subprocess.Popen(
         [*words, "--HistoryManager.enabled=False"],
         cwd=cwd,
-        env=os.environ | own,
+        env=os.environ | environment,
         stdin=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C reaches this process alone, and a kill all that the kernel started
     )

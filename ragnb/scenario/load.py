@@ -69,8 +69,8 @@ def metric_place(scenario: Scenario, name: str) -> str:
     listed = source.data.get("metrics")
     items = listed if isinstance(listed, list) else [listed]
     for i, item in enumerate(items):
-        own = item.get("name") if isinstance(item, Mapping) else item
-        if own == name:
+        own_name = item.get("name") if isinstance(item, Mapping) else item
+        if own_name == name:
             where = ("metrics", i) if isinstance(listed, list) else ("metrics",)
             return place(scenario.path, source.line(where), dotted(where))
     return ""

@@ -343,8 +343,8 @@ class Scenario(Frozen):
             if is_blank(value):
                 continue
             if key.endswith("_weights") and isinstance(value, Mapping):
-                own = {k: v for k, v in getattr(self, key).items() if k in value}
-                value = own | {k: v for k, v in value.items() if not is_blank(v)}
+                kept_fields = {k: v for k, v in getattr(self, key).items() if k in value}
+                value = kept_fields | {k: v for k, v in value.items() if not is_blank(v)}
             settings[key] = value
         # The weight of a metric of the file stays where `metrics=` leaves the metric out.
         declared = {*self._context.get("declared", ()), *self.declared}
@@ -418,10 +418,10 @@ def need_arguments(function: Callable[..., Any], settings: Mapping[str, Any]) ->
         if name in fields:
             continue
         named = inspect.signature(function).parameters.values()
-        own = [one.name for one in named if one.kind is one.KEYWORD_ONLY]
-        near = near_names(masked(name), dict.fromkeys([*own, *fields]))
+        parameters = [one.name for one in named if one.kind is one.KEYWORD_ONLY]
+        near = near_names(masked(name), dict.fromkeys([*parameters, *fields]))
         if near:
             hint = f"did you mean {' or '.join(map(repr, near))}?"
         else:
-            hint = f"it takes {listing(own or fields)} and what rn.Scenario has"
+            hint = f"it takes {listing(parameters or fields)} and what rn.Scenario has"
         raise RagnbError(f"{function.__name__}() takes no argument {masked(name)!r}; {hint}")

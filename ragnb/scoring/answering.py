@@ -180,8 +180,8 @@ async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
 def _forget_of_another_folder(module: str, folder: Path) -> None:
     """Forget an imported module where the folder has its own: two scenarios may each have a rag.py."""
     top = module.partition(".")[0]
-    own = [folder / f"{top}.py", folder / top / "__init__.py"]
-    there = {path.resolve() for path in own if path.is_file()}
+    files = [folder / f"{top}.py", folder / top / "__init__.py"]
+    there = {path.resolve() for path in files if path.is_file()}
     known = getattr(sys.modules.get(top), "__file__", None)
     if not there or known is None or Path(known).resolve() in there:
         return

@@ -96,10 +96,10 @@ def _sentence_support(
     """Mean of token, pair and ROUGE-L precision of one sentence."""
     from rapidfuzz.distance import LCSseq
 
-    own = list(pairwise(sentence))
+    pairs_of_words = list(pairwise(sentence))
     parts = [sum(token in words for token in sentence) / len(sentence)]
-    if own:
-        parts += [sum(pair in pairs for pair in own) / len(own)]
+    if pairs_of_words:
+        parts += [sum(pair in pairs for pair in pairs_of_words) / len(pairs_of_words)]
     parts.append(max(LCSseq.similarity(sentence, passage) for passage in passages) / len(sentence))
     return math.fsum(parts) / len(parts)
 

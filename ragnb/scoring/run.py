@@ -525,12 +525,14 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     without_gold = [
         scorer.name for scorer in plan.scorers if scorer.by == "gold" and not plan.has_gold
     ]
-    told = {
+    columns = {
         "wording_only": ", ".join(wording),
         "no_embeddings": ", ".join(plan.left_out),
         "no_gold_passages": ", ".join(without_gold),
     }
-    told = {code: names for code, names in told.items() if names}
-    words = {code: say(f"note.{code}", names=names, metrics=names) for code, names in told.items()}
-    scores.attrs["notes"] = [note_row(code, told[code], text) for code, text in words.items()]
+    columns = {code: names for code, names in columns.items() if names}
+    words = {
+        code: say(f"note.{code}", names=names, metrics=names) for code, names in columns.items()
+    }
+    scores.attrs["notes"] = [note_row(code, columns[code], text) for code, text in words.items()]
     return scores

@@ -49,13 +49,13 @@ def blocking_words(w: Formatter) -> list[str]:
     gates = w.whole.gates
     allow = w.whole.scenario.allow.model_dump()
     out: list[str] = []
-    told: list[Row] = []
+    lines: list[Row] = []
     for gate in records(gates[(gates["role"] == "completeness") & gates["blocks"]]):
         beyond = [row for row in rows_of(w, gate) if too_much(row, allow[ALLOWED[gate["gate"]]])]
         # Gold that has no answer says it already of the answers.
         rows = [row for row in beyond if row is beyond[0] or row["stage"] != "answers"]
-        rows = [row for row in rows if not _is_told(row, told)]
-        told += rows
+        rows = [row for row in rows if not _is_told(row, lines)]
+        lines += rows
         if beyond and not rows:
             continue
         if not rows:
@@ -163,8 +163,8 @@ def worst_words(w: Formatter, metric: str, row: Row, key: str = "account.worst")
     """
     account = w.whole.account
     system = row.get("system", w.shown)
-    own = account[account["subject"] == metric]
-    worst = [entry["worst"] for entry in records(own) if _same(entry["system"], system)]
+    rows_of_metric = account[account["subject"] == metric]
+    worst = [entry["worst"] for entry in records(rows_of_metric) if _same(entry["system"], system)]
     if not worst or pd.isna(worst[0]) or abs(worst[0] - row["value"]) <= _SAME:
         return ""
     return w.say(key, value=w.value(metric, worst[0]))
@@ -175,8 +175,8 @@ def incomplete_metrics(w: Formatter) -> list[str]:
     allowed = w.whole.scenario.allow.cells
     rows = records(w.whole.account)
     cells = [row for row in rows if row["stage"] == "cells" and row["subject"] in w.rows]
-    own = [row for row in cells if w.shown is None or row["system"] == w.shown]
-    return [row["subject"] for row in own if row["decides"] and too_much(row, allowed)]
+    rows_shown = [row for row in cells if w.shown is None or row["system"] == w.shown]
+    return [row["subject"] for row in rows_shown if row["decides"] and too_much(row, allowed)]
 
 
 def account_table(w: Formatter) -> Table | None:

@@ -247,7 +247,7 @@ class Assessment:
             names = []
         if name not in names:
             raise unknown("system", name, names)
-        own: dict[str, Any] = {}
+        frames: dict[str, Any] = {}
         for name_of_frame in (
             "means",
             "spread",
@@ -262,12 +262,12 @@ class Assessment:
             "retrieval_by_step",
         ):
             if (frame := getattr(self, name_of_frame)) is not None:
-                own[name_of_frame] = (
+                frames[name_of_frame] = (
                     frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
                 )
         if name in self.of_documents:
-            own["of_documents"] = {None: self.of_documents[name]}
-        return replace(self, **own, only=name)
+            frames["of_documents"] = {None: self.of_documents[name]}
+        return replace(self, **frames, only=name)
 
     def __repr__(self) -> str:
         return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"

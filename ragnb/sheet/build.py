@@ -248,10 +248,10 @@ def _turns(scenario: Scenario, scores: Any, metrics: list[Metric]) -> pd.DataFra
     cluster = scenario.cluster or conversation_cluster(frame, scenario.doc) or scenario.doc
     parts = {}
     for name in streams.systems(frame)[1]:
-        own = streams.of_system(frame, name)
+        rows_of_system = streams.of_system(frame, name)
         parts[name] = turn_trends(
-            own,
-            [name for name in (TOTAL, *names) if name in own],
+            rows_of_system,
+            [name for name in (TOTAL, *names) if name in rows_of_system],
             turn=turn,
             conversation=conversation,
             cluster=cluster,
@@ -289,9 +289,9 @@ def _coverage(
 ) -> list[Coverage]:
     """Return what each system was expected to answer: gold, cases, the baseline, else what its neighbours did."""
     coverage = [*inputs.coverage, *_baseline_coverage(comparison, names)]
-    told = {one.system for one in coverage}
+    covered = {one.system for one in coverage}
     if scenario.expect is None and not scenario.sample:  # a sample may hold other questions of each
-        coverage += [one for one in system_coverage(frame, names) if one.system not in told]
+        coverage += [one for one in system_coverage(frame, names) if one.system not in covered]
     return coverage
 
 

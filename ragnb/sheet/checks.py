@@ -96,8 +96,8 @@ def with_completeness(
 
 def of_operation(gates: Iterable[Gate], metrics: list[Metric]) -> list[Gate]:
     """Return the gates on what answers took that no metric of the run answers, such as ``p95(latency_s)``."""
-    own = {metric.name for metric in metrics}
-    return [gate for gate in gates if is_asked(gate.metric) and gate.metric not in own]
+    names = {metric.name for metric in metrics}
+    return [gate for gate in gates if is_asked(gate.metric) and gate.metric not in names]
 
 
 def deciding(means: pd.DataFrame, gates: Iterable[Gate]) -> set[str]:

@@ -239,8 +239,8 @@ class Formatter:
         times, least = (100, 1) if self.is_share(metric) else (1, 3)
         if pd.isna(row.get("threshold", math.nan)):
             return least
-        told = [times * row[name] for name in ("value", "low", "high") if not pd.isna(row[name])]
-        return telling_digits(told, times * row["threshold"], least)
+        numbers = [times * row[name] for name in ("value", "low", "high") if not pd.isna(row[name])]
+        return telling_digits(numbers, times * row["threshold"], least)
 
     def limit(self, metric: str, value: float) -> str:
         """Write a threshold: a percentage as it was set, a score with three decimals."""

@@ -68,10 +68,10 @@ def notes(
     else:
         parts = list(means.groupby("system", sort=False))
     for name, part in parts:
-        own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
+        means_of_system = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [
-            *records(weight_notes(own, lang=lang)),
-            *least_set_note(own, metrics, lang=lang),
+            *records(weight_notes(means_of_system, lang=lang)),
+            *least_set_note(means_of_system, metrics, lang=lang),
         ]
     return note_frame(
         [
@@ -238,12 +238,12 @@ def _gate_notes(sheet: Assessment, metrics: list[Metric], say: Say) -> Iterator[
 def _lost(sheet: Assessment, gate: Mapping[Any, Any]) -> bool:
     """Whether a gate's metric lost too much, so that what is lost would decide it and not more questions."""
     account = sheet.account
-    own = account[
+    rows_of_metric = account[
         (account["subject"] == gate["metric"]) & account["stage"].isin(["cells", "total"])
     ]
     if gate["system"] is not None:
-        own = own[own["system"] == gate["system"]]
-    return any(too_much(row, sheet.scenario.allow.cells) for row in records(own))
+        rows_of_metric = rows_of_metric[rows_of_metric["system"] == gate["system"]]
+    return any(too_much(row, sheet.scenario.allow.cells) for row in records(rows_of_metric))
 
 
 def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Row]:
@@ -263,13 +263,13 @@ def _of_gate(sheet: Assessment, row: Mapping[Any, Any], say: Say) -> Iterator[Ro
             key = "documents_may_fail"
         else:
             key = "documents_unseen"
-        told = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
+        words = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
         if row["system"] is None:
             own = means
         else:
             own = means[means["system"] == row["system"]]
         n = own.loc[own["metric"] == row["metric"], "n_clusters"].iloc[0]
-        yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **told)
+        yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **words)
     elif row["outcome"] == "undecided" and not pd.isna(row["low"]) and not _lost(sheet, row):
         key = "on_the_bar" if pd.isna(more) else "more_needed"
         yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))

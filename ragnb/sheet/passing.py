@@ -48,14 +48,16 @@ def passing(
     bias = bias_of(card, gate.metric)
     rows = []
     for name in names:
-        own = streams.of_system(frame, name)
+        rows_of_system = streams.of_system(frame, name)
         score = nw.col(gate.metric).cast(nw.Float64)
         counts = [
             count_where(score >= gate.threshold, "k"),
             count_where(score - (bias or 0.0) >= gate.threshold, "k_unbiased"),
             count_where(~(score.is_null() | score.is_nan()), "n"),
         ]
-        counted = weights.collected(weights.opened(own).select(*counts)).to_dict(as_series=False)
+        counted = weights.collected(weights.opened(rows_of_system).select(*counts)).to_dict(
+            as_series=False
+        )
         n = int(counted["n"][0] or 0)
         k = int(counted["k"][0] or 0)
         if not n:
@@ -63,9 +65,9 @@ def passing(
         flag = nw.when(score >= gate.threshold).then(1.0).when(score < gate.threshold).then(0.0)
         # Other columns may have the name of a metric that is known on another scale.
         of_rows = (scenario.doc, scenario.cluster, *streams.QUESTIONS, DRAWN)
-        have = weights.column_names(own)
+        have = weights.column_names(rows_of_system)
         kept = [one for one in dict.fromkeys(of_rows) if one is not None and one in have]
-        marked = nw.from_native(own).select(*kept, flag.alias(_PASSES.name)).to_native()
+        marked = nw.from_native(rows_of_system).select(*kept, flag.alias(_PASSES.name)).to_native()
         means = weights.moments(marked, metrics=[_PASSES], **clustering(scenario))
         table = weights.Weighing(doc=scenario.doc, level=scenario.level).means(means)
         ends = table.set_index("metric").loc[_PASSES.name]
@@ -81,7 +83,7 @@ def passing(
                 "high": ends["high"],
                 "bias": bias,
                 "k_unbiased": None if bias is None else int(counted["k_unbiased"][0] or 0),
-                **_weighted(scenario, rubric, own),
+                **_weighted(scenario, rubric, rows_of_system),
             }
         )
     if not rows:

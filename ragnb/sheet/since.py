@@ -149,11 +149,11 @@ def gates_before(w: Formatter) -> dict[str, str]:
     baseline = w.whole.scenario.baseline
     gates = w.whole.gates
     if isinstance(baseline, str):
-        own = gates[gates["system"] == baseline]
+        of_baseline = gates[gates["system"] == baseline]
     else:
-        own = gates[:0]
-    if len(own):
-        return dict(zip(own["gate"], own["outcome"], strict=True))
+        of_baseline = gates[:0]
+    if len(of_baseline):
+        return dict(zip(of_baseline["gate"], of_baseline["outcome"], strict=True))
     found = _of_baseline(w, "gates.json")
     rows: Any = found.get("gates", []) if isinstance(found, dict) else []
     return {str(row.get("gate")): str(row.get("outcome")) for row in rows if isinstance(row, dict)}

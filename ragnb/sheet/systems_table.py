@@ -46,8 +46,8 @@ def systems_table(w: Formatter) -> Table:
         return difference(turned, w.say), outcome_mark(turned, w.say), Small(wins)
 
     def marks(name: str) -> Any:
-        own = records(judging[judging["system"] == name])
-        return by_outcome(w, own) or _thresholds(w, means[name]) or w.say("status.no_gates")
+        judgements = records(judging[judging["system"] == name])
+        return by_outcome(w, judgements) or _thresholds(w, means[name]) or w.say("status.no_gates")
 
     def blocked_by(name: str) -> tuple[Any, ...]:
         for first in records(stopping[stopping["system"] == name]):
@@ -147,11 +147,11 @@ def metric_by_system(w: Formatter) -> Table | None:
 def gate_by_system(w: Formatter, rows: Sequence[Row]) -> Table | None:
     """Return each gate with what came out for each system; None of many systems, and of gates of no system."""
     systems = best_first(w.whole.systems, TOTAL)
-    own = [row for row in rows if row["system"] in systems]
-    if not own or len(systems) > MOST_COLUMNS:
+    rows_shown = [row for row in rows if row["system"] in systems]
+    if not rows_shown or len(systems) > MOST_COLUMNS:
         return None
-    cells = {(row["gate"], row["metric"], row["system"]): row for row in own}
-    gates = {(row["gate"], row["metric"]): row for row in own}
+    cells = {(row["gate"], row["metric"], row["system"]): row for row in rows_shown}
+    gates = {(row["gate"], row["metric"]): row for row in rows_shown}
     worst = [*GATE_TONES]
 
     def urgency(key: tuple[str, str]) -> tuple[bool, int]:

@@ -370,8 +370,8 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     grid = np.atleast_2d(np.asarray(ratings, dtype=float))
     m = np.sum(~np.isnan(grid), axis=1)
     item, rater = np.nonzero(~np.isnan(grid) & (m >= 2)[:, None])
-    own = grid[item, rater]
-    return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
+    own_ratings = grid[item, rater]
+    return item, own_ratings, (np.nansum(grid, axis=1)[item] - own_ratings) / (m[item] - 1)
 
 
 def human_ceiling(
@@ -387,7 +387,7 @@ def human_ceiling(
     >>> human_ceiling([[4, 4, 5], [1, 1, 4]]).value
     0.5
     """
-    item, own, others = leave_one_out(ratings)
+    item, own_ratings, others = leave_one_out(ratings)
     if clusters is None:
         label = item
     else:
@@ -396,7 +396,7 @@ def human_ceiling(
         size = None
     else:
         size = np.asarray(weights, dtype=float)[item]
-    return within_share(own, others, label, weights=size, **options)
+    return within_share(own_ratings, others, label, weights=size, **options)
 
 
 def krippendorff_alpha(
@@ -592,12 +592,12 @@ def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     ky = int(ny.max(initial=0)) + 1
     cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
     size: Array = np.bincount(at, weights=weights).astype(float)
-    own = cell // ky // kx
+    cell_of_group = cell // ky // kx
     a = cell // ky % kx
     b = cell % ky
-    agreeing = _below(own, a, b, size) + _below(own, kx - a, ky - b, size)
-    crossed = _below(own, a, ky - b, size) + _below(own, kx - a, b, size)
-    groups = (packed(of) for of in (own, cell // ky, own * ky + b))
+    agreeing = _below(cell_of_group, a, b, size) + _below(cell_of_group, kx - a, ky - b, size)
+    crossed = _below(cell_of_group, a, ky - b, size) + _below(cell_of_group, kx - a, b, size)
+    groups = (packed(of) for of in (cell_of_group, cell // ky, cell_of_group * ky + b))
     whole, same_x, same_y = (np.bincount(code, weights=size)[code] for code in groups)
     return np.stack([agreeing - crossed, whole - same_x, whole - same_y], axis=1)[at]
 

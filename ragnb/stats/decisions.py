@@ -53,10 +53,10 @@ def wilson_size(value: float, low: float, high: float, df: float, level: float) 
     """
     t2 = float(t_quantile(level, max(df, 1.0))) ** 2
     ends = [end for end in (low, high) if min(end, 1 - end) > _NEAR and end != value]
-    told = [t2 * end * (1 - end) / (value - end) ** 2 for end in ends]
-    alike = bool(told) and np.allclose(told, told[0], rtol=1e-6)
+    sizes = [t2 * end * (1 - end) / (value - end) ** 2 for end in ends]
+    alike = bool(sizes) and np.allclose(sizes, sizes[0], rtol=1e-6)
     if alike:
-        return float(told[0])
+        return float(sizes[0])
     return float("nan")
 
 

@@ -361,8 +361,8 @@ class _Job:
             meter = Meter(cell, self._once)
             if (outcome := await self._outcome(cell, meter)) is None:
                 return
-            told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
-            value, reason, replies = self._redacted(told)
+            contents = [outcome.value, outcome.reason, outcome.replies or meter.replies]
+            value, reason, replies = self._redacted(contents)
             took: Any = meter.calls, *meter.tokens, time.perf_counter() - started
             outcome = Outcome(outcome.status, value, reason, tuple(replies), *took)
             await self._keep(

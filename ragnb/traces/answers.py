@@ -127,9 +127,12 @@ def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:
     )
     phrases = listed.explode("text").drop_nulls()
     other = (pl.col("text").list.len() == 0) | (claim.str.len_bytes() != claim.str.len_chars())
-    own = listed.filter((claim != "") & other & whole)
+    own_claims = listed.filter((claim != "") & other & whole)
     return pl.concat(
-        [phrases, own.with_columns(text=claim, alone=claim.str.contains(r"^[a-z0-9]|[a-z0-9]$"))]
+        [
+            phrases,
+            own_claims.with_columns(text=claim, alone=claim.str.contains(r"^[a-z0-9]|[a-z0-9]$")),
+        ]
     )
 
 

@@ -437,13 +437,13 @@ def _seen(
     grouped = inline.filter("known").group_by("row", "form").agg(pl.col("id").unique())
     by_form = {str(form): part for (form,), part in grouped.group_by("form")}
     for form in [name for name in FORMS if name in by_form]:
-        own = by_form[form].join(systems, on="row")
-        for system, n in own.group_by("system").agg(pl.len()).rows():
+        of_form = by_form[form].join(systems, on="row")
+        for system, n in of_form.group_by("system").agg(pl.len()).rows():
             seen_by_system[system].forms[form] = n
         for other in by_form:
             if other == form:
                 continue
-            beside = own.join(by_form[other].select("row", other="id"), on="row", how="left")
+            beside = of_form.join(by_form[other].select("row", other="id"), on="row", how="left")
             more = pl.col("id").list.set_difference(pl.col("other").fill_null([])).list.len() > 0
             for system, n in beside.group_by("system").agg(more.sum()).rows():
                 seen_by_system[system].differ[form, other] = n

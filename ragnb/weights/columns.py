@@ -98,21 +98,25 @@ def scored(
     (['faithfulness'], ['faithfulness'])
     """
     given = metric_list(metrics)
-    own = [item for item in given or () if isinstance(item, Metric)]
-    if own and own == given and any(METRICS.get(m.name) == m for m in own):
+    declared_metrics = [item for item in given or () if isinstance(item, Metric)]
+    if (
+        declared_metrics
+        and declared_metrics == given
+        and any(METRICS.get(m.name) == m for m in declared_metrics)
+    ):
         have = column_names(scores)
-        if {m.name for m in own} <= set(have):
+        if {m.name for m in declared_metrics} <= set(have):
             # Metrics that were resolved before come with a frame that was named before.
             kept = (
                 *kept,
                 *have,
             )
-    frame = canonical(scores, *kept, metrics=own)
+    frame = canonical(scores, *kept, metrics=declared_metrics)
     columns = column_names(frame)
     if given is not None:
         tools = {item for item in given if isinstance(item, str) and item not in columns}
         given = [
-            rename_map([item], metrics=own).get(item, item) if item in tools else item
+            rename_map([item], metrics=declared_metrics).get(item, item) if item in tools else item
             for item in given
         ]
     chosen = resolve_metrics(given, columns)

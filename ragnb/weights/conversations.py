@@ -182,12 +182,12 @@ def turn_trends(
         among = np.where(among < 0, among.max(initial=-1) + 1 + code, among)
         clusters = stats.packed(among)
         parts = stats.sums_by(clusters, np.stack([x * x, x * y], axis=1))
-        told = parts[:, 0] > 0
+        is_usable = parts[:, 0] > 0
         sizes = np.bincount(clusters).astype(float)
-        if not told.any():
+        if not is_usable.any():
             continue
-        slope = stats.jackknife(stats.ratio, parts[told], sizes[told], level=level)
-        df = max(slope.n**2 / float((sizes[told] ** 2).sum()) - 1, 1.0)
+        slope = stats.jackknife(stats.ratio, parts[is_usable], sizes[is_usable], level=level)
+        df = max(slope.n**2 / float((sizes[is_usable] ** 2).sum()) - 1, 1.0)
         rows.append(
             {
                 "metric": metric,

@@ -75,8 +75,8 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     score = cells.sums @ (total.weights * total.slopes) * share
     moved = np.zeros(cells.size)
     if total.weights.any() and not total.is_centred(cells.centre):
-        own = total.weights * total.mapped(cells.centre)
-        moved = (scale > 0) * ((there @ own) * share - total.centre(cells.centre))
+        weighed_centre = total.weights * total.mapped(cells.centre)
+        moved = (scale > 0) * ((there @ weighed_centre) * share - total.centre(cells.centre))
         score += n * moved
     several = cells.shared
     inner = there[several] * (total.weights * total.slopes) * share[several, None]

@@ -232,17 +232,17 @@ class WeightRow:
             self._widen(math.ceil(weight))
         self.slider.value = weight
         self.busy = False
-        told = {"weight": weight, "start": model.start(kind, name), "mark": self.mark}
+        marks = {"weight": weight, "start": model.start(kind, name), "mark": self.mark}
         if kind == METRIC:
             self.last.value = _percent(model.share(name))
             # Beyond the slider's end it is only said.
-            told |= {
+            marks |= {
                 "flip": _flip(model, name),
                 "at": model.now.flips.get(name, math.inf) / self.slider.max,
             }
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
-        self.said.show(render("weight.html", say=model.say, problem=problem, **told))
+        self.said.show(render("weight.html", say=model.say, problem=problem, **marks))
 
 
 # What the editor shows, as HTML

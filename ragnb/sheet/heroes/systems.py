@@ -53,8 +53,8 @@ def of_systems(w: Formatter, gates: list[dict[Any, Any]]) -> Hero | None:
         return None
     nearest = nearest_of(rungs)
     more = more_needed(nearest)
-    own = [gate for gate in gates if gate["system"] in (None, w.shown)]
-    found = _by_gates(w, own) if own else standing(w)
+    gates_shown = [gate for gate in gates if gate["system"] in (None, w.shown)]
+    found = _by_gates(w, gates_shown) if gates_shown else standing(w)
     state = first_state(STATES, _Facts(nearest, found, more))
     first = nearest["candidate"]
     words: dict[str, Any] = {

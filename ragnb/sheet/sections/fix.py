@@ -36,17 +36,19 @@ def fix_first(w: Formatter) -> Section | None:
 
 
 def _steps(w: Formatter) -> list[blocks.Step]:
-    own = [row for row in deciding(w.whole.gates) if row["system"] in (None, w.shown)]
+    rows_shown = [row for row in deciding(w.whole.gates) if row["system"] in (None, w.shown)]
     found = {
         row["metric"]: row
         for row in records(w.sheet.diagnoses.sort_values("cost", ascending=False))
     }
     failed = sorted(
-        (row for row in own if row["outcome"] == "fail" or row["blocks"]),
+        (row for row in rows_shown if row["outcome"] == "fail" or row["blocks"]),
         key=lambda r: r["outcome"],
     )
     # A gate that is still open is worth a row where something is wrong, however often.
-    still_open = [row for row in own if row["outcome"] == "undecided" and n_wrong(w, row["metric"])]
+    still_open = [
+        row for row in rows_shown if row["outcome"] == "undecided" and n_wrong(w, row["metric"])
+    ]
     still_open.sort(key=lambda row: -n_wrong(w, row["metric"]))
     stopping = [row for row in failed if row["outcome"] != "no_data" and row["metric"] in w.rows]
     steps = {metric: _of_finding(w, row) for metric, row in found.items()}

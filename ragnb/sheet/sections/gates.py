@@ -54,11 +54,11 @@ def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
             system = f" ({gate['system']})"
         title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
         row = _row(w, gate)
-        told = [cell(one, one_line) for one in (row.asks, row.outcome, row.seen)]
+        written = [cell(one, one_line) for one in (row.asks, row.outcome, row.seen)]
         for key, one in (("gates.flip", row.flip), ("gates.more", row.more)):
             text = cell(one, one_line)
-            told.append(MISSING if text == MISSING else f"{w.say(key)}: {text}")
-        words = w.say("list.also").join(text for text in told if text != MISSING)
+            written.append(MISSING if text == MISSING else f"{w.say(key)}: {text}")
+        words = w.say("list.also").join(text for text in written if text != MISSING)
         out.append((title, kind, gate["outcome"], words))
     return out
 

@@ -46,9 +46,9 @@ def _share(w: Formatter, row: Row) -> tuple[object, ...]:
     """Return the share that passes with its interval and n, then each gate on it with its outcome."""
     _, _, facts = passing_share(w, row)
     share = w.say("judged.share", share=percent(row["share"]))
-    told = [fact for fact in facts if isinstance(fact, str)]
+    texts = [fact for fact in facts if isinstance(fact, str)]
     gates = [fact for fact in facts if not isinstance(fact, str)]
-    return (" · ".join([share, *told]), *gates)
+    return (" · ".join([share, *texts]), *gates)
 
 
 def _dimensions(w: Formatter) -> Table | None:

@@ -20,21 +20,21 @@ def metrics(w: Formatter) -> Section | None:
     """Return the metrics with the overall score first, the rates folded below."""
     names = [*w.total, *w.quality]
     # Without gold most rates say nothing; they are rows only where all do.
-    told = [name for name in w.rates if w.known(name)] or w.rates
-    folded = w.say("measures.rates", n=len(told)) if names else ""
+    rates_shown = [name for name in w.rates if w.known(name)] or w.rates
+    folded = w.say("measures.rates", n=len(rates_shown)) if names else ""
     shown = [
         measures(w, names),
-        measures(w, told, folded),
+        measures(w, rates_shown, folded),
         _operations(w),
     ]
     found = standing(w)
     lead = w.say(
         "measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level
     )
-    if not names and not told:
+    if not names and not rates_shown:
         return None
     if kind_of(w) == FAILED:  # what is left of the scores is no verdict
-        if not any(map(w.known, names or told)):
+        if not any(map(w.known, names or rates_shown)):
             return None
         return w.section("metrics", w.say("measures.so_far"), lead, shown)
     badge: Mark | str = ""

@@ -73,7 +73,7 @@ def _flickering(w: Formatter, found: Noise) -> str:
     if table.empty:
         return w.say("noise.lead")
     metric = table["metric"].iloc[0]
-    own = table[table["metric"] == metric]
-    n = int(own["flickers"].sum())
-    words = {"n": count(n), "all": count(len(own)), "metric": w.name(metric)}
+    rows_of_metric = table[table["metric"] == metric]
+    n = int(rows_of_metric["flickers"].sum())
+    words = {"n": count(n), "all": count(len(rows_of_metric)), "metric": w.name(metric)}
     return w.say("noise.lead") + w.say("noise.flicker", **words)

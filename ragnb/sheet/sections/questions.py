@@ -63,8 +63,8 @@ def questions(w: Formatter) -> Section | None:
     block = blocks.Samples(
         heads, samples, made.chips(filters), made.choices(), say, w.sheet.rows, rest
     )
-    own = [held for held in filters if w.shown is None or held["s"] == w.shown]
-    wrong = sum(held["w"] == "1" for held in own)
+    held_shown = [held for held in filters if w.shown is None or held["s"] == w.shown]
+    wrong = sum(held["w"] == "1" for held in held_shown)
     finding = _questions_finding(w, wrong, is_labelled=made.labelled)
     if rows:
         return w.section("questions", finding, w.say("questions.lead"), [block], every)
