@@ -323,7 +323,7 @@ def open_ratings(
         raw.drop(
             [kind is None for kind in raw.columns["rater_kind"]], "annotator_kind", _NEITHER, report
         )
-    # Which say whether a person gave a score.
+    # Columns that say whether a person gave a score.
     for name in (
         "annotator_kind",
         "source",

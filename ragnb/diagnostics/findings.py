@@ -256,7 +256,7 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
         ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN))
     else:
         ends = x
-    # No lower one is missing.
+    # So many values are as low as this that none of the lowest is left out.
     least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan
     if np.isnan(least):
         near = np.flatnonzero(~np.isnan(x))

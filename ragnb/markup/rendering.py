@@ -322,7 +322,7 @@ def radar_points(values: Sequence[Any], axes: Sequence[Axis] = ()) -> np.ndarray
             f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first"
         )
     raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
-    # The centre, of a cosine below 0.
+    # A cosine below 0 is at the centre.
     share = np.clip((raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0)
     share = np.where(lower, 1.0 - share, share)
     angle = 2 * np.pi * np.arange(size) / size
@@ -345,7 +345,7 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
         if size:
             return [(list(range(size)), True)]
         return []
-    # Begins with a gap, and so does each of its parts.
+    # The order begins with a gap, and so does each of its parts.
     order = np.roll(np.arange(size), -int(np.argmin(there)))
     parts = np.split(order, np.flatnonzero(~there[order]))
     return [(part[1:].tolist(), False) for part in parts if len(part) > 1]

@@ -41,7 +41,7 @@ class Query(Raw):
         text = {
             n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds
         }
-        # Cells of no text differ.
+        # Cells without a text are told apart by their columns.
         cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]
         row = item_of(
             self.frame,

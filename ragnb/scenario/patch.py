@@ -295,7 +295,7 @@ def _edits(
         end = value.end_mark.index
         before = old[key.value]
         after = new.get(key.value)
-        # Its place is taken.
+        # What is new takes the place of what goes.
         if key.value not in new and node.flow_style and fresh and nth == len(node.value) - 1:
             yield key.start_mark.index, _end(text, key, value), flow(fresh)[1:-1]
             fresh = {}

@@ -79,7 +79,7 @@ class SystemFrames:
 
 @dataclass(frozen=True)
 class _Reduced:
-    """What one pass over the rows gives: the reductions of `_reductions`, each by its name."""
+    """What one pass over the rows gives, each part by its name."""
 
     gains: Any
     mode_gains: Any
@@ -162,7 +162,7 @@ def system_frames(
     }
     return SystemFrames(
         frames=frames,
-        worst=_worst(scenario, frame, metrics, means, weighing),
+        worst=_worst(scenario, frame, metrics, means, weighing, reduced.whole.questions),
         of_documents=of_documents,
         docs=reduced.whole.docs,
         rows=int(reduced.whole.rows.sum()),
@@ -238,6 +238,7 @@ def _worst(
     metrics: Sequence[Metric],
     means: pd.DataFrame,
     weighing: Weighing,
+    questions: str | None,
 ) -> pd.DataFrame:
     """Return the means if every lost score were at the worst end of its range."""
     bounded = _bounded(metrics)
@@ -245,12 +246,8 @@ def _worst(
     lost = means.loc[(means["role"] == "quality") & of_bounded, ["n_missing", "n_failed"]]
     if not lost.to_numpy().any():
         return means
-    how = clustering(scenario)
     derived = weights.moments_reduction(
-        metrics,
-        **how,
-        questions=weights.question_of(frame, **how),
-        derive=at_worst(bounded),
+        metrics, **clustering(scenario), questions=questions, derive=at_worst(bounded)
     )
     reduced: Moments = weights.reduce_batches(frame, metrics, [derived])[0]
     return weighing.means(reduced)

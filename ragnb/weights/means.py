@@ -107,7 +107,7 @@ def means_table(
         cells = source.by_document().cells
     else:
         cells = source.cells
-    sums, units = _sums(cells, total, doc_weight, groups=len(source.rows))
+    sums, units, shares = _sums(cells, total, doc_weight, groups=len(source.rows))
     columns = _columns(source.metrics, total)
     spread = _spread(source, total, sums, columns, level)
     unseen = np.full((2, *sums.value.shape), np.nan)
@@ -115,7 +115,8 @@ def means_table(
         spread = _of_complete_corpus(source, total, sums, columns, spread, doc_weight, level)
     elif source.unit == "document":
         unseen = _unseen(source, total, sums, columns, spread, units, level)
-    table = _tabulated(source, sums, columns, spread, unseen, _dominant(source, units, sums), level)
+    dominant = _dominant(source, units, shares)
+    table = _tabulated(source, sums, columns, spread, unseen, dominant, level)
     return table, units, total
 
 
@@ -127,8 +128,8 @@ def _relative_weights(source: Moments, doc_weights: Mapping[str, float] | None) 
     return stats.relative(each)
 
 
-def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_Sums, Units]:
-    """Return the means of groups and the units of their intervals.
+def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_Sums, Units, Array]:
+    """Return the means of groups, the units of their intervals, and the share h of each unit in its mean.
 
     Notes
     -----
@@ -169,7 +170,7 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
         g_eff=np.divide(1.0, sum_h2, out=np.zeros_like(sum_h2), where=sum_h2 > 0),
         sum_h4=of_units(units.size * h_squared * h_squared),
     )
-    return sums, units
+    return sums, units, h
 
 
 def _columns(metrics: Sequence[Any], total: Total) -> _Columns:
@@ -296,19 +297,18 @@ def _unseen(
         return np.where(shown, (worst_score + width * floor, share), nothing)
 
 
-def _dominant(source: Moments, units: Units, sums: _Sums) -> tuple[Array, Names]:
+def _dominant(source: Moments, units: Units, shares: Array) -> tuple[Array, Names]:
     """Return the share and the name of a cluster that has most of the weight of a mean, else nan and nothing.
 
     None is told of a complete corpus, where questions are the units.
     """
-    code = np.full(sums.value.shape, -1)
-    share = np.full(sums.value.shape, np.nan)
+    shape = (len(source.rows), shares.shape[1])
+    code = np.full(shape, -1)
+    share = np.full(shape, np.nan)
     if source.corpus != "complete":
-        inverse = np.divide(1.0, sums.mass, out=np.zeros_like(sums.mass), where=sums.mass > 0)
-        h = units.weight * inverse[units.group]
-        unit, column = np.nonzero((h > _MOST + _TIE) & (units.cluster >= 0)[:, None])
+        unit, column = np.nonzero((shares > _MOST + _TIE) & (units.cluster >= 0)[:, None])
         code[units.group[unit], column] = units.cluster[unit]
-        share[units.group[unit], column] = h[unit, column]
+        share[units.group[unit], column] = shares[unit, column]
     if (code < 0).all():
         return share, np.array([""], dtype=object)
     return share, np.array([*source.clusters, ""], dtype=object)[code]

@@ -56,12 +56,14 @@ def runs_command(
     if verify + claims + (export is not None) + bool(runs) > 1:
         raise RagnbError(say("runs.one_action"))
     if verify:
-        damage = examined(store)
-        damage.file.close()
-        whole = "runs.broken" if damage.wrong else "runs.whole"
-        click.echo(say(whole, store=one_line(store), version=VERSION, **damage.rows))
+        examination = examined(store)
+        examination.file.close()
+        whole = "runs.broken" if examination.wrong else "runs.whole"
+        click.echo(say(whole, store=one_line(store), version=VERSION, **examination.rows))
         save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-        return _outcome(damage.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}")
+        return _outcome(
+            examination.wrong, f"{say('runs.save', command=save)} {_recover(store, say)}"
+        )
     if export is not None:
         rows = list(exported(store))
         write_whole(export, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
