@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,8 @@ def attempt(base_url: str, path: Path, number: int, seconds: float) -> dict[str,
             os.close(reading)
             child(base_url, path, number, writing)
             os._exit(0)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(1)
     os.close(writing)

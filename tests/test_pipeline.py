@@ -542,14 +542,14 @@ def test_a_pipeline_killed_at_random_moments_pays_for_no_reply_twice(tmp_path, l
     while True:
         with subprocess.Popen(words, cwd=torn, **how) as run:
             try:
-                run.communicate(
+                said, _ = run.communicate(
                     timeout=rng.uniform(0.5, usual * min(1, 6 / most)) if kills < most else 120
                 )
             except subprocess.TimeoutExpired:
                 run.send_signal(signal.SIGKILL)
                 kills += 1
                 continue
-        assert run.returncode == 0
+        assert run.returncode == 0, said.decode()
         if kills == most or run.returncode == 0:
             break
     assert kills

@@ -64,7 +64,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         else:
             why = "it is empty, and its log is not"
         raise unreadable_store(path, why)
-    wrong = _missing_pages(main)
+    wrong = _missing_pages(main, log)
     try:
         file, frames_read = _in_memory(path, main, log)
     except sqlite3.Error as error:
@@ -152,26 +152,37 @@ def _in_memory(path: Path, main: bytes, log: bytes) -> tuple[sqlite3.Connection,
     return memory, max(0, frames)
 
 
-def _missing_pages(main: bytes) -> list[str]:
+def _missing_pages(main: bytes, log: bytes) -> list[str]:
     """Say how many pages a file lacks, by the size in its header: https://www.sqlite.org/fileformat2.html."""
     if main[68:72] != APPLICATION:
         return []
     page_size = int.from_bytes(main[16:18], "big")
-    missing = int.from_bytes(main[28:32], "big") - len(main) // max(1, page_size)
-    if missing > 0:
+    pages = int.from_bytes(main[28:32], "big")
+    first_missing = len(main) // max(1, page_size) + 1
+    # SQLite copies the log into the file page by page, the first one, which holds the size, before the rest. Who is
+    # killed between them leaves a file that is too short and a log that still holds the pages.
+    logged = {int.from_bytes(log[start : start + 4], "big") for start in _frames(log)}
+    missing = sum(page not in logged for page in range(first_missing, pages + 1))
+    if missing:
         return [f"the file is cut: its last {missing} pages are missing"]
     return []
 
 
-def _unread_frames(log: bytes, frames_read: int) -> list[str]:
-    """Say where a log is damaged: SQLite passes over all that follows, also whole commits."""
+def _frames(log: bytes) -> Iterator[int]:
+    """Yield where the frames of a log start that are of its present round; those of an earlier one have other salts."""
     frame_size = 24 + int.from_bytes(log[8:12], "big")
     salts = log[16:24]
+    for start in range(32, len(log) - frame_size + 1, frame_size):
+        if log[start + 8 : start + 16] == salts:
+            yield start
+
+
+def _unread_frames(log: bytes, frames_read: int) -> list[str]:
+    """Say where a log is damaged: SQLite passes over all that follows, also whole commits."""
     committed = 0
-    for number, start in enumerate(range(32, len(log) - frame_size + 1, frame_size), 1):
-        # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
-        ends_commit = log[start + 4 : start + 8] != bytes(4)
-        if ends_commit and log[start + 8 : start + 16] == salts:
+    for number, start in enumerate(_frames(log), 1):
+        # A frame that ends a commit holds the size of the file.
+        if log[start + 4 : start + 8] != bytes(4):
             committed = number
     if committed > frames_read:
         return [f"its write-ahead log is damaged at frame {frames_read + 1}"]

@@ -401,6 +401,31 @@ def test_a_log_whose_middle_is_damaged_is_not_passed_over_in_silence(killed, cap
     assert 5 < len(saved) < 30
 
 
+def test_a_store_that_was_killed_while_its_log_was_copied_into_it_is_whole(tmp_path, capsys):
+    """Before each page of the copy, from the first, which says how many there are, to the last."""
+    path, page = tmp_path / "a.sqlite", 4096
+    log = Path(f"{path}-wal")
+    with Store(path) as store:
+        run = store.plan(cells_of(40))
+        store.put([(cell, Outcome.of(1)) for cell in cells_of(40)])
+        wanted = store.frame(run)
+        before, in_log = path.read_bytes(), log.read_bytes()
+    after = path.read_bytes()
+    assert len(after) > 8 * page > len(before)
+    for end in range(0, len(after) + page, page):
+        path.write_bytes(after[:end] + before[end:])
+        log.write_bytes(in_log)
+        assert main(["runs", str(path), "--verify"]) == 0, end
+        with Store(path) as store:
+            assert store.frame(run).equals(wanted), end
+        path.write_bytes(after[:end] + before[end:])
+        log.write_bytes(in_log[: len(in_log) // 2])
+        told = main(["runs", str(path), "--verify"])
+        # Half of the log does not hold the pages that the file lacks.
+        assert told == (2 if 0 < end < len(after) else 0), end
+    capsys.readouterr()
+
+
 def test_an_empty_store_beside_a_full_log_is_damaged(killed):
     killed.write_bytes(b"")
     log = killed.with_name("a.sqlite-wal").read_bytes()
