@@ -159,8 +159,8 @@ def _missing_pages(main: bytes, log: bytes) -> list[str]:
     page_size = int.from_bytes(main[16:18], "big")
     pages = int.from_bytes(main[28:32], "big")
     first_missing = len(main) // max(1, page_size) + 1
-    # SQLite copies the log into the file page by page, the first one, which holds the size, before the rest. Who is
-    # killed between them leaves a file that is too short and a log that still holds the pages.
+    # SQLite copies the log into the file page by page, the first, which holds the size, before the rest. A process
+    # that is killed between them leaves a file that is too short and a log that still holds the pages.
     logged = {int.from_bytes(log[start : start + 4], "big") for start in _frames(log)}
     missing = sum(page not in logged for page in range(first_missing, pages + 1))
     if missing:
@@ -169,7 +169,7 @@ def _missing_pages(main: bytes, log: bytes) -> list[str]:
 
 
 def _frames(log: bytes) -> Iterator[int]:
-    """Yield where the frames of a log start that are of its present round; those of an earlier one have other salts."""
+    """Yield where the frames of a log start, those of its present round: earlier ones have other salts."""
     frame_size = 24 + int.from_bytes(log[8:12], "big")
     salts = log[16:24]
     for start in range(32, len(log) - frame_size + 1, frame_size):
