@@ -20,8 +20,8 @@ from markdown import code, heading, link, page, plain, prose, table, toctree
 import ragnb as rn
 from ragnb import plots, stats, widgets
 from ragnb.cli import cli, terminal
-from ragnb.readers.layouts import TOOLS
 from ragnb.readers.names import WORDS
+from ragnb.readers.tools.known import TOOLS
 from ragnb.scenario.source import flow
 
 CODES = (

@@ -15,10 +15,10 @@ from ragnb.readers.evidence import mark_broken_rows, mark_failed_words, mark_min
 from ragnb.readers.facts import SILENT, Direction, direction_of_name, facts_told
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.graded import graded_columns, grades_of, note_grades, read_grades
-from ragnb.readers.layouts import TOOLS, is_measure
-from ragnb.readers.names import meanings
+from ragnb.readers.names import is_measure, meanings
 from ragnb.readers.raw import Lossy, Raw, is_text
 from ragnb.readers.scales import has_rubric, is_judged, judged_scale, spans_of
+from ragnb.readers.tools.known import TOOLS
 from ragnb.readers.verdicts import direction_of, read_verdicts, verdict_columns
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, NOT_METRICS, RUBRIC, Metric, range_of
 

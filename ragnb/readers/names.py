@@ -301,3 +301,18 @@ def rename_columns(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
             table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
         )
     table.columns = merged
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column counts or times something, so that it is no candidate for a metric.
+
+    Examples
+    --------
+    >>> is_measure("total_tokens"), is_measure("runDuration"), is_measure("top_k"), is_measure("helpfulness")
+    (True, True, True, False)
+    """
+    known = WORDS["measures"]
+    signs = (sign in name for sign in known["signs"])
+    return (
+        bool(words_in(name) & {*known["words"]}) or name.casefold() in known["names"] or any(signs)
+    )
