@@ -9,7 +9,6 @@ from ragnb.calibration.corrected import corrected_mean, corrected_ways
 from ragnb.calibration.golden import check_golden, golden_template, read_golden, write_golden
 from ragnb.calibration.labels import (
     RATING_ALIASES,
-    judge_columns,
     looks_like_ratings,
     read_judged,
     read_ratings,
@@ -17,5 +16,6 @@ from ragnb.calibration.labels import (
 )
 from ragnb.calibration.measures import agreement
 from ragnb.calibration.panels import Panel, panel
+from ragnb.calibration.rating_table import judge_columns
 from ragnb.calibration.sampling import draw_labels
 from ragnb.calibration.sheets import read_labels, read_rated, write_labels

@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration.labels import KEYS, finish, open_ratings, tidy, without_people
+from ragnb.calibration.labels import open_ratings, without_people
+from ragnb.calibration.rating_table import KEYS
 from ragnb.calibration.ratings import (
     Names,
     need_pandas,
 )
 from ragnb.calibration.sheets import write_new
+from ragnb.calibration.tidying import finish, tidy
 from ragnb.errors import (
     need_columns,
 )

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.calibration.labels import BOM, KEYS, SHOWN, read_ratings
+from ragnb.calibration.labels import SHOWN, read_ratings
+from ragnb.calibration.rating_table import BOM, KEYS
 from ragnb.calibration.ratings import (
     PROBABILITY,
 )

@@ -5,16 +5,9 @@ matplotlib is changed.
 """
 
 from ragnb.errors import need_package
+from ragnb.plots.agreement import bland_altman, judge_human
 from ragnb.plots.canvas import alt_text, cjk_font, save, show_keywords, svg
-from ragnb.plots.card import (
-    band_shares,
-    bias_by,
-    bland_altman,
-    corrected_means,
-    judge_human,
-    label_budget,
-    reliability,
-)
+from ragnb.plots.card import band_shares, bias_by, corrected_means, label_budget, reliability
 from ragnb.plots.means import intervals
 from ragnb.plots.operations import quality_by_cost
 from ragnb.plots.pairs import by_depth, differences, win_rates

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
-import pandas as pd
 
-from ragnb.errors import RagnbError, listing, need_columns, need_known
-from ragnb.markup import (
-    TONES,
-    count,
-    ends,
-    is_missing,
-    number,
-    one_line,
-    percent,
-    text_width,
-    with_interval,
-)
+from ragnb.errors import need_known
+from ragnb.markup import TONES, count, ends, is_missing, number, percent, with_interval
 from ragnb.markup.rendering import INK, SYSTEM_COLOURS
-from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
+from ragnb.plots.canvas import GREY, Axes, Look, canvas, fitted, legend_below
 from ragnb.plots.means import estimate
-from ragnb.plots.rows import DARK, LIGHT, Dot, Row, dot_rows, grid, percents, whole_scale
+from ragnb.plots.part import BAD, BLUE, FOOT, GOOD, ORANGE, WATCH, Part, signed
+from ragnb.plots.rows import Dot, Row, dot_rows, percents, whole_scale
 
-# Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
-GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
-BLUE, ORANGE = SYSTEM_COLOURS[:2]
-MOST_STEPS = 25
 _VERDICTS = {
     "TRUST": (GOOD, "o"),
     "REJECT": (BAD, "s"),
@@ -38,312 +23,12 @@ _VERDICTS = {
 _WAYS = dict(
     zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True)
 )
-_DEFAULTS: dict[str, Any] = {
-    "tolerance": 1.0,
-    "target": 0.8,
-    "delta": None,
-    "scale": None,
-    "lang": "en",
-}
-_PAIRS = ("judge_score", "human_score", "n")
 # The lines of a label budget: column, colour, style and name.
 _CURVES = (
     ("share", BLUE, "-", "share_seen"),
     ("probability", ORANGE, "-", "chance"),
     ("chance", ORANGE, "--", "chance_known"),
 )
-_RADIUS = 11.0
-# Written at a place of the scale and a height of the Axes, a few points beside it.
-_FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-
-
-class Part:
-    """The rows of one judge and dimension in a frame of a card, and the card they came from, if any.
-
-    It takes the frame `name` of a card, or a frame as it is.
-
-    Raises
-    ------
-    RagnbError
-        For what is neither, for a column that is not there, and for several judges or dimensions.
-    """
-
-    def __init__(self, card: Any, name: str, columns: Sequence[str], look: Look) -> None:
-        frame = card
-        if not isinstance(card, pd.DataFrame):
-            frame = getattr(card, name, None)
-        if not isinstance(frame, pd.DataFrame):
-            raise RagnbError(
-                f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}"
-            )
-        need_columns(frame.columns, columns, f"card.{name} has it")
-        self._card = None if frame is card else card
-        self._keys = dict[str, str]()
-        for key in ("judge", "dimension"):
-            if len(names := list(dict.fromkeys(map(str, frame.get(key, []))))) > 1:
-                have = listing(names)
-                raise RagnbError(
-                    f"there are several {key}s; choose one: card.only({key}={names[0]!r}) (have: {have})"
-                )
-            if names:
-                self._keys |= {key: names[0]}
-        self.about = " · ".join(one_line(word, 40) for word in self._keys.values())
-        self.rows = frame.reset_index(drop=True)
-        self.look = look | {"lang": look.get("lang") or self.set("lang")}
-        self.say = speaker(self.look)
-
-    def set(self, key: str) -> Any:
-        """Return a setting of the card, else the library's."""
-        return getattr(self._card, key, _DEFAULTS[key])
-
-    def pairs(self) -> tuple[Any, Any, Any]:
-        """Return the scores of the judge and of the humans, and how often they met."""
-        x, y, n = self.rows[["judge_score", "human_score", "n"]].to_numpy(dtype=float).T
-        return x, y, n
-
-    def ends(self, *values: Any) -> tuple[float, float]:
-        """Return the scale of the card; else the lowest and the highest of the values."""
-        seen = np.concatenate(values)
-        if np.isnan(seen).all():
-            ends = (0.0, 1.0)
-        else:
-            ends = (np.nanmin(seen), np.nanmax(seen))
-        low, high = self.set("scale") or ends
-        return float(low), float(high)
-
-    def beside(self, name: str) -> pd.DataFrame:
-        """Return the rows of this judge and dimension in another frame of the card; none without a card."""
-        frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
-        for key, chosen in self._keys.items():
-            if key in frame:
-                frame = frame[frame[key].astype(str) == chosen]
-        return frame
-
-    def n(self, number: Any) -> str:
-        """Write a number of ratings."""
-        return self.say("chart.n", n=count(number))
-
-
-def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
-    """Draw how often each judge's score met each human score, with the band within the tolerance outlined.
-
-    Parameters
-    ----------
-    card : CalibrationCard or DataFrame
-        A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
-    ax : Axes, optional
-        By default those of a new figure.
-    lang : {"en", "zh"}, optional
-        By default the card's.
-    finding : str, optional
-        The title and the start of the words; by default how many pairs are within the band. Empty for no title.
-
-    Returns
-    -------
-    Axes
-        On the scale of the card, else from the lowest to the highest score; the tolerance is the card's, else 1.
-        A cell a pair of scores, the judge's to the right, the human's upwards, its number of pairs in it, an
-        empty one bare. Scores on more than 25 steps are put into 25 equal ones, and a note says so; what lies
-        within the band is still counted on the scores themselves.
-
-    Raises
-    ------
-    RagnbError
-        For several judges or dimensions: ``card.only(judge=…)`` takes one.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> counts = pd.DataFrame({"judge_score": [1, 2, 3], "human_score": [1, 3, 1], "n": [4, 2, 1]})
-    >>> judge_human(counts).get_title(loc="left")
-    '6 of 7 pairs agree within ±1; the judge is higher in 1, lower in 0'
-    """
-    p = Part(card, "counts", _PAIRS, look)
-    (x, y, n), width, say = p.pairs(), p.set("tolerance"), p.say
-    low, high = p.ends(x, y)
-    (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
-    # The slack keeps a score in the cell that starts with it.
-    upright, level = (np.clip(scores + 1e-9, low, high) for scores in (y, x))
-    table = np.histogram2d(upright, level, bins=[up, across], weights=n)[0][::-1]
-    written = [[count(n) if n else "" for n in row] for row in table.tolist()]
-    if (
-        max(text_width(text, 8.0) for row in written for text in row)
-        > 0.85 * WIDTH * 72 / table.shape[1] - 2
-    ):
-        written = [[""] * table.shape[1]] * len(table)
-    with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
-        # Roots, so that one crowded cell does not pale all the others.
-        grid(ax, np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan), written, 8.0)
-        rows, columns = ((edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across))
-        _outline(ax, np.abs(rows[:, None] - columns) <= width + 1e-9)
-        few = high - low <= 12 and float(high - low).is_integer()
-        marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
-        labels = [f"{mark:g}" for mark in marks]
-        ax.set_xticks((marks - across[0]) / (across[1] - across[0]), labels)
-        ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
-        above, below = (n[gap > width + 1e-9].sum() for gap in (x - y, y - x))
-        numbers = {"n": n.sum(), "inside": n.sum() - above - below, "above": above, "below": below}
-        exactly = "" if width else "_exact"
-        counts = {side: count(k) for side, k in numbers.items()}
-        finding = say(f"chart.pairs{exactly}", tolerance=f"{width:g}", **counts)
-        outlined = say(f"chart.outlined{exactly}", tolerance=f"{width:g}")
-        notes = [say("chart.judge_axis"), outlined]
-        if not (exact and exact_too):
-            notes.append(say("chart.rounded"))
-        if not n.sum():
-            finding = say("chart.no_pairs")
-        describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), say("chart.human_axis"))
-    return ax
-
-
-def _edges(values: Any, low: float, high: float) -> tuple[Any, bool]:
-    """The edges of an axis' cells: around the coarsest steps that hold every score, else of 25 equal parts."""
-    for parts in (1, 2, 3, 4, 5, 6, 10, 20):
-        # Of the scale's length first, then of each score.
-        steps = np.array([high - low, *(values - low)]) * parts
-        if steps[0] < MOST_STEPS and (np.abs(steps - np.round(steps)) < 1e-6).all():
-            return low + (np.arange(round(steps[0]) + 2) - 0.5) / parts, True
-    return np.linspace(low, high, MOST_STEPS + 1), False
-
-
-def _outline(ax: Axes, inside: np.ndarray) -> None:
-    """Draw the border between the cells within the tolerance and those outside."""
-    from matplotlib.collections import LineCollection
-
-    # A line between two cells of a row stands, one between two cells of a column lies.
-    standing = [[(x + 1, y), (x + 1, y + 1)] for y, x in np.argwhere(np.diff(inside, axis=1))]
-    lying = [[(x, y + 1), (x + 1, y + 1)] for y, x in np.argwhere(np.diff(inside, axis=0))]
-    lines = [*standing, *lying]
-    # Dark on a light edge: it is seen on pale cells, and between bare ones on a dark page.
-    for colour, width, label in ((LIGHT, 3.4, "_halo"), (DARK, 1.8, "_band")):
-        line = LineCollection(
-            lines, colors=colour, linewidths=width, capstyle="projecting", label=label
-        )
-        ax.add_collection(line)
-
-
-def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
-    """Draw the differences judge − human against the mean of both, with bias, limits of agreement and slope.
-
-    Parameters
-    ----------
-    card : CalibrationCard or DataFrame
-        A card, or its ``counts``, without the lines: ``[judge, dimension,] judge_score, human_score, n``.
-    ax : Axes, optional
-        By default those of a new figure.
-    lang : {"en", "zh"}, optional
-        By default the card's.
-    finding : str, optional
-        The title and the start of the words; by default the bias and the limits. Empty for no title.
-
-    Returns
-    -------
-    Axes
-        A point for each pair of scores, its area the number of pairs. Lines
-        for the bias and the limits, with their intervals as bands and their numbers at the right; the slope as a
-        dotted line through the mean of all pairs. A line whose number is missing is not drawn.
-
-    Raises
-    ------
-    RagnbError
-        For several judges or dimensions: ``card.only(judge=…)`` takes one.
-
-    Notes
-    -----
-    Bland and Altman (1986), Lancet i, 307–310.
-
-    Examples
-    --------
-    >>> counts = pd.DataFrame({"judge_score": [3, 4], "human_score": [2, 4], "n": [5, 1]})
-    >>> ax = bland_altman(counts)
-    >>> ax.collections[0].get_offsets().tolist(), ax.get_title(loc="left")
-    ([[2.5, 1.0], [4.0, 0.0]], 'Differences between judge and human scores')
-    """
-    p = Part(card, "counts", _PAIRS, look)
-    (x, y, n), say = p.pairs(), p.say
-    table = (
-        p.beside("table")
-        .reindex(columns=["measure", "value", "low", "high"])
-        .dropna(subset="value")
-    )
-    numbers_of = {str(name): numbers for name, *numbers in table.itertuples(index=False)}
-    lines: dict[str, Any] = {
-        name: numbers_of[name] for name in ("loa_low", "bias", "loa_high") if name in numbers_of
-    }
-    shown = [0.0, *(x - y), *(at for at, _, _ in lines.values())]
-    low, high = p.ends((x + y) / 2)
-    margin = 0.04 * (high - low) or 0.5
-    more = 0.06 * np.ptp(shown) or 0.5
-    with canvas(p.look, 4.2) as (ax, describe):
-        ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
-        ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
-        radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
-        # The largest first, so that none is hidden.
-        order = np.argsort(-n, kind="stable")
-        dots: Any = {
-            "s": (2 * radius[order]) ** 2,
-            "color": BLUE,
-            "alpha": 0.65,
-            "linewidths": 0,
-            "zorder": 2,
-        }
-        ax.scatter(((x + y) / 2)[order], (x - y)[order], **dots)
-        for name, (at, *ends) in lines.items():
-            if not any(map(is_missing, ends)):
-                ax.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0, label="_span", zorder=0)
-            ax.axhline(
-                at,
-                color=INK,
-                linewidth=1.4,
-                linestyle="-" if name == "bias" else "--",
-                label=f"_{name}",
-            )
-        words = {
-            name: say(f"chart.{name}", value=signed(*numbers)) for name, numbers in lines.items()
-        }
-        heights = _apart([at for at, _, _ in lines.values()], 0.1 * (np.ptp(shown) + 2 * more))
-        for height, text in zip(heights, words.values(), strict=True):
-            beside: Any = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
-            ax.text(1.01, height, text.replace(" [", "\n["), **beside)
-        notes = [say("chart.mean_axis"), say("chart.area")]
-        if {"slope", "bias", "mean_judge", "mean_human"} <= set(numbers_of):
-            middle = (
-                (numbers_of["mean_judge"][0] + numbers_of["mean_human"][0]) / 2,
-                numbers_of["bias"][0],
-            )
-            ax.axline(
-                middle,
-                slope=numbers_of["slope"][0],
-                color=BAD,
-                linewidth=1.4,
-                linestyle=":",
-                label="_slope",
-            )
-            words["slope"] = say("chart.slope", value=signed(*numbers_of["slope"]))
-            notes.append(words["slope"])
-        if "bias" in numbers_of:
-            finding = say("chart.off", value=signed(*numbers_of["bias"]))
-        else:
-            finding = say("chart.not_summed")
-        describe(
-            finding,
-            [p.about, p.n(n.sum()), *words.values()],
-            "\n".join(notes),
-            say("chart.difference_axis"),
-        )
-    return ax
-
-
-def signed(value: Any, low: Any, high: Any) -> str:
-    """Write a difference with its sign and its interval."""
-    return ("+" if value > 0 else "") + with_interval(value, low, high)
-
-
-def _apart(heights: list[float], least: float) -> Any:
-    """Push rising heights apart until neighbours are at least `least` from each other, about the same middle."""
-    steps = least * np.arange(len(heights))
-    apart = np.maximum.accumulate(np.array(heights) - steps) + steps
-    return apart + (np.mean(heights) - apart.mean() if heights else 0.0)
 
 
 def reliability(card: Any, **look: Unpack[Look]) -> Axes:
@@ -400,7 +85,7 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         # Every second n where they would touch.
         for k in range(0, len(x), 1 + len(x) // 12):
             many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
-            ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
+            ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **FOOT)
         whole_scale(ax, "x", *ends, margin=0.04)
         whole_scale(ax, "y", *ends, margin=0.04, below=0.088)
         legend_below(ax, 36)
@@ -708,7 +393,7 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             now = say("chart.labels_now", n=count(n))
-            ax.annotate(now, (float(n), 0.06), (3, 0), label="_note", fontsize=8, **_FOOT)
+            ax.annotate(now, (float(n), 0.06), (3, 0), label="_note", fontsize=8, **FOOT)
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
         if records:

@@ -1,0 +1,150 @@
+"""A table of ratings under canonical names: its scores as numbers, and which columns hold them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, Scale, settled
+from ragnb.errors import listing
+from ragnb.readers.columns import other_values
+from ragnb.readers.facts import verdict_value
+from ragnb.readers.raw import Lossy, Raw, absent, settle
+from ragnb.readers.scores import metric_values
+from ragnb.schema import CASE_COLUMNS, CLIP, Metric
+
+BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
+FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
+KEYS = ("item_id", "dimension", "system")
+NAMES: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("reading.toml").read_text(encoding="utf-8")
+)
+
+
+PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES["patterns"].items()}
+NUMBERED = PATTERNS["numbered"]
+JUDGE_NAME = PATTERNS["judge"]
+_TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
+
+
+@dataclass
+class Table:
+    """A table under canonical names, with the caller's arguments and the read report.
+
+    `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none;
+    ``"outside"`` among them is whatever is outside the scale. `side` says whose the scores are where the table
+    does not: ``human`` or ``judge``.
+    """
+
+    raw: Raw
+    report: Lossy
+    origin: dict[str, object]
+    judges: list[str]
+    humans: list[str]
+    missing: list[float | str]
+    scale: Scale | None
+    side: str
+
+    def frame(self, scored: list[str]) -> pd.DataFrame:
+        """Return the table as a frame, with the columns `scored` as numbers within their scale, NaN if missing.
+
+        Raises
+        ------
+        RagnbError
+            For a score that is not a number, is outside the scale, or is -1 and nobody said what that means.
+        """
+        raw = self.raw
+        report = self.report
+        read = pd.DataFrame(
+            {name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored}
+        )
+        ends = read.clip(*(self.scale or (-np.inf, np.inf)))
+        near = (read != ends) & ((read - ends).abs() <= CLIP)
+        scores = {
+            name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored
+        }
+        kept = settled(scores, self.scale, self.missing, raw.where)
+        marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
+        said = listing(
+            "what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks
+        )
+        for name in scored:
+            report.add(
+                "clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum())
+            )
+            blanked = int((np.isnan(kept[name]) > np.isnan(scores[name])).sum())
+            report.add("mapped", name, f"{said} is missing", blanked)
+        columns: dict[str, Any] = {}
+        for name, cells in raw.columns.items():
+            if name == PROBABILITY and name not in kept:
+                columns[name] = metric_values(raw, Metric(name, 0, 1), report)
+            elif name not in kept:
+                columns[name] = settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
+            else:
+                columns[name] = kept[name]
+        return pd.DataFrame(columns)
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers, or verdicts in words, and nothing else."""
+        cells = self.raw.columns[name]
+        if pd.api.types.is_numeric_dtype(other_values(cells, self.raw.typed)):
+            return True
+        given = [cell for cell in cells if not absent(cell) and str(cell).strip()]
+        return bool(given) and all(verdict_value(cell) is not None for cell in given)
+
+    @cached_property
+    def human_columns(self) -> list[str]:
+        """The columns with human scores in a wide table."""
+        columns = self.raw.columns
+        if len(self.humans) > 1 and set(self.humans) <= set(columns):
+            return self.humans
+        numbered: dict[str, dict[int, str]] = {}
+        for match in filter(None, map(NUMBERED.fullmatch, columns)):
+            numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
+        if len(self.humans) != 1 or "human" not in columns:
+            for raters in numbered.values():
+                if set(raters) == set(range(1, len(raters) + 1)):
+                    return [raters[k] for k in sorted(raters)]
+        if "human" in columns:
+            return ["human"]
+        return []
+
+    @cached_property
+    def judge_columns(self) -> list[str]:
+        """The columns with judge scores."""
+        columns = self.raw.columns
+        if len(self.judges) > 1 and set(self.judges) <= set(columns):
+            return self.judges
+        named = [
+            n for n in columns if JUDGE_NAME.fullmatch(n) and "__" not in n and self.is_number(n)
+        ]
+        if "judge" in columns:
+            return ["judge"]
+        return named
+
+    @property
+    def is_sheet(self) -> bool:
+        """Whether no column of scores has a known name, so that the dimensions are the columns."""
+        return "score" not in self.raw.columns and not self.human_columns + self.judge_columns
+
+
+def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]:
+    """Return the numeric columns with judge scores: ``judge``, else ``judge_<name>``; and those named.
+
+    Examples
+    --------
+    >>> judge_columns(pd.DataFrame({"judge_a": [1.0], "judge_b": [2.0], "judge_note": ["x"], "human": [1.0]}))
+    ['judge_a', 'judge_b']
+    """
+    columns = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
+    if "judge" in columns and not named:
+        columns = ["judge"]
+    return [name for name in columns if pd.api.types.is_numeric_dtype(ratings[name])]
