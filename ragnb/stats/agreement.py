@@ -38,7 +38,7 @@ def round_half_up(values: Values) -> Array:
     >>> round_half_up([2.5, 3.5, -0.5, 2.4]).tolist()
     [3.0, 4.0, 0.0, 2.0]
     """
-    return np.asarray(np.floor(np.asarray(values, dtype=float) + (0.5 + SLACK)) + 0.0)
+    return np.asarray(np.floor(np.asarray(values, dtype=float) + (0.5 + SLACK)))
 
 
 def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:

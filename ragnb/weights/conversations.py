@@ -172,8 +172,8 @@ def turn_trends(
         n = np.bincount(code)
         if not len(n):
             continue
+        # The turns of a conversation add up to 0 then, so that its mean score drops out of Σ turn · score.
         x = x - (np.bincount(code, x) / n)[code]
-        y = y - (np.bincount(code, y) / n)[code]
         if cluster is None:
             among = code
         else:

@@ -1,0 +1,82 @@
+"""What must not change an estimate: a unit, an empty part, a row that counts nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from ragnb import stats
+
+
+@given(st.floats(0.01, 1000))
+def test_the_unit_of_a_score_does_not_change_whether_a_draw_was_random(unit):
+    rng = np.random.default_rng(3)
+    labelled = rng.exponential(size=15) ** 2
+    rest = rng.exponential(size=90) ** 2
+    one = stats.draw_test(labelled, rest)
+    other = stats.draw_test(labelled * unit, rest * unit)
+    assert (other.z, other.p) == pytest.approx((one.z, one.p), rel=1e-9)
+    # Lopsided scores: the tail is not the one of a normal.
+    mirrored = stats.draw_test(-labelled, -rest)
+    assert abs(mirrored.z) == pytest.approx(abs(one.z))
+
+
+def test_a_document_without_weight_or_without_questions_does_not_enter_the_error():
+    shares = np.array([0.5, 0.5])
+    questions = np.array([5.0, 5.0])
+    squares = np.array([0.4, 0.6])
+    two = stats.stratified_se(shares, questions, squares)
+    for share, n, left in [(0.0, 40.0, 9.0), (0.0, 0.0, 0.0), (0.3, 0.0, 0.0)]:
+        three = stats.stratified_se(
+            np.append(shares, share), np.append(questions, n), np.append(squares, left)
+        )
+        assert [float(x) for x in three] == pytest.approx([float(x) for x in two])
+
+
+def test_scores_that_do_not_vary_have_all_degrees_of_freedom():
+    se, df = stats.stratified_se(np.array([0.5, 0.5]), np.array([4.0, 6.0]), np.zeros(2))
+    assert (float(se), float(df)) == (0.0, 8.0)
+
+
+def test_without_the_judge_only_labelled_clusters_count():
+    rng = np.random.default_rng(4)
+    human = rng.normal(size=12)
+    judge = human + rng.normal(scale=0.3, size=12)
+    more = rng.normal(size=40)
+    names = np.repeat(list("abcd"), 3)
+    others = [f"other{i}" for i in range(40)]
+    alone = stats.ppi_jackknife(
+        human, judge, more, clusters=names, judged_clusters=others, weight=0.0, ends=(-9, 9)
+    )
+    by_hand = stats.clustered_mean(human, names, ends=(-9, 9))
+    assert alone.n_clusters == by_hand.n_clusters == 4
+    assert (alone.value, alone.low, alone.high) == pytest.approx(
+        (by_hand.value, by_hand.low, by_hand.high)
+    )
+
+
+def test_limits_of_agreement_of_two_pairs_by_hand():
+    gaps = np.array([1.0, 4.0])
+    sd = gaps.std(ddof=1)
+    low, high = stats.limits_of_agreement([3.0, 7.0], [2.0, 3.0])
+    se = sd * np.sqrt(1 / 2 + 1.96**2 / 2)
+    assert (low.value, high.value) == pytest.approx(
+        (2.5 - 1.96 * sd, 2.5 + 1.96 * sd), abs=1e-3 * sd
+    )
+    assert (low.se, high.se) == pytest.approx((se, se), rel=1e-3)
+    half = scipy_stats.t.ppf(0.975, 1) * low.se
+    assert (low.low, low.high) == pytest.approx((low.value - half, low.value + half))
+
+
+def test_a_balanced_order_places_no_group_early_or_late():
+    groups = np.repeat(["small", "middle", "large"], [3, 8, 29])
+    n = len(groups)
+    places = {name: [] for name in np.unique(groups)}
+    for seed in range(300):
+        order = groups[stats.balanced_order(groups, seed=seed)]
+        for name, found in places.items():
+            found.append(np.flatnonzero(order == name).mean())
+    for name, found in places.items():
+        error = np.std(found) / np.sqrt(len(found))
+        assert abs(np.mean(found) - (n - 1) / 2) < max(4 * error, 0.02), name

@@ -1,0 +1,51 @@
+"""The total of metrics: ranges, centres, and what a mean may fall to."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+from ragnb.schema import Metric
+from ragnb.weights.total import Weighing, total_of
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 0.0), (-1.0, 1.0), (0.0, 1.0), (1.0, 5.0)])
+def test_metrics_centred_on_the_middle_of_their_range_are_found_centred(low, high):
+    total = total_of([Metric("a", low, high), Metric("b", low, high)], None)
+    middle = (low + high) / 2
+    assert total.is_centred(np.full(2, middle))
+    assert not total.is_centred(np.full(2, middle + (high - low) / 1000))
+
+
+def test_metrics_of_different_ranges_have_a_total_only_where_they_are_rescaled():
+    scores = pd.DataFrame({"a": [1.0, 5.0, 3.0], "b": [0.0, 1.0, 0.5]})
+    metrics = [Metric("a", 1, 5), Metric("b", 0, 1)]
+    found = rn.moments(scores, metrics=metrics)
+    apart = Weighing().means(found).set_index("metric")["value"]
+    assert np.isnan(apart["weighted_score"])
+    together = Weighing(rescale=True).means(found).set_index("metric")["value"]
+    assert together["weighted_score"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("chance", [1.0000001, 1.5, 2.0, 0.0, -0.5])
+def test_a_chance_of_being_drawn_is_above_0_and_at_most_1(chance):
+    scores = pd.DataFrame({"faithfulness": [0.5, 0.7], "inclusion_probability": [0.5, chance]})
+    with pytest.raises(RagnbError, match="inclusion_probability"):
+        rn.weighted_means(scores)
+
+
+def test_how_low_a_mean_may_be_is_told_of_a_few_documents_and_of_nothing_else():
+    rng = np.random.default_rng(1)
+    names = np.repeat([f"d{i}" for i in range(6)], 20)
+    scores = pd.DataFrame({"faithfulness": rng.uniform(0.6, 1, 120), "doc_name": names})
+    means = rn.weighted_means(scores).set_index("metric")
+    low_if = means.loc["faithfulness", "low_if"]
+    assert 0 < low_if < means.loc["faithfulness", "low"]
+    of_people = scores.rename(columns={"doc_name": "person"})
+    clustered = rn.weighted_means(of_people, cluster="person").set_index("metric")
+    assert np.isnan(clustered.loc["faithfulness", "low_if"])
+    # Rows that name no document are clusters of their own, and no documents.
+    some = scores.assign(doc_name=scores["doc_name"].where(scores.index < 100, None))
+    mixed = rn.weighted_means(some).set_index("metric")
+    assert np.isnan(mixed.loc["faithfulness", "low_if"])
