@@ -948,3 +948,19 @@ def test_a_score_further_out_is_refused_on_every_engine(engine, value):
         warnings.simplefilter("ignore", RagnbWarning)
         with pytest.raises(RagnbError, match=r"lies outside 0\.\.1"):
             rn.weighted_means(frame)
+
+
+@pytest.mark.parametrize("kind", ["date", "category"])
+def test_documents_that_are_dates_or_categories_weigh_by_what_they_are_written_as(engine, kind):
+    days = [dt.date(2026, 1, 1 + i % 3) for i in range(30)]
+    names = [str(day) for day in days]
+    scores = [(i % 7) / 7 for i in range(30)]
+    weights = {"2026-01-01": 3.0, "2026-01-02": 1.0, "2026-01-03": 1.0}
+    column = pa.array(days) if kind == "date" else pa.array(names).dictionary_encode()
+    table = pa.table({"doc_name": column, "faithfulness": scores})
+    found = rn.weighted_means(on(engine, table), doc_weights=weights).set_index("metric")
+    by_hand = np.average(scores, weights=[weights[name] for name in names])
+    assert found.loc["faithfulness", "value"] == pytest.approx(by_hand)
+    assert found.loc["faithfulness", "n_clusters"] == 3
+    with pytest.warns(RagnbWarning, match="did you mean '2026-01-01'"):
+        rn.weighted_means(on(engine, table), doc_weights={"2026-01-04": 1.0})

@@ -56,17 +56,17 @@ def test_without_the_judge_only_labelled_clusters_count():
     )
 
 
-def test_limits_of_agreement_of_two_pairs_by_hand():
-    gaps = np.array([1.0, 4.0])
-    sd = gaps.std(ddof=1)
-    low, high = stats.limits_of_agreement([3.0, 7.0], [2.0, 3.0])
-    se = sd * np.sqrt(1 / 2 + 1.96**2 / 2)
-    assert (low.value, high.value) == pytest.approx(
-        (2.5 - 1.96 * sd, 2.5 + 1.96 * sd), abs=1e-3 * sd
-    )
-    assert (low.se, high.se) == pytest.approx((se, se), rel=1e-3)
-    half = scipy_stats.t.ppf(0.975, 1) * low.se
-    assert (low.low, low.high) == pytest.approx((low.value - half, low.value + half))
+@pytest.mark.parametrize("gaps", [[1.0, 4.0], [1.0, 4.0, -2.0]])
+def test_limits_of_agreement_of_a_few_pairs_by_hand(gaps):
+    n = len(gaps)
+    mean = np.mean(gaps)
+    sd = np.std(gaps, ddof=1)
+    low, high = stats.limits_of_agreement(gaps, [0.0] * n, factor=2.0)
+    se = sd * np.sqrt(1 / n + 2.0**2 / (2 * (n - 1)))
+    half = scipy_stats.t.ppf(0.975, n - 1) * se
+    for limit, value in ((low, mean - 2 * sd), (high, mean + 2 * sd)):
+        found = (limit.value, limit.se, limit.low, limit.high)
+        assert found == pytest.approx((value, se, value - half, value + half))
 
 
 def test_a_balanced_order_places_no_group_early_or_late():
