@@ -154,10 +154,8 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
 
 def _has_gaps(frame: Any, column: str) -> bool:
     rows = opened(frame)
-    key = key_of(rows, column)
-    if rows.collect_schema()[column] in (nw.Categorical, nw.Enum):
-        key = nw.col(column)  # a text of each cell takes longer than all else
-    return bool(collected(rows.select(key.is_null().any().alias("gaps")))["gaps"].to_list()[0])
+    gaps = key_of(rows, column).is_null().any().alias("gaps")
+    return bool(collected(rows.select(gaps))["gaps"].to_list()[0])
 
 
 def _as_label(asked: pd.Series[Any]) -> pd.Series[Any]:

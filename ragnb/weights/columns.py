@@ -218,7 +218,7 @@ def swift(frame: Frame) -> nw.LazyFrame[Any]:
 
 
 def key_of(frame: Frame, column: str) -> nw.Expr:
-    """Return a column as a group key: missing is null, a whole number its digits.
+    """Return a column as a group key: missing is null, and so is a number that is none.
 
     Raises
     ------
@@ -233,8 +233,6 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
         return nw.when(~key.is_nan()).then(key)
-    if kind.is_integer() or kind in (nw.Date, nw.Categorical, nw.Enum):
-        return key.cast(nw.String)
     return key
 
 
