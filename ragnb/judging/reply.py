@@ -10,6 +10,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -243,87 +244,116 @@ _DECODER = json.JSONDecoder(
 )
 
 
+# What is written of tokens that are no words.
+_SIGNS = {"colon": ":", "commas": ",", "comment": "", "ellipsis": ""}
+
+
 def _read_leniently(text: str, start: int) -> Found:
     """Read the object or list that begins here as a person would: whatever its quotes, colons and commas.
 
     It is written anew as JSON, a word without quotes as a string; no sign of a value is changed.
     """
-    written = list[str]()
-    closers = list[str]()
-    place = start
-    how = "folded"
-    while closers or not written:
-        last = written[-1] if written else "["
-        if last == ":":
-            part = "value_part"
-        elif closers[-1:] == ["}"]:
-            part = "member_part"
-        else:
-            part = "entry_part"
-        token = pattern(part).match(text, place)
-        if token is None or len(closers) > _DEPTH:
-            return Found(
-                None, start, place, "no_json" if text[place : place + 99].strip() else "truncated"
-            )
+    copy = _Copy(text, start)
+    while copy.closers or not copy.written:
+        token = pattern(copy.expected_part()).match(text, copy.place)
+        if token is None or len(copy.closers) > _DEPTH:
+            is_cut = not text[copy.place : copy.place + 99].strip()
+            return Found(None, start, copy.place, "truncated" if is_cut else "no_json")
+        if not copy.take(token):
+            return Found(None, start, copy.place, "truncated")
+    with suppress(ValueError):
+        return Found(_DECODER.decode("".join(copy.written)), start, copy.place, copy.how)
+    return Found(None, start, copy.place, "no_json")
+
+
+@dataclass
+class _Copy:
+    """A text that is written anew as JSON: up to where, its pieces, what is open, and how it had to be read."""
+
+    text: str
+    place: int
+    written: list[str] = field(default_factory=list)
+    closers: list[str] = field(default_factory=list)
+    how: str = "folded"
+
+    @property
+    def last(self) -> str:
+        """The last piece, as if a list were open before the first."""
+        return self.written[-1] if self.written else "["
+
+    def expected_part(self) -> str:
+        """Return the name of the pattern of what may stand here."""
+        if self.last == ":":
+            return "value_part"
+        if self.closers[-1:] == ["}"]:
+            return "member_part"
+        return "entry_part"
+
+    def take(self, token: re.Match[str]) -> bool:
+        """Write the next token; False where it is a string that nothing closes."""
         kind = str(token.lastgroup)
-        place = token.end()
         word = token[kind]
-        sign = token[kind].translate(_PUNCTUATION)
-        joined = kind in ("open", "quote", "key", "bare") and last not in ("{", "[", ",", ":")
-        if joined:
-            omitted = ","
-        elif kind in ("commas", "close") and last == ":":
-            omitted = "null"
-        else:
-            omitted = ""
-        slip = (
+        omitted = self._omitted_before(kind)
+        is_repaired = (
             bool(omitted)
-            or (last, kind) == (",", "close")
+            or (self.last, kind) == (",", "close")
             or kind in ("comment", "key")
             or word in ("'", "`")
         )
+        self.place = token.end()
         if kind == "quote":
-            ends = _string_ends(text, _CLOSERS[word])
-            end = ends[bisect_right(ends, place - 1)]
-            if end + 1 >= len(text):  # nothing closes the object
-                return Found(None, start, end, "truncated")
-            word = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text[place:end], flags=re.DOTALL)
-            place = end + 1
+            start = self.place
+            ends = _string_ends(self.text, _CLOSERS[word])
+            end = ends[bisect_right(ends, start - 1)]
+            if end + 1 >= len(self.text):
+                self.place = end
+                return False
+            self.place = end + 1
+            escape = r"\\(u[0-9a-fA-F]{4}|.)"
+            word = re.sub(escape, _unescaped, self.text[start:end], flags=re.DOTALL)
         elif kind == "bare":
-            ending = pattern("bare_ends").search(text, place)
-            end = ending.start() if ending else len(text)
-            word = text[place:end].strip()
-            place = end
-            slip = slip or not fits("plain_value", word)
+            word = self._bare_word()
+            is_repaired = is_repaired or not fits("plain_value", word)
         elif kind == "commas":
-            slip = slip or not fits("one_comma", word)
+            is_repaired = is_repaired or not fits("one_comma", word)
         elif kind == "open":
-            closers.append(_CLOSERS[sign])
+            self.closers.append(_CLOSERS[word.translate(_PUNCTUATION)])
         elif kind == "close":
-            closers.pop()
-            written[-1:] = [] if last == "," else written[-1:]
-        shown = {
-            "open": sign,
-            "close": sign,
-            "colon": ":",
-            "commas": ",",
-            "comment": "",
-            "ellipsis": "",
-        }
-        if kind in shown:
-            piece = shown[kind]
-        elif (kind, word) == ("bare", "null"):
-            piece = "null"
-        else:
-            piece = json.dumps(word)
-        written += filter(None, (omitted, piece))
-        if kind == "ellipsis" or how == "elided":
-            how = "elided"
-        elif slip:
-            how = "repaired"
-    with suppress(ValueError):
-        return Found(_DECODER.decode("".join(written)), start, place, how)
-    return Found(None, start, place, "no_json")
+            self.closers.pop()
+            if self.last == ",":
+                self.written.pop()
+        self.written += filter(None, (omitted, _piece(kind, word)))
+        if kind == "ellipsis" or self.how == "elided":
+            self.how = "elided"
+        elif is_repaired:
+            self.how = "repaired"
+        return True
+
+    def _omitted_before(self, kind: str) -> str:
+        """Return what should stand between the last piece and the next."""
+        if kind in ("open", "quote", "key", "bare") and self.last not in ("{", "[", ",", ":"):
+            return ","
+        if kind in ("commas", "close") and self.last == ":":
+            return "null"
+        return ""
+
+    def _bare_word(self) -> str:
+        """Return the word without quotes that begins here, and pass over it."""
+        start = self.place
+        ending = pattern("bare_ends").search(self.text, start)
+        self.place = ending.start() if ending else len(self.text)
+        return self.text[start : self.place].strip()
+
+
+def _piece(kind: str, word: str) -> str:
+    """Return a token as JSON."""
+    if kind in ("open", "close"):
+        return word.translate(_PUNCTUATION)
+    if kind in _SIGNS:
+        return _SIGNS[kind]
+    if (kind, word) == ("bare", "null"):
+        return "null"
+    return json.dumps(word)
 
 
 @lru_cache(maxsize=16)

@@ -300,9 +300,7 @@ def _ranks(rows: pl.DataFrame) -> pl.Series:
 
 def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the new columns: facts, label, why nothing was hit, citations, rates, why a rate has no number."""
-    answerable = pl.col("answerable")
     gold_ids = pl.col("gold_ids")
-    chunks = pl.col("chunks")
     refused = pl.col("refused")
     cited = pl.col("citations_predicted")
     hit = (cited.list.set_intersection(gold_ids).list.len() > 0).fill_null(False)
@@ -310,62 +308,14 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         hit=pl.when(gold_ids.is_not_null()).then(hit),
         compliant=pl.when(refused.is_not_null()).then(cited.is_not_null() | refused),
     )
-    # As numbers, a product is null where a factor is.
-    answered, hit, contained = (
-        pl.col(fact).cast(pl.Float64) for fact in ("answered", "hit", "contained")
-    )
-    yes = answerable == 1
-    no = answerable == 0
-    of_answerable = pl.when(yes).then(1.0)
-    words = {
-        "OK": yes & (answered == 1) & (hit == 1),
-        "REFUSAL_OK": no & (answered == 0),
-        "OVER_REFUSAL": yes & (answered == 0),
-        "HALLUCINATION": no & (answered == 1),
-        "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
-    }
-    # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
-    measured = (chunks.list.len() == 0) | chunks.list.eval(pl.element().is_not_null()).list.any()
-    retrieval = pl.when(measured & (gold_ids.list.len() > 0) & yes)
-    shared = chunks.list.set_intersection(gold_ids).list.len()
-    rates = {
-        # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
-        "correct_outcome": pl.when(pl.col("label").is_not_null() & gold_ids.is_not_null()).then(
-            pl.col("label").is_in(["OK", "REFUSAL_OK"])
-        ),
-        "answer_precision": pl.when(answered == 1).then(answerable * hit),
-        "over_refusal": of_answerable * refused.cast(pl.Float64),
-        "under_refusal": pl.when(no).then(answered),
-        "citation_hit_rate": of_answerable * answered * hit,
-        "claim_containment": of_answerable * answered * contained,
-        "compliance": pl.when(pl.col("matched")).then(pl.col("compliant")),
-        "retrieval_hit": retrieval.then(pl.col("rank").is_not_null()),
-        "retrieval_recall": retrieval.then(shared / gold_ids.list.len()),
-        "reciprocal_rank": retrieval.then((1 / pl.col("rank")).fill_null(0)),
-    }
-    outside = dict.fromkeys(rates, no) | {"answer_precision": refused, "under_refusal": yes}
-    outside |= dict.fromkeys(("correct_outcome", "compliance"), pl.lit(False))
-    rows = rows.with_columns(label=_first_word(words, LABELS))
+    rows = rows.with_columns(label=_label())
+    rates = _rates()
     rows = rows.with_columns(rate.cast(pl.Float64).alias(name) for name, rate in rates.items())
     missed = pl.col("label") == "ANS_NO_HIT"
     places = {
         "not retrieved": pl.col("retrieval_hit") == 0,
         "retrieved, not cited": pl.col("retrieval_hit") == 1,
     }
-    # An answer that failed is one lost answer, not a failed cell of each rate; and a rate that needs gold does not
-    # apply where there is none.
-    lacking = refused.is_null() & ~pl.col("failed") & answerable.is_not_null()
-    statuses = [
-        _first_word(
-            {
-                "ok": pl.col(name).is_not_null(),
-                "not_applicable": outside[name].fill_null(False) | ~lacking.fill_null(False),
-                "missing": True,
-            },
-            STATUSES,
-        ).alias(f"{name}__status")
-        for name in rates
-    ]
     miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
     others = (
         "label",
@@ -374,7 +324,76 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         "citations_flagged",
         "citations_form",
     )
-    return rows.select(*FACTS, *others, *rates, *statuses)
+    return rows.select(*FACTS, *others, *rates, *_statuses(list(rates)))
+
+
+def _label() -> pl.Expr:
+    """Return the label of an answer, null where a fact that decides it is not known."""
+    yes = pl.col("answerable") == 1
+    no = pl.col("answerable") == 0
+    answered = pl.col("answered").cast(pl.Float64)
+    hit = pl.col("hit").cast(pl.Float64)
+    words = {
+        "OK": yes & (answered == 1) & (hit == 1),
+        "REFUSAL_OK": no & (answered == 0),
+        "OVER_REFUSAL": yes & (answered == 0),
+        "HALLUCINATION": no & (answered == 1),
+        "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
+    }
+    return _first_word(words, LABELS)
+
+
+def _rates() -> dict[str, pl.Expr]:
+    """Return what each rate counts of an answer: 1, 0 or a share, null where the rate is not about it."""
+    answerable = pl.col("answerable")
+    gold_ids = pl.col("gold_ids")
+    chunks = pl.col("chunks")
+    # As numbers, a product is null where a factor is.
+    answered, refused, hit, contained = (
+        pl.col(fact).cast(pl.Float64) for fact in ("answered", "refused", "hit", "contained")
+    )
+    yes = answerable == 1
+    of_answerable = pl.when(yes).then(1.0)
+    # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
+    measured = (chunks.list.len() == 0) | chunks.list.eval(pl.element().is_not_null()).list.any()
+    retrieval = pl.when(measured & (gold_ids.list.len() > 0) & yes)
+    shared = chunks.list.set_intersection(gold_ids).list.len()
+    return {
+        # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
+        "correct_outcome": pl.when(pl.col("label").is_not_null() & gold_ids.is_not_null()).then(
+            pl.col("label").is_in(["OK", "REFUSAL_OK"])
+        ),
+        "answer_precision": pl.when(answered == 1).then(answerable * hit),
+        "over_refusal": of_answerable * refused,
+        "under_refusal": pl.when(answerable == 0).then(answered),
+        "citation_hit_rate": of_answerable * answered * hit,
+        "claim_containment": of_answerable * answered * contained,
+        "compliance": pl.when(pl.col("matched")).then(pl.col("compliant")),
+        "retrieval_hit": retrieval.then(pl.col("rank").is_not_null()),
+        "retrieval_recall": retrieval.then(shared / gold_ids.list.len()),
+        "reciprocal_rank": retrieval.then((1 / pl.col("rank")).fill_null(0)),
+    }
+
+
+def _statuses(rates: Sequence[str]) -> list[pl.Expr]:
+    """Return why a rate has no number for an answer."""
+    answerable = pl.col("answerable")
+    refused = pl.col("refused")
+    outside = dict.fromkeys(rates, answerable == 0)
+    outside |= {"answer_precision": refused, "under_refusal": answerable == 1}
+    outside |= dict.fromkeys(("correct_outcome", "compliance"), pl.lit(False))
+    # An answer that failed is one lost answer, not a failed cell of each rate; and a rate that needs gold does not
+    # apply where there is none.
+    lacking = refused.is_null() & ~pl.col("failed") & answerable.is_not_null()
+    statuses = []
+    for name in rates:
+        words = {
+            "ok": pl.col(name).is_not_null(),
+            "not_applicable": outside[name].fill_null(False) | ~lacking.fill_null(False),
+            "missing": True,
+        }
+        statuses.append(_first_word(words, STATUSES).alias(f"{name}__status"))
+    return statuses
 
 
 def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
