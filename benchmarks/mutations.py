@@ -44,6 +44,7 @@ CODE = [
 ROOMS = {
     "ragnb/stats": ["tests/stats"],
     "ragnb/weights": [
+        "tests/weights/test_total.py",
         "tests/weights/test_clusters.py",
         "tests/weights/test_conversations.py",
         "tests/weights/test_weights_noise.py",
@@ -59,6 +60,7 @@ ROOMS = {
     "ragnb/comparison": [
         "tests/comparison/test_comparison_standings.py",
         "tests/comparison/test_comparison_changed.py",
+        "tests/comparison/test_comparison_weights.py",
         "tests/comparison/test_ladder.py",
         "tests/comparison/test_comparison.py",
     ],

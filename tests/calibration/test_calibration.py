@@ -65,6 +65,9 @@ def test_the_order_of_systems_is_that_of_their_means():
         scipy_stats.kendalltau(means["judge"], means["human"])[0]
     )
     assert row["kendall_by_system"] != pytest.approx(row["kendall"])
+    nobody = made(9, n=80).assign(system=None, judge=1.0, human=10.0)
+    more = wide_table(agreement(pd.concat([frame, nobody]), scale=(1, 10))).iloc[0]
+    assert more["kendall_by_system"] == row["kendall_by_system"]
     assert "kendall_by_system" not in wide_table(
         agreement(made().drop(columns="system"), scale=(1, 10))
     )

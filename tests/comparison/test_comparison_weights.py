@@ -189,3 +189,23 @@ def test_the_map_is_compare_where_few_questions_change(docs, changed):
         row = rn.compare(scores, baseline="old", metric_weights=weights).iloc[-1]
         ends = row[["value", "low", "high"]].astype(float)
         np.testing.assert_allclose(found.at(weights).iloc[0], ends, rtol=0, atol=1e-12)
+
+
+def test_a_rate_with_a_small_weight_has_it_and_slices_leave_no_metric_open():
+    rng = np.random.default_rng(0)
+    parts = []
+    for name in ("old", "new"):
+        refused = (rng.random(40) < 0.3).astype(float)
+        columns = {"sample_id": np.arange(40), "system": name, "over_refusal": refused}
+        parts.append(pd.DataFrame(columns | {"faithfulness": rng.random(40)}))
+    both = pd.concat(parts, ignore_index=True).assign(doc_name="a")
+    both.loc[both.index % 2 > 0, "doc_name"] = "b"
+    lost = (both["system"] == "new") & (both["sample_id"] < 12)
+    both["faithfulness"] = both["faithfulness"].mask(lost)
+    both["faithfulness__status"] = np.where(lost, "failed", None)
+    sides = {"baseline": "old", "candidate": "new"}
+    weights = {"faithfulness": 1, "over_refusal": 0.5}
+    table = rn.compare(both, **sides, metric_weights=weights).set_index("metric")
+    assert table.loc["over_refusal", "weight"] == 0.5
+    assert table["incomplete"].to_dict()["faithfulness"]
+    assert not rn.compare(both, **sides, by="doc_name")["incomplete"].any()

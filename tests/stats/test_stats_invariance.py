@@ -80,3 +80,51 @@ def test_a_balanced_order_places_no_group_early_or_late():
     for name, found in places.items():
         error = np.std(found) / np.sqrt(len(found))
         assert abs(np.mean(found) - (n - 1) / 2) < max(4 * error, 0.02), name
+
+
+def test_the_error_of_documents_that_differ_has_the_degrees_of_freedom_of_satterthwaite():
+    shares = np.array([0.9, 0.06, 0.04])
+    questions = np.array([4.0, 6.0, 3.0])
+    squares = np.array([0.01, 1.2, 0.3])
+    freedom = (questions - 1).sum()
+    pool = squares.sum() / freedom
+    # Each variance as if five more questions had the pooled one.
+    parts = shares**2 * (squares + 5 * pool) / (questions + 4) / questions
+    df = parts.sum() ** 2 / (parts**2 / (questions + 4)).sum()
+    assert df < freedom
+    found = stats.stratified_se(shares, questions, squares)
+    assert [float(x) for x in found] == pytest.approx([np.sqrt(parts.sum()), df])
+
+
+def test_rows_of_one_cluster_are_drawn_like_rows_without_clusters():
+    labelled = [2.0, 3.0, 3.0, 2.0, 4.0]
+    rest = [4.0, 5.0, 5.0, 4.0, 3.0, 5.0, 4.0]
+    alike = stats.draw_test(
+        labelled, rest, clusters=["a"] * len(labelled), rest_clusters=["a"] * len(rest)
+    )
+    assert alike == stats.draw_test(labelled, rest)
+
+
+def test_the_mean_of_a_few_people_without_ends_has_the_interval_of_students_t():
+    human = np.array([3.0, 4.0, 7.0, 5.0, 1.0])
+    found = stats.ppi_jackknife(
+        human, human + 1, [4.0, 4.0], weight=0.0, ends=(-np.inf, np.inf), level=0.9
+    )
+    wanted = scipy_stats.ttest_1samp(human, 0).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx(tuple(wanted))
+
+
+def test_the_p_value_of_a_difference_that_no_draw_contradicts_is_the_smallest_there_is():
+    old = np.linspace(0, 1, 60)
+    found = stats.quantile_difference(old + 5, old, q=0.5, resamples=999)
+    assert found.p == pytest.approx(2 / 1000)
+
+
+def test_a_number_of_labels_whose_chance_is_the_wanted_power_suffices():
+    rng = np.random.default_rng(2)
+    flags = (rng.random(60) < 0.87).astype(float)
+    found = stats.labels_needed(flags, target=0.8)
+    assert 0.5 < found.most < 1
+    again = stats.labels_needed(flags, target=0.8, power=found.most)
+    assert again.likely is not None
+    assert stats.labels_needed(flags, target=0.8, power=found.most + 1e-6).likely is None

@@ -49,3 +49,10 @@ def test_how_low_a_mean_may_be_is_told_of_a_few_documents_and_of_nothing_else():
     some = scores.assign(doc_name=scores["doc_name"].where(scores.index < 100, None))
     mixed = rn.weighted_means(some).set_index("metric")
     assert np.isnan(mixed.loc["faithfulness", "low_if"])
+
+
+def test_a_metric_may_be_named_as_its_tool_names_it():
+    scores = pd.DataFrame({"Faithfulness": [0.25, 0.75], "mine": [1.0, 0.0]})
+    for name in ("Faithfulness", "faithfulness"):
+        means = rn.weighted_means(scores, metrics=[name]).set_index("metric")
+        assert means.loc["faithfulness", "value"] == 0.5
