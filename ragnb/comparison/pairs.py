@@ -275,15 +275,7 @@ def paired(
         labels = labels.assign(candidate_label=new["label"], baseline_label=old["label"])
     labels.insert(0, key, questions)
     if not (states.min(axis=2) < STATES.index("absent")).all(axis=0).any():
-        if reworded.any():
-            raise RagnbError(
-                f"{names[0]!r} and {names[1]!r} ask different questions under the same {key} ({reworded.sum()}); "
-                "compare runs over one question set, or name the column that tells their questions: on='…'"
-            )
-        raise RagnbError(
-            f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
-            "compare runs over one question set, or name the column that tells their questions: on='…'"
-        )
+        raise _nothing_in_common(names, key, questions, int(reworded.sum()))
     doc_weights = check_weights(scenario.doc_weights, "doc_weights")
     clusters = _clusters(labels, key, scenario)
     docs = labels.get(scenario.doc, pd.Series("", labels.index))
@@ -291,6 +283,20 @@ def paired(
     counts = int(reworded.sum()), new_references
     return Pairs(
         tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins
+    )
+
+
+def _nothing_in_common(
+    names: tuple[str, str], key: str, questions: Any, reworded: int
+) -> RagnbError:
+    if reworded:
+        return RagnbError(
+            f"{names[0]!r} and {names[1]!r} ask different questions under the same {key} ({reworded}); "
+            "compare runs over one question set, or name the column that tells their questions: on='…'"
+        )
+    return RagnbError(
+        f"{names[0]!r} and {names[1]!r} have no question in common (by {key}: {listing(questions[:3])}, …); "
+        "compare runs over one question set, or name the column that tells their questions: on='…'"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -193,43 +193,20 @@ def distribution(
         raise RagnbError(
             "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
         )
+    # Metrics of different ranges share one axis as shares of their own.
     own = len({(metric.low, metric.high) for metric in bounded}) > 1
     low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
-    heads = list[str]()
-    lines = list[str]()
-    bad = list[tuple[int, int, str]]()
-    rows = list[Any]()
-    for metric, system in product(bounded, systems):
-        values, lacks = _scores(systems[system], metric)
-        lower = metric.better == "lower"
-        width = metric.high - metric.low
-        n = len(values)
-        name = fitted(metric.name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower
-        size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
-        heads.append(f"{name}{f' ({metric.low:g}–{metric.high:g})' * own}\n{size}")
-        first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
-        lines.append(
-            f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}"
-        )
-        worst = metric.high - values if lower else values - metric.low
-        bad.append((int((worst < 0.1 * width - 1e-9).sum()), n, name))
-        rows.append((values - metric.low) / width if own else values)
+    rows = [
+        _row(systems[system], metric, system, own, say)
+        for metric, system in product(bounded, systems)
+    ]
+    heads = [row.head for row in rows]
     places = system_places(look, list(systems))
     with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
-        for row, values in enumerate(rows):
-            few = values[np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)]
-            # As far apart as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike,
-            # and draws lots, so that no two pictures would be equal.
-            tenths = (few - low) / (high - low) * 20 // 1
-            _, part, sizes = np.unique(tenths, return_inverse=True, return_counts=True)
-            wide = 0.6 * sizes[part] / sizes.max(initial=1)
-            dots: Any = {
-                "color": SYSTEM_COLOURS[places[row % len(systems)]],
-                "s": 9,
-                "alpha": 0.6,
-                "linewidths": 0,
-            }
-            ax.scatter(few, row + wide * (np.arange(len(few)) * 0.618034 % 1 - 0.5), **dots)
+        for nth, row in enumerate(rows):
+            across, off = _spread(row.values, low, high)
+            colour = SYSTEM_COLOURS[places[nth % len(systems)]]
+            ax.scatter(across, nth + off, color=colour, s=9, alpha=0.6, linewidths=0)
         # Not its boxplot, whose call matplotlib has begun to warn of: of the letter values only the quartiles.
         box: Any = {
             "k_depth": 1,
@@ -239,7 +216,8 @@ def distribution(
             "linewidth": 1,
             "color": INK,
         }
-        boxenplot(dict(enumerate(rows)), orient="h", native_scale=True, ax=ax, **box)
+        values = {nth: row.values for nth, row in enumerate(rows)}
+        boxenplot(values, orient="h", native_scale=True, ax=ax, **box)
         name_rows(ax, range(len(heads)), heads, len(heads) - 0.5, -0.5)
         whole_scale(ax, "x", low, high)
         notes = [say("chart.spread")] + [say("chart.shares")] * own
@@ -247,13 +225,61 @@ def distribution(
         notes += notes_below(say, "chart.lower", [metric.better for metric in bounded], endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         ax.set_ylabel("")
-        k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))
-        if k:
-            finding = say("chart.bad_end", name=name, k=count(k), n=count(n))
+        worst = max(rows, key=lambda row: row.n_bad / max(len(row.values), 1))
+        if not any(len(row.values) for row in rows):
+            finding = say("chart.nothing")
+        elif worst.n_bad:
+            n = count(len(worst.values))
+            finding = say("chart.bad_end", name=worst.name, k=count(worst.n_bad), n=n)
         else:
             finding = say("chart.no_bad_end")
-        describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), lines)
+        describe(finding, [row.words for row in rows])
     return ax
+
+
+class _Row(NamedTuple):
+    """The scores of a metric and system: their name, how they are headed and told, how many are at the bad end."""
+
+    name: str
+    head: str
+    words: str
+    values: Any
+    n_bad: int
+
+
+def _row(part: pd.DataFrame, metric: Metric, system: str, own: bool, say: Any) -> _Row:
+    """Return the scores of a metric, as shares of their `own` range where metrics have different ones."""
+    values, lacks = _scores(part, metric)
+    is_lower = metric.better == "lower"
+    width = metric.high - metric.low
+    n = len(values)
+    name = fitted(metric.name)
+    if system:
+        name += f" · {fitted(system)}"
+    if is_lower:
+        name += " ↓"
+    size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
+    scale = f" ({metric.low:g}–{metric.high:g})" if own else ""
+    head = f"{name}{scale}\n{size}"
+    first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
+    quartiles = say("chart.quartiles", middle=middle, low=first, high=third)
+    from_worst = metric.high - values if is_lower else values - metric.low
+    n_bad = int((from_worst < 0.1 * width - 1e-9).sum())
+    shown = (values - metric.low) / width if own else values
+    return _Row(name, head, f"{one_line(head)}, {quartiles}", shown, n_bad)
+
+
+def _spread(values: Any, low: float, high: float) -> tuple[Any, Any]:
+    """Return at most `MOST_DOTS` of the values and how far off its line each is drawn.
+
+    As far as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike, and draws lots, so
+    that no two pictures would be equal.
+    """
+    few = values[np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int)]
+    twentieth = (few - low) / (high - low) * 20 // 1
+    _, part, sizes = np.unique(twentieth, return_inverse=True, return_counts=True)
+    wide = 0.6 * sizes[part] / sizes.max(initial=1)
+    return few, wide * (np.arange(len(few)) * 0.618034 % 1 - 0.5)
 
 
 def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
