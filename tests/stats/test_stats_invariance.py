@@ -128,3 +128,10 @@ def test_a_number_of_labels_whose_chance_is_the_wanted_power_suffices():
     again = stats.labels_needed(flags, target=0.8, power=found.most)
     assert again.likely is not None
     assert stats.labels_needed(flags, target=0.8, power=found.most + 1e-6).likely is None
+
+
+def test_a_value_on_its_threshold_is_decided_by_no_number_of_questions():
+    # Nothing varies and nothing is apart: 0/0 is no chance.
+    assert stats.questions_to_decide(1.0, 1.0, 50, 49, 0.95, size=50) is None
+    assert stats.questions_to_decide(0.5, 0.5, 50, 49, 0.95, se=0.0) is None
+    assert stats.questions_to_decide(1.0, 0.9, 50, 49, 0.95, size=50) == 1

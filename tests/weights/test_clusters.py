@@ -15,6 +15,7 @@ from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError
 from ragnb.weights import notes
 from ragnb.weights.cells import centres
+from ragnb.weights.clusters import question_of
 
 QUESTIONS, REPEATS = 40, 5
 
@@ -252,3 +253,8 @@ def test_scores_all_alike_are_noted_from_two_clusters_on():
     for n, noted in ((1, False), (2, True)):
         table = rn.weighted_means(pd.DataFrame({"gain": [3.0] * n}), metrics=ENDLESS[:1])
         assert (notes(table)["code"] == "all_alike").any() == noted, n
+
+
+def test_of_two_placeholders_the_one_on_more_rows_is_the_question():
+    scores = pd.DataFrame({"sample_id": ["a", "a", None], "question": ["x"] * 3})
+    assert question_of(scores, doc="doc_name") == "question"
