@@ -21,14 +21,11 @@ from ragnb.readers.raw import Lossy, Raw, absent, settle
 from ragnb.readers.scores import metric_values
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric
 
-BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
 NAMES: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("reading.toml").read_text(encoding="utf-8")
 )
-
-
 PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES["patterns"].items()}
 NUMBERED = PATTERNS["numbered"]
 JUDGE_NAME = PATTERNS["judge"]

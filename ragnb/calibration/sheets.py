@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.calibration.labels import SHOWN, read_ratings
-from ragnb.calibration.rating_table import BOM, KEYS
+from ragnb.calibration.rating_table import KEYS
 from ragnb.calibration.ratings import (
     PROBABILITY,
 )
@@ -21,6 +21,8 @@ from ragnb.errors import (
 )
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
+
+_BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 
 
 def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, Path]:
@@ -77,7 +79,7 @@ def write_new(sheets: Mapping[Path, pd.DataFrame]) -> None:
             f"{file}: already exists and may contain ratings; choose another file, or move it"
         )
     for file, frame in sheets.items():
-        write_whole(file, BOM + to_csv_text(frame))
+        write_whole(file, _BOM + to_csv_text(frame))
 
 
 def _numbered(contexts: Any) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 from ragnb.markup import count, is_missing, text_width
 from ragnb.markup.rendering import INK
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas
-from ragnb.plots.part import BAD, BLUE, PAIRS, Part, signed
+from ragnb.plots.part import BAD, BLUE, Part, signed
 from ragnb.plots.rows import DARK, LIGHT, grid
 
+_PAIRS = ("judge_score", "human_score", "n")
 MOST_STEPS = 25
 _RADIUS = 11.0
 
@@ -50,7 +51,7 @@ def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     >>> judge_human(counts).get_title(loc="left")
     '6 of 7 pairs agree within ±1; the judge is higher in 1, lower in 0'
     """
-    p = Part(card, "counts", PAIRS, look)
+    p = Part(card, "counts", _PAIRS, look)
     (x, y, n), width, say = p.pairs(), p.set("tolerance"), p.say
     low, high = p.ends(x, y)
     (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
@@ -152,7 +153,7 @@ def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     >>> ax.collections[0].get_offsets().tolist(), ax.get_title(loc="left")
     ([[2.5, 1.0], [4.0, 0.0]], 'Differences between judge and human scores')
     """
-    p = Part(card, "counts", PAIRS, look)
+    p = Part(card, "counts", _PAIRS, look)
     (x, y, n), say = p.pairs(), p.say
     table = (
         p.beside("table")

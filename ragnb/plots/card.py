@@ -11,9 +11,11 @@ from ragnb.markup import TONES, count, ends, is_missing, number, percent, with_i
 from ragnb.markup.rendering import INK, SYSTEM_COLOURS
 from ragnb.plots.canvas import GREY, Axes, Look, canvas, fitted, legend_below
 from ragnb.plots.means import estimate
-from ragnb.plots.part import BAD, BLUE, FOOT, GOOD, ORANGE, WATCH, Part, signed
+from ragnb.plots.part import BAD, BLUE, GOOD, ORANGE, WATCH, Part, signed
 from ragnb.plots.rows import Dot, Row, dot_rows, percents, whole_scale
 
+# Written at a place of the scale and a height of the Axes, a few points beside it.
+_FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
 _VERDICTS = {
     "TRUST": (GOOD, "o"),
     "REJECT": (BAD, "s"),
@@ -85,7 +87,7 @@ def reliability(card: Any, **look: Unpack[Look]) -> Axes:
         # Every second n where they would touch.
         for k in range(0, len(x), 1 + len(x) // 12):
             many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
-            ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **FOOT)
+            ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
         whole_scale(ax, "x", *ends, margin=0.04)
         whole_scale(ax, "y", *ends, margin=0.04, below=0.088)
         legend_below(ax, 36)
@@ -393,7 +395,7 @@ def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             now = say("chart.labels_now", n=count(n))
-            ax.annotate(now, (float(n), 0.06), (3, 0), label="_note", fontsize=8, **FOOT)
+            ax.annotate(now, (float(n), 0.06), (3, 0), label="_note", fontsize=8, **_FOOT)
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
         if records:

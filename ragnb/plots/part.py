@@ -26,9 +26,6 @@ _DEFAULTS: dict[str, Any] = {
     "scale": None,
     "lang": "en",
 }
-PAIRS = ("judge_score", "human_score", "n")
-# Written at a place of the scale and a height of the Axes, a few points beside it.
-FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
 
 
 class Part:

@@ -158,12 +158,12 @@ def _missing_pages(main: bytes, log: bytes) -> list[str]:
         return []
     page_size = int.from_bytes(main[16:18], "big")
     pages = int.from_bytes(main[28:32], "big")
-    first_missing = len(main) // max(1, page_size) + 1
+    present = len(main) // max(1, page_size)
     # SQLite copies the log into the file page by page, the first, which holds the size, before the rest. A process
     # that is killed between them leaves a file that is too short and a log that still holds the pages.
     logged = {int.from_bytes(log[start : start + 4], "big") for start in _frames(log)}
-    missing = sum(page not in logged for page in range(first_missing, pages + 1))
-    if missing:
+    missing = pages - present - sum(present < page <= pages for page in logged)
+    if missing > 0:
         return [f"the file is cut: its last {missing} pages are missing"]
     return []
 

@@ -11,8 +11,6 @@ _LABELS = (
     "sources?|references?|refs?|citations?|cited from|来源|來源|出处|出處|引用|参考|參考|"
     "参考来源|参考文献|资料来源|資料來源|quellen?|fuentes?|fonti?|出典|参照|источники?|출처"
 )
-
-
 _NUMBERED = r"[ \t]*(?:[-*•]|\d{1,3}[.)]|\[\^?\d{1,3}\]:?)[ \t]*"
 # What holds the ids of each form: one group.
 PATTERNS: dict[str, str] = {
@@ -41,7 +39,6 @@ _LABEL_BEFORE = (
     rf"(?:(?:{_LABELS}|doc|document|passage|chunk|id|文档|文件|段落)\s*[:：#]\s*)?"
 )
 
-
 _ENDS = " \t\r\n\"'`“”‘’"
 _LOOSE_ENDS = _ENDS + "*_.。,;:，；：<>"
 _AWKWARD = r"[\[\]［］()（）【】<>,;|，；、†\s]"
@@ -51,8 +48,6 @@ _PLACES = (
     rf"(?i)<(?:cite|sup|citation|ref)\b[^<>]*>\s*\[?\s*({_NUMBER})\s*\]?\s*</",
     r"(?:[\p{P}\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]|\p{L}{3})([⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[˒,⁻⁃][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*)",
 )
-
-
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁃˒", "0123456789--,", strict=True))
 _WIDEST_RANGE = 50
 

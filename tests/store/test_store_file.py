@@ -426,6 +426,18 @@ def test_a_store_that_was_killed_while_its_log_was_copied_into_it_is_whole(tmp_p
     capsys.readouterr()
 
 
+def test_a_size_that_no_file_has_is_told_at_once(tmp_path, capsys):
+    path = tmp_path / "a.sqlite"
+    with Store(path) as store:
+        store.plan(cells_of(3))
+    data = bytearray(path.read_bytes())
+    data[28:32] = b"\xff\xff\xff\xff"
+    path.write_bytes(data)
+    assert main(["runs", str(path), "--verify"]) == 2
+    missing = 2**32 - 1 - len(data) // 4096
+    assert f"its last {missing} pages are missing" in capsys.readouterr().out
+
+
 def test_an_empty_store_beside_a_full_log_is_damaged(killed):
     killed.write_bytes(b"")
     log = killed.with_name("a.sqlite-wal").read_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragnb.readers.lists import parse_list
-from ragnb.readers.raw import Lossy, Raw, absent, from_records
+from ragnb.readers.raw import Lossy, Raw, from_records
 from ragnb.readers.results import scored
 from ragnb.readers.tools.failures import failed_with_error, is_empty, shared_threshold
 from ragnb.readers.verdicts import note_verdicts
@@ -50,7 +50,7 @@ def read_deepeval(raw: Raw, report: Lossy) -> None:
 
 def _metrics_in(cell: Any) -> list[dict[str, Any]] | None:
     """Return the metrics in a cell, none of an empty one; None for what is no list of objects."""
-    if absent(cell) or cell == "":
+    if is_empty(cell):
         return []
     items = parse_list(cell) if isinstance(cell, str) else cell
     listed = isinstance(items, list) and all(isinstance(metric, dict) for metric in items)
