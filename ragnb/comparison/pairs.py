@@ -278,8 +278,10 @@ def paired(
         raise _nothing_in_common(names, key, questions, int(reworded.sum()))
     doc_weights = check_weights(scenario.doc_weights, "doc_weights")
     clusters = _clusters(labels, key, scenario)
-    docs = labels.get(scenario.doc, pd.Series("", labels.index))
-    weights = stats.relative(np.array(docs.map(doc_weights).fillna(1.0), dtype=np.float64))
+    weights: Array = np.ones(size)
+    if doc_weights and scenario.doc in labels:
+        of_docs = labels[scenario.doc].map(doc_weights).fillna(1.0)
+        weights = stats.relative(np.array(of_docs, dtype=np.float64))
     counts = int(reworded.sum()), new_references
     return Pairs(
         tuple(metrics), *names, labels, scores, states, noise, *clusters, weights, *counts, origins

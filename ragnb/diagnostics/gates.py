@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import warnings
-import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -448,22 +447,28 @@ def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
     >>> junit("gates", [("recall", "failure", "fail", "Recall is below its threshold.")]).count('failures="1"')
     1
     """
+    from xml.etree import ElementTree
+
     failures, skipped = (
         str(sum(kind == word for _, kind, *_ in cases)) for word in ("failure", "skipped")
     )
     counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
-    suite = ET.Element("testsuite", {"name": _xml(name), **counts})
+    suite = ElementTree.Element("testsuite", {"name": _xml(name), **counts})
     for title, kind, outcome, sentence in cases:
-        case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": _xml(name), "name": _xml(title)}
+        )
         if kind != "system-out":
             attributes = {"type": outcome, "message": _xml(sentence)}
         else:
             attributes = {}
         # Some readers show the message, others the text.
-        ET.SubElement(case, kind, attributes).text = _xml(sentence)
-    ET.indent(suite)
+        ElementTree.SubElement(case, kind, attributes).text = _xml(sentence)
+    ElementTree.indent(suite)
     return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        + ElementTree.tostring(suite, encoding="unicode")
+        + "\n"
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
@@ -188,6 +189,9 @@ class Raw:
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     graded: set[str] = field(default_factory=set)
+    _codes: dict[int, tuple[Values, npt.NDArray[np.intp], int]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def fact(
         self, metric: str | None, fact: FactName, value: Any, evidence: str, *, open: bool = False
@@ -215,11 +219,26 @@ class Raw:
         columns = [self.columns[name] for name in names]
         if not any(isinstance(column, pd.Series) for column in columns):
             return len({*zip(*(map(str, column) for column in columns), strict=True)})
-        keys = {
-            k: column if isinstance(column, pd.Series) else list(map(str, column))
-            for k, column in enumerate(columns)
-        }
-        return int((~pd.DataFrame(keys).duplicated()).sum())
+        codes, size = self._coded(columns[0])
+        for column in columns[1:]:
+            others, number = self._coded(column)
+            # Numbered again after each column, so that no product overflows.
+            codes, rows = pd.factorize(codes * number + others)
+            size = len(rows)
+        return size
+
+    def _coded(self, column: Values) -> tuple[npt.NDArray[np.intp], int]:
+        """Return the cells of a column as codes 0 … n − 1, and n; those of a series are kept."""
+        if not isinstance(column, pd.Series):
+            texts = pd.Series([*map(str, column)], dtype=object)
+            codes, values = pd.factorize(texts)
+            return codes, len(values)
+        if id(column) not in self._codes:
+            codes, values = pd.factorize(column, use_na_sentinel=False)
+            # With the series itself, whose number another would have once it is gone.
+            self._codes[id(column)] = (column, codes, len(values))
+        _, codes, size = self._codes[id(column)]
+        return codes, size
 
     def blanks(self, name: str) -> int:
         """Count the cells of a column that hold nothing."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ragnb.markup import Safe, escape
-from ragnb.scoring.lexical import words_of
 from ragnb.traces.claims import Standing, sentences_of, standing_of
 
 
@@ -52,6 +51,9 @@ def marked(answer: str, passages: Sequence[str], say: Any) -> Safe:
     >>> marked("Rooms cost at most 9,999 yuan a night.", passages, load("en"))
     '<mark class="rg-absent">Rooms cost at most 9,999 yuan a night.</mark> <small>(not found: 9,999)</small>'
     """
+    # At use: scoring brings the client of a model, which a sheet of scores does without.
+    from ragnb.scoring.lexical import words_of
+
     parts = list[str]()
     last = 0
     for sentence in sentences_of(answer):

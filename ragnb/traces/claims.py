@@ -14,13 +14,11 @@ from ragnb.errors import RagnbError, did_you_mean, need_known
 from ragnb.readers.frames import brought, canonical
 from ragnb.readers.raw import absent
 from ragnb.schema import Metric
-from ragnb.scoring.lexical import name_support, number_support, support_lexical
 from ragnb.traces import citations as citing
 from ragnb.traces import columns
 from ragnb.traces.citations import Citations, Split
 from ragnb.traces.label import label_traces
 from ragnb.traces.matching import Join
-from ragnb.traces.negation import is_reversed
 from ragnb.traces.rates import rates_by_system
 from ragnb.weights import column_names
 
@@ -358,26 +356,44 @@ def _cited(
     return cited
 
 
+class _Support(NamedTuple):
+    """How much of a claim passages hold, 0 to 1 or nan, and the figures and names that none of them has."""
+
+    wording: float
+    figures: float
+    names: float
+    figures_missing: list[str]
+    names_missing: list[str]
+
+
+def _support_of(claim: str, texts: Sequence[str]) -> _Support:
+    # At use: scoring brings the client of a model, which scores and comparisons do without.
+    from ragnb.scoring.lexical import name_support, number_support, support_lexical
+
+    wording = support_lexical(claim, texts)
+    if not texts:
+        return _Support(wording, math.nan, math.nan, [], [])
+    figures, figures_missing = number_support(claim, texts)
+    names, names_missing = name_support(claim, texts)
+    return _Support(wording, figures, names, figures_missing, names_missing)
+
+
 def _judged(claim: str, ids: tuple[str, ...], answer: _Answer) -> tuple[list[str], dict[str, Any]]:
     """Return what a claim was looked for in, how much of it is found there, and what that makes of it."""
     known = [name for name in ids if name in answer.passages]
     looked_in = known or ([] if ids else [*answer.passages])
     texts = [text for name in looked_in if (text := answer.passages[name])]
-    wording = support_lexical(claim, texts)
-    figures, figures_missing = number_support(claim, texts) if texts else (math.nan, [])
-    names, names_missing = name_support(claim, texts) if texts else (math.nan, [])
+    support = _support_of(claim, texts)
+    if known or not ids:
+        verdict = _verdict(claim, ids, texts, support)
+    else:
+        verdict = "cites nothing known"
     return texts, {
         "cited": list(ids),
         "cited_known": known,
         "cited_gold": [name for name in ids if name in answer.gold],
-        "wording": wording,
-        "figures": figures,
-        "names": names,
-        "figures_missing": figures_missing,
-        "names_missing": names_missing,
-        "verdict": _verdict(claim, ids, texts, wording, figures, names)
-        if known or not ids
-        else "cites nothing known",
+        **support._asdict(),
+        "verdict": verdict,
     }
 
 
@@ -408,32 +424,30 @@ def standing_of(sentence: str, passages: Sequence[str]) -> Standing:
     texts = [text for text in passages if text]
     if not texts:
         return Standing("undecided", [])
-    wording = support_lexical(claim, texts)
-    figures, figures_missing = number_support(claim, texts)
-    names, names_missing = name_support(claim, texts)
-    verdict = _verdict(claim, ("",), texts, wording, figures, names)
-    return Standing(verdict, [*figures_missing, *names_missing])
+    support = _support_of(claim, texts)
+    verdict = _verdict(claim, ("",), texts, support)
+    return Standing(verdict, [*support.figures_missing, *support.names_missing])
 
 
 def _verdict(
     claim: str,
     ids: tuple[str, ...],
     texts: Sequence[str],
-    wording: float,
-    figures: float,
-    names: float,
+    support: _Support,
 ) -> str:
     """Return the verdict on a claim whose passages are known."""
+    from ragnb.traces.negation import is_reversed
+
     if not ids:
         return "uncited"
-    if figures == 0:
+    if support.figures == 0:
         return "not found"
     is_other_script = bool(_CJK.search(claim)) != any(_CJK.search(text) for text in texts)
-    if math.isnan(wording) or (is_other_script and wording < ENOUGH):
+    if math.isnan(support.wording) or (is_other_script and support.wording < ENOUGH):
         return "undecided"
-    if wording < LITTLE:
+    if support.wording < LITTLE:
         return "not found"
-    if wording < ENOUGH or figures < 1 or names < 1:
+    if support.wording < ENOUGH or support.figures < 1 or support.names < 1:
         return "partly"
     sentences = [sentence for text in texts for sentence in _sentences(text)]
     if is_reversed(claim, sentences):

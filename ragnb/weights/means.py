@@ -154,9 +154,16 @@ def _sums(cells: Cells, total: Total, doc_weight: Array, groups: int) -> tuple[_
     theta = of_units(units.size * units.sum)
     np.divide(theta, mass, out=theta, where=scored)
     inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=scored)
-    h = units.weight * inverse[units.group]
-    squared = (units.sum - theta[units.group] * units.weight) ** 2 + units.variance
-    squared /= np.where(h < 1, 1 - h, 1.0) ** 2
+    # What is known of the one group there mostly is needs no copy for each of its units.
+    group = np.zeros(1, dtype=int) if groups == 1 else units.group
+    h = units.weight * inverse[group]
+    squared = units.sum - theta[group] * units.weight
+    squared *= squared
+    squared += units.variance
+    others = 1 - h
+    others[h >= 1] = 1.0
+    others *= others
+    squared /= others
     h_squared = h * h
     sum_h2 = of_units(units.size * h_squared)
     middles = np.append(cells.centre, total.centre(cells.centre))

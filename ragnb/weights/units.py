@@ -45,8 +45,13 @@ class Units:
         changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
         starts = np.flatnonzero(np.append(True, changes))[: cells.size]
         size = np.where(alone, cells.n, 1.0)[starts, None]
-        weight = np.add.reduceat(v * counts, starts, axis=0) / size
-        total = np.add.reduceat(v * sums, starts, axis=0) / size
+        weight = v * counts
+        total = v * sums
+        if len(starts) < cells.size:
+            weight = np.add.reduceat(weight, starts, axis=0)
+            total = np.add.reduceat(total, starts, axis=0)
+        weight /= size
+        total /= size
         variance = np.zeros_like(total)
         n = cells.n[shared, None]
         spread = squares - sums[shared] ** 2 / n
@@ -82,9 +87,17 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     inner = there[several] * (total.weights * total.slopes) * share[several, None]
     squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
     squares += moved[several] * (2 * score[several] - n[several] * moved[several])
-    counts = np.column_stack([there, scale > 0]) * n[:, None]
     of_metrics = np.einsum("ckk->ck", cells.cross)
-    return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
+    counts = _beside(there * n[:, None], np.where(scale > 0, n, 0.0))
+    return _beside(cells.sums, score), counts, _beside(of_metrics, squares)
+
+
+def _beside(columns: Array, last: Array) -> Array:
+    """Return columns and a last one, each in one piece: those of very many cells are added up faster then."""
+    rows = np.empty((columns.shape[1] + 1, len(columns)))
+    rows[:-1] = columns.T
+    rows[-1] = last
+    return rows.T
 
 
 def by_group(group: Codes, groups: int) -> Callable[..., Array]:
@@ -102,6 +115,8 @@ def by_group(group: Codes, groups: int) -> Callable[..., Array]:
     there = first < end
 
     def reduce(x: Array, how: np.ufunc = np.add) -> Array:
+        if groups == 1:
+            return np.asarray(how.reduce(x, axis=0, keepdims=True, initial=0.0))
         reduced: Array = np.zeros((groups, x.shape[1]))
         reduced[there] = how.reduceat(x, first[there], axis=0)
         return reduced
