@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,7 +24,7 @@ from ragnb.markup.rendering import render_fragment, render_markdown, render_page
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
 from ragnb.schema import TOTAL
-from ragnb.sheet.documents import stacked
+from ragnb.sheet.documents import DocumentMeans, stacked
 from ragnb.sheet.for_scripts import for_scripts
 from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.heroes import sentence
@@ -129,8 +129,8 @@ class Assessment:
     left_out : mapping of column to str
         The columns that the table offers as metrics and that do not count, where nobody chose the metrics: what is
         not known of each (``direction, scale``), or that it is not ``declared``.
-    of_documents : mapping of system to function
-        Each makes the means by document of a system, see `documents`.
+    of_documents : mapping of system to DocumentMeans
+        From which `documents` are made.
     log : Log or None
         Of traces without gold: ``patterns, daily, to_label``, the last a gold file to fill in.
     only : str or None
@@ -166,9 +166,7 @@ class Assessment:
     operations: pd.DataFrame | None = None
     passing: pd.DataFrame | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
-    of_documents: Mapping[str | None, Callable[[], pd.DataFrame | None]] = field(
-        default_factory=dict
-    )
+    of_documents: Mapping[str | None, DocumentMeans] = field(default_factory=dict)
     comparison: pd.DataFrame | None = None
     operations_compared: pd.DataFrame | None = None
     accepted: pd.DataFrame | None = None
@@ -194,7 +192,10 @@ class Assessment:
         Made when they are first asked for: of a million documents they are millions of rows.
         """
         table: pd.DataFrame | None = stacked(
-            {name: make() for name, make in self.of_documents.items()}
+            {
+                name: means.table() if means.names else None
+                for name, means in self.of_documents.items()
+            }
         )
         return table
 
@@ -328,10 +329,7 @@ class Assessment:
         """Return the whole page, which opens from a file and asks no host."""
         say = load(self.scenario.lang)
         lang = self.scenario.lang
-        if self.documents is None:
-            docs = 0
-        else:
-            docs = self.documents["document"].nunique()
+        docs = len({name for means in self.of_documents.values() for name in means.names})
         # Each system answers each question.
         key = "sheet.questions" if self.systems is None else "sheet.answers"
         facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, key, count(self.rows))]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb import weights
+from ragnb.schema import TOTAL
 from ragnb.weights import Moments, Weighing
 
 
@@ -29,10 +32,15 @@ def stacked(parts: Mapping[Any, Any]) -> Any:
     return whole
 
 
-def document_means(found: Moments, weighing: Weighing, score: float) -> pd.DataFrame | None:
-    """Return the means by document, without rows that have none; of totals what they weigh and how they pull.
+_SHARE = f"{TOTAL}__share"
+_PULL = f"{TOTAL}__pull"
 
-    Parameters
+
+@dataclass(frozen=True)
+class DocumentMeans:
+    """The means by document of a system, made as they are asked for: a million documents have millions of them.
+
+    Attributes
     ----------
     found : Moments
         By document.
@@ -41,17 +49,64 @@ def document_means(found: Moments, weighing: Weighing, score: float) -> pd.DataF
     score : float
         The weighted score of all documents.
     """
-    means = replace(weighing, doc_weights=None).means(found)
-    named = means.dropna(subset=[found.by], ignore_index=True)
-    if named.empty:
-        return None
-    named.columns = pd.Index(["document", *named.columns[1:]])
-    weighed = named["n"].astype(float)
-    if weighing.doc_weights:
-        by_name = {weights.nfc(name): weight for name, weight in weighing.doc_weights.items()}
-        weight_of = {name: by_name.get(weights.nfc(name), 1.0) for name in found.groups}
-        weighed *= named["document"].map(weight_of)
-    total = named["role"] == "total"
-    named["share"] = (weighed / weighed[total].sum()).where(total)
-    named["pull"] = named["share"] * (named["value"] - score)
-    return named
+
+    found: Moments
+    weighing: Weighing
+    score: float
+
+    @property
+    def pulls(self) -> pd.Series[float]:
+        """How far each document moves the weighted score, the one that pulls it down most first.
+
+        By name where there is no weighted score.
+        """
+        pulls = self.values[_PULL]
+        if pulls.isna().all():
+            return pulls.sort_index(kind="stable")
+        return pulls.sort_values(kind="stable")
+
+    @property
+    def names(self) -> list[str]:
+        """The documents."""
+        return [name for name in self.found.groups if name is not None]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The columns of `values` that are means, last the weighted score."""
+        return [*(metric.name for metric in self.found.metrics), TOTAL]
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """The means alone, by document: a column a metric, ``weighted_score``, and two more of the latter.
+
+        ``weighted_score__share`` is what a document weighs in the weighted score of all, ``weighted_score__pull``
+        how far it moves that score.
+        """
+        how = self.weighing.of_total
+        how.pop("doc_weights")
+        table = self.found.values(**how)
+        named = table.dropna(subset=[self.found.by]).set_index(self.found.by)
+        weighed = named.pop(f"{TOTAL}__n").astype(float)
+        if self.weighing.doc_weights:
+            by_name = {weights.nfc(name): one for name, one in self.weighing.doc_weights.items()}
+            weighed *= [by_name.get(weights.nfc(name), 1.0) for name in named.index]
+        share = weighed / weighed.sum()
+        return named.assign(
+            **{_SHARE: share, _PULL: share * (named[TOTAL] - self.score)},
+        )
+
+    def table(self, names: Collection[str] | None = None) -> pd.DataFrame:
+        """Return the means of some documents, or of all, with intervals; of totals ``share`` and ``pull``, too.
+
+        Rows that have no document are left out.
+        """
+        found = self.found if names is None else self.found.of_groups(names)
+        means = replace(self.weighing, doc_weights=None).means(found)
+        named = means.dropna(subset=[found.by], ignore_index=True)
+        named.columns = pd.Index(["document", *named.columns[1:]])
+        total = named["role"] == "total"
+        documents = named.loc[total, "document"]
+        for name, column in {"share": _SHARE, "pull": _PULL}.items():
+            named[name] = np.nan
+            named.loc[total, name] = self.values[column].reindex(documents).to_numpy()
+        return named

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -27,7 +26,7 @@ from ragnb.inputs.operations import operation_names
 from ragnb.markup import MISSING, is_missing
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
-from ragnb.sheet.documents import document_means
+from ragnb.sheet.documents import DocumentMeans
 from ragnb.sheet.operations import (
     means_on_spark,
     measure_operations,
@@ -57,8 +56,8 @@ class SystemFrames:
         Those of `Assessment` that systems stack up.
     worst : DataFrame
         The means if every lost score were at the worst end of its range.
-    of_documents : function or None
-        Makes the means by document; None without documents.
+    of_documents : DocumentMeans or None
+        None without documents.
     docs : collection of str
         The documents of its rows.
     rows : int
@@ -70,7 +69,7 @@ class SystemFrames:
 
     frames: dict[str, pd.DataFrame | None]
     worst: pd.DataFrame
-    of_documents: Callable[[], pd.DataFrame | None] | None
+    of_documents: DocumentMeans | None
     docs: Collection[str]
     rows: int
     answers: Answers
@@ -139,7 +138,7 @@ def system_frames(
     of_documents = None
     if by_doc:
         score = means.loc[total, "value"].iloc[0]
-        of_documents = partial(document_means, reduced.by_group[0], weighing, score)
+        of_documents = DocumentMeans(reduced.by_group[0], weighing, score)
     ranked = None
     ranked_by_step = None
     if inputs.labelled and inputs.stream is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +25,7 @@ from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clus
 from ragnb.weights.columns import Codes, MetricsArgument, column_names, scored
 from ragnb.weights.conversations import conversation_cluster, is_conversation
 from ragnb.weights.file import read_moments, write_moments
-from ragnb.weights.means import means_table
+from ragnb.weights.means import means_table, values_table
 from ragnb.weights.total import (
     Array,
 )
@@ -181,6 +181,61 @@ class Moments:
         how = {"orient": orient, "rescale": rescale, "strict": strict}
         table = means_table(self, metric_weights, doc_weights, level, **how)[0]
         return _in_number_order(table, self.by, self.groups)
+
+    def values(
+        self,
+        *,
+        metric_weights: Mapping[str, float] | None = None,
+        orient: bool = True,
+        rescale: bool = False,
+    ) -> pd.DataFrame:
+        """Return the means alone, a row a group, without weights of documents and without intervals.
+
+        Parameters
+        ----------
+        metric_weights : mapping of name to weight, optional
+        orient, rescale : bool
+            As in `weighted_means`.
+
+        Returns
+        -------
+        DataFrame
+            `by`, a column a metric, ``weighted_score``, and ``weighted_score__n``, how many rows it is of.
+
+        Examples
+        --------
+        >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.0], "doc_name": ["b", "b", "a"]})
+        >>> moments(scores, by="doc_name").values()
+          doc_name  faithfulness  weighted_score  weighted_score__n
+        0        a          0.00            0.00                  1
+        1        b          0.75            0.75                  2
+        """
+        how = {"orient": orient, "rescale": rescale, "strict": False}
+        return _in_number_order(values_table(self, metric_weights, **how), self.by, self.groups)
+
+    def of_groups(self, names: Collection[str]) -> Moments:
+        """Return the moments of some groups.
+
+        Examples
+        --------
+        >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.0], "doc_name": ["b", "b", "a"]})
+        >>> moments(scores, by="doc_name").of_groups(["b"]).groups
+        ('b',)
+        """
+        kept = np.array([name in names for name in self.groups], dtype=bool)
+        c = self.cells
+        inside = kept[c.group]
+        chosen = {
+            of.name: getattr(c, of.name)[inside]
+            for of in fields(Cells)
+            if of.name not in ("cross", "centre")
+        }
+        # Groups are numbered in their order, and products are those of shared cells.
+        chosen["group"] = (np.cumsum(kept) - 1)[chosen["group"]]
+        cells = Cells(**chosen, cross=c.cross[inside[c.shared]], centre=c.centre)
+        added = {name: getattr(self, name)[kept] for name in ("rows", "counts", "at_ends")}
+        groups = tuple(name for name, is_kept in zip(self.groups, kept, strict=True) if is_kept)
+        return replace(self, cells=cells, groups=groups, **added)
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together.
@@ -537,8 +592,10 @@ def _in_number_order(
     if by is None or by not in table:
         return table
     names = pd.Series([name for name in groups if name is not None], dtype=object)
-    if names.empty or pd.to_numeric(names, errors="coerce").isna().any():
-        return table
+    # The first one tells for most columns: a million names of documents are not looked at one by one.
+    for part in (names.head(1), names):
+        if part.empty or pd.to_numeric(part, errors="coerce").isna().any():
+            return table
     order = pd.to_numeric(table[by]).argsort(kind="stable")
     # Rows without a group have no number, and no place.
     return table.iloc[order[order >= 0]].reset_index(drop=True)

@@ -166,6 +166,31 @@ def test_rows_that_are_their_own_clusters_stay_so_when_parts_are_merged():
     close(merged.means(), moments(pd.concat([frame, frame])).means())
 
 
+@given(tables, st.sampled_from(["doc_name", "system"]), st.tuples(weight, weight))
+def test_values_alone_and_those_of_some_groups_are_parts_of_the_whole_table(rows, by, weights):
+    found = moments(frame_of(rows), by=by)
+    metric_weights = dict(zip(NAMES, weights, strict=False))
+    how = {"metric_weights": metric_weights, "strict": False}
+    try:
+        whole = quiet(found.means, **how)
+    except RagnbError as error:
+        assert "all weights are 0" in str(error)
+        return
+    values = quiet(found.values, metric_weights=metric_weights)
+    for name in [*NAMES, "weighted_score"]:
+        expected = whole.loc[whole["metric"] == name]
+        assert expected[by].fillna("").tolist() == values[by].fillna("").tolist()
+        np.testing.assert_allclose(
+            values[name].to_numpy(), expected["value"].to_numpy(), atol=1e-12, rtol=0
+        )
+    totals = whole.loc[whole["metric"] == "weighted_score", "n"]
+    assert values["weighted_score__n"].tolist() == totals.tolist()
+    some = found.groups[::2]
+    part = quiet(found.of_groups(some).means, **how)
+    of_some = whole[by].astype(object).where(whole[by].notna(), None).isin(some)
+    close(part, whole[of_some].reset_index(drop=True))
+
+
 def test_many_blocks_merge_into_the_moments_of_all_rows():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.beta(2, 1, (4000, 12)), columns=[f"m{k}" for k in range(12)])

@@ -11,6 +11,7 @@ from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, count, one_line, signed
 from ragnb.markup.blocks import Block, Mark, Section, Small, Table
 from ragnb.schema import TOTAL, records
+from ragnb.sheet.documents import DocumentMeans
 from ragnb.sheet.formatter import Formatter, Row, Write, table_of
 from ragnb.sheet.labels import label_stack
 from ragnb.weights.conversations import turn_column
@@ -30,20 +31,17 @@ def documents(w: Formatter) -> Section | None:
 
     Nothing where there is one document and no slice.
     """
-    table = w.sheet.documents
     finding = w.say("section.documents")
     shown = _slices(w)
-    if table is None or table["value"].isna().all():
-        n = 0
-    else:
-        n = table["document"].nunique()
-    if n > 1:
-        rows = table[table["metric"] == TOTAL]
-        rows = rows.sort_values("document" if rows["pull"].isna().all() else "pull", kind="stable")
-        order = rows["document"].tolist()
-        pull = rows["pull"].iloc[0]
-        finding = _pattern(w, table) or _single(w, order[0], pull) or finding
-        shown = [_table(w, table, order[:_MOST_DOCUMENTS]), *shown]
+    means = next(iter(w.sheet.of_documents.values()), None)
+    n = 0
+    if means is not None and means.values[means.metrics].notna().any(axis=None):
+        n = len(means.values)
+    if means is not None and n > 1:
+        pulls = means.pulls.head(_MOST_DOCUMENTS)
+        first = str(pulls.index[0])
+        finding = _pattern(w, means.values) or _single(w, first, pulls.iloc[0]) or finding
+        shown = [_table(w, means, pulls.index.tolist()), *shown]
     if not shown:
         return None
     lead = w.say("documents.lead") if n > 1 else ""
@@ -52,11 +50,11 @@ def documents(w: Formatter) -> Section | None:
     return w.section("documents", finding, lead, shown, count(n) if n else "")
 
 
-def _pattern(w: Formatter, table: pd.DataFrame) -> str:
+def _pattern(w: Formatter, values: pd.DataFrame) -> str:
     """Return which metric is below its threshold in most documents; nothing where that is one document or none."""
     lows = {}
     for name in w.quality:
-        means = table.loc[(table["metric"] == name) & table["value"].notna(), "value"]
+        means = values.get(name, pd.Series(dtype=float)).dropna()
         if w.thresholds(name) and len(means):
             is_low = past(means.to_numpy(), w.thresholds(name)[0][1], w.better[name])
             lows[name] = (int(np.sum(is_low)), len(means))
@@ -85,12 +83,14 @@ def _single(w: Formatter, name: str, pull: float) -> str:
     return w.say("documents.pulls", name=one_line(name, 60), pull=signed(pull))
 
 
-def _table(w: Formatter, table: pd.DataFrame, order: Sequence[str]) -> Table:
+def _table(w: Formatter, of_documents: DocumentMeans, order: Sequence[str]) -> Table:
     """Return documents by their means."""
-    # There may be a hundred thousand documents: only the rows of those that are shown are taken out.
-    in_order = table["document"].isin(order)
-    cells = {(row["document"], row["metric"]): row for row in records(table[in_order])}
-    means = dict(iter(table.dropna(subset=["value"]).groupby("metric")["value"]))
+    # There may be a million documents: rows are made of those that are shown.
+    rows = records(of_documents.table(set(order)))
+    cells = {(row["document"], row["metric"]): row for row in rows}
+    values = of_documents.values
+    means = {name: values[name].dropna() for name in of_documents.metrics}
+    means = {name: found for name, found in means.items() if len(found)}
     names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
     widely = {name for name in names if w.share_low(name, means[name]) >= _WIDELY}
     marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
