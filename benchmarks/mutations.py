@@ -48,6 +48,7 @@ ROOMS = {
         "tests/weights/test_clusters.py",
         "tests/weights/test_conversations.py",
         "tests/weights/test_weights_noise.py",
+        "tests/weights/test_corpus.py",
         "tests/weights/test_moments.py",
         "tests/weights/test_weights.py",
     ],

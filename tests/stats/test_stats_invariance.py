@@ -135,3 +135,30 @@ def test_a_value_on_its_threshold_is_decided_by_no_number_of_questions():
     assert stats.questions_to_decide(1.0, 1.0, 50, 49, 0.95, size=50) is None
     assert stats.questions_to_decide(0.5, 0.5, 50, 49, 0.95, se=0.0) is None
     assert stats.questions_to_decide(1.0, 0.9, 50, 49, 0.95, size=50) == 1
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_share_that_varies_less_than_independent_answers_would_is_tested_as_its_interval_says(
+    side,
+):
+    value = 0.8
+    ends = stats.mean_interval(
+        np.array(value), np.array(0.01), np.array(10.0), np.array(50.0), (0.0, 1.0), binary=True
+    )
+    # n is at most Kish's: p(1 - p)/se² would be 1,600.
+    assert float(ends[1] - ends[0]) > 0.1
+    found = stats.Estimate(value, *map(float, ends), 0.01, 50, 10, 9.0, 50.0)
+    p = stats.p_above(found, float(ends[side]), share=True)
+    assert p == pytest.approx([0.025, 0.975][side], abs=1e-6)
+
+
+def test_one_score_at_an_end_is_a_share_like_any_other():
+    plain = {"value": np.array(0.95), "se": np.array(0.01), "g_eff": np.array(8.0)}
+    ends = [
+        stats.mean_interval(
+            *plain.values(), np.array(20.0), (0.0, 1.0), elsewhere=(np.array(0.0), np.array(n))
+        )
+        for n in (1.0, 30.0)
+    ]
+    # None of the scores lies elsewhere, of one as of thirty.
+    assert [float(x) for x in ends[0]] == pytest.approx([float(x) for x in ends[1]])

@@ -85,6 +85,14 @@ def test_repeats_are_averaged_by_question_first():
     assert (row["n"], row["n_clusters"]) == (len(there), len(asked))
 
 
+def test_questions_that_differ_by_little_differ():
+    """A spread far below the scale is no rounding error."""
+    frame = questions(gaps=0.0)
+    near = frame.assign(faithfulness=0.5 + (frame["faithfulness"] - 0.5) * 1e-5)
+    row, wide = (rn.weighted_means(one, corpus="complete").iloc[0] for one in (near, frame))
+    assert row["se"] == pytest.approx(wide["se"] * 1e-5, rel=1e-6)
+
+
 def test_a_question_asked_about_two_documents_is_two():
     frame = questions(gaps=0.0)
     shared = pd.concat([frame, frame.assign(sample_id="same")], ignore_index=True)
