@@ -24,7 +24,8 @@ from ragnb import load_scenario
 from ragnb.errors import RagnbError
 from ragnb.files import slug
 from ragnb.report import index, report, reports, run
-from ragnb.report.run import RunFolder, input_hash, study
+from ragnb.report.folder import RunFolder, input_hash
+from ragnb.report.study import study
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "scenarios"

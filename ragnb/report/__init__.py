@@ -4,6 +4,7 @@ The page is made by `Assessment.save`, not from the executed notebook, which lie
 """
 
 from ragnb.errors import need_package
-from ragnb.report.run import Made, ReportResult, index, report, reports
+from ragnb.report.history import index
+from ragnb.report.run import Made, ReportResult, report, reports
 
 need_package("papermill", extra="notebook")

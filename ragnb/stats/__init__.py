@@ -6,9 +6,6 @@ from ragnb.stats.agreement import (
     bias,
     chance_floor,
     human_ceiling,
-    kendall,
-    kendall_of_means,
-    kendall_within,
     krippendorff_alpha,
     leave_one_out,
     limits_of_agreement,
@@ -26,18 +23,13 @@ from ragnb.stats.clustered import (
     Estimate,
     clustered_mean,
     contrast,
-    holm,
     jackknife,
     lone_apart,
-    p_above,
     packed,
     ratio,
     relative,
-    stratified_mean,
-    stratified_se,
     sums_by,
     t_interval,
-    t_p_value,
 )
 from ragnb.stats.correction import (
     MAPS,
@@ -66,6 +58,7 @@ from ragnb.stats.intervals import (
     widening,
     wilson,
 )
+from ragnb.stats.p_values import holm, p_above, t_p_value
 from ragnb.stats.planning import (
     LabelsNeeded,
     anova_icc,
@@ -78,7 +71,9 @@ from ragnb.stats.planning import (
     sample_size_normal,
 )
 from ragnb.stats.quantiles import QuantileDifference, quantile_difference, quantile_interval
+from ragnb.stats.rank_agreement import kendall, kendall_of_means, kendall_within
 from ragnb.stats.sequential import balanced_order, pooled_variance, side_is_settled
+from ragnb.stats.stratified import stratified_mean, stratified_se
 
 __all__ = [
     "MAPS",

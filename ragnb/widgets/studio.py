@@ -13,7 +13,7 @@ from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, join
 from ragnb.markup.blocks import Mark, Table
 from ragnb.markup.rendering import draw
-from ragnb.report.run import TONES
+from ragnb.report.history import TONES
 from ragnb.texts.errors import translated
 from ragnb.widgets.base import Html, Twin, button, field, make
 from ragnb.widgets.command import Command, Progress

@@ -9,7 +9,7 @@ from typing import Any
 from ragnb import texts
 from ragnb.comparison.view import compare_view
 from ragnb.errors import RagnbError
-from ragnb.report.run import history
+from ragnb.report.history import history
 from ragnb.scenario import load_scenario
 from ragnb.scenario.source import flow
 from ragnb.widgets.command import Command

@@ -121,7 +121,7 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
 
 
 def _page(card: Any) -> str:
-    from ragnb.report.run import card_page
+    from ragnb.report.study import card_page
 
     return card_page(card)
 
