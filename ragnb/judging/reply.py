@@ -51,6 +51,12 @@ class Unreadable(RagnbError):
         self.parse_status = parse_status
 
 
+def refuse(when: object, parse_status: str, why: str) -> None:
+    """Refuse a reply where something holds, with the reason in a word and in a sentence."""
+    if when:
+        raise Unreadable(parse_status, why)
+
+
 def bare_number(value: str) -> str:
     """Return a number as it is read: full-width digits are digits, and emphasis is none of it."""
     text = value.strip().translate(NUMBER_SIGNS).casefold()
