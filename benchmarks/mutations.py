@@ -36,6 +36,8 @@ CODE = [
     "ragnb/calibration/sentences.py:summary",
     "ragnb/calibration/measures.py:over_constant,measured",
     "ragnb/comparison/differences.py",
+    "ragnb/comparison/columns.py",
+    "ragnb/comparison/row.py",
     "ragnb/comparison/estimates.py",
     "ragnb/comparison/pairs.py",
     "ragnb/comparison/ranking.py",

@@ -13,13 +13,7 @@ from ragnb.comparison.differences import compared, with_ratings
 from ragnb.comparison.operations import operations_beside
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.questions import question_changes
-from ragnb.comparison.source import (
-    Run,
-    anchor_beside,
-    judge_of,
-    need_baseline,
-    paired_runs,
-)
+from ragnb.comparison.source import Run, anchor_beside, judge_of, need_baseline, paired_runs
 from ragnb.errors import RagnbError
 from ragnb.markup import count
 from ragnb.scenario import Scenario

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import compared, total_of_pairs, with_ratings
+from ragnb.comparison.columns import total_of_pairs
+from ragnb.comparison.differences import compared, with_ratings
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.simplex import WeightMap
 from ragnb.comparison.source import Run, pairs_of_systems

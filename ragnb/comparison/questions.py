@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.comparison.differences import columns_of, primary_of
+from ragnb.comparison.columns import columns_of, primary_of
 from ragnb.comparison.estimates import TIE
 from ragnb.comparison.pairs import Pairs, rows_of
 from ragnb.comparison.source import Run, paired_runs, run_of

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import total_of_pairs
+from ragnb.comparison.columns import total_of_pairs
 from ragnb.comparison.estimates import TIE, Changes, least_error
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import paired_runs, run_of

@@ -21,8 +21,10 @@ from ragnb.readers.failures import name_log_flag
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.guard import record_by_record, told_in_words
+from ragnb.readers.ids import identify
 from ragnb.readers.layouts import declare_scales, lay_out
 from ragnb.readers.lists import parse_list
+from ragnb.readers.mean_rows import leave_out_means
 from ragnb.readers.metrics import note_candidates, settle_directions, settle_metrics
 from ragnb.readers.names import WORDS, meanings, name_columns, plain
 from ragnb.readers.nested import read_lists
@@ -43,7 +45,7 @@ from ragnb.readers.raw import (
     text_series,
 )
 from ragnb.readers.results import spread_results
-from ragnb.readers.rows import check_samples, identify, leave_out_means
+from ragnb.readers.rows import check_samples
 from ragnb.readers.scores import metric_values
 from ragnb.readers.tables import NAMELESS
 from ragnb.readers.tools.annotations import judged

@@ -30,6 +30,7 @@ from ragnb.readers.facts import TECHNICAL, facts_told, verdict_value
 from ragnb.readers.formats import format_of
 from ragnb.readers.frames import canonical, polars_series
 from ragnb.readers.graded import LONGEST_WORD, MOST_GRADES, grades_of_words, note_grades
+from ragnb.readers.ids import identify
 from ragnb.readers.jsons import record_blocks
 from ragnb.readers.kinds import SAYS_NOTHING, Cells, kind_of_cell
 from ragnb.readers.layouts import sniff
@@ -45,7 +46,6 @@ from ragnb.readers.owner import name_owner, tell_repeats
 from ragnb.readers.query import Query, item_of
 from ragnb.readers.raw import Lossy, Raw, agree, from_records
 from ragnb.readers.results import is_nest_of_scores, spread_results
-from ragnb.readers.rows import identify
 from ragnb.readers.scores import near_ends
 from ragnb.readers.verdicts import are_verdicts, is_reference
 from ragnb.schema import CLIP, Metric, SharedPicks, metric_list

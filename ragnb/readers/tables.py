@@ -20,6 +20,7 @@ from ragnb.polars import pl
 from ragnb.readers.cells import as_id
 from ragnb.readers.csv_text import GUARD_COLUMN
 from ragnb.readers.documents import _HEAD, DAMAGED, Document, empty_file
+from ragnb.readers.mean_rows import is_mean_row
 from ragnb.readers.names import meanings
 from ragnb.readers.raw import (
     MOST_COLUMNS,
@@ -29,7 +30,6 @@ from ragnb.readers.raw import (
     refuse_twice,
     text_series,
 )
-from ragnb.readers.rows import is_mean_row
 
 NAMELESS = "a column without a name"
 LONGEST_CELL = 1 << 27

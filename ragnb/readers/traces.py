@@ -19,12 +19,12 @@ from ragnb.readers.columns import case_cells, to_frame
 from ragnb.readers.failures import error_words, failure_columns, outcomes
 from ragnb.readers.formats import Source, load
 from ragnb.readers.guard import record_by_record, told_in_words
+from ragnb.readers.ids import identify
 from ragnb.readers.lists import parse_list
 from ragnb.readers.names import WORDS, name_columns
 from ragnb.readers.nested import from_contexts, read_nested
 from ragnb.readers.owner import name_by_name, name_owner
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
-from ragnb.readers.rows import identify
 from ragnb.readers.samples import fold
 from ragnb.readers.scores import VERDICTS
 from ragnb.schema import DRAWN

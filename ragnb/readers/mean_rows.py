@@ -1,0 +1,170 @@
+"""Rows of means and totals among rows of answers: known by a word that says so beside numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Sized
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.polars import pl
+from ragnb.readers.cells import NO_NUMBER, NUMBER
+from ragnb.readers.names import plain
+from ragnb.readers.owner import ROW_WORDS, owner_rank
+from ragnb.readers.raw import Lossy, Raw, Values, absent, is_arrow, is_text
+
+_MEANS = {plain(word) for word in ROW_WORDS["means"]["words"]}
+_BESIDE = {plain(word) for word in ROW_WORDS["means"]["beside"]}
+_STATISTICS = {plain(word) for word in ROW_WORDS["means"]["statistics"]}
+# A text in ASCII in which none of these begins a word is no label: of a million ids, ``q2`` is one and q21 none.
+_LABEL_WORDS = {part for word in _MEANS | _STATISTICS if word.isascii() for part in word.split("_")}
+_LABEL_WORDS = {part for part in _LABEL_WORDS if part and not part.isdigit()}
+_LABEL_WORD = re.compile(
+    "(?:^|[^a-z0-9])(?:"
+    + "|".join(
+        f"{word}(?:[^0-9]|$)" if word[-1].isdigit() else word for word in sorted(_LABEL_WORDS)
+    )
+    + ")"
+)
+
+
+# Columns that a row of a mean may fill beside its label: whose mean it is.
+_GROUPS = {"system", "doc_name", "repeat", "cluster", "persona"}
+_LONGEST_LABEL = 60
+
+
+def is_mean_label(text: str) -> bool:
+    """Return whether a text says that its row is a mean or a total, in any language ragnb reads.
+
+    Examples
+    --------
+    >>> [is_mean_label(text) for text in ("MOYENNE GENERALE", "平均分", "Gesamt", "Mean (n=30)", "Average pay?")]
+    [True, True, True, True, False]
+    """
+    if len(text) > _LONGEST_LABEL or text.rstrip().endswith(("?", "？")):
+        return False
+    if text.isascii() and not {*re.findall("[a-z]+", text.casefold())} & _MEANS:
+        return False  # which is quicker
+    label = plain(text)
+    if label in _MEANS:
+        return True
+    parts = label.split("_")
+    means = [part for part in parts if part in _MEANS]
+    others = [part for part in parts if part not in _MEANS]
+    return bool(means) and all(part in _BESIDE or part.isdigit() for part in others)
+
+
+def is_mean_row(row: Sequence[str]) -> bool:
+    """Return whether all that a row of texts has beside numbers is a word for a mean or a total.
+
+    Examples
+    --------
+    >>> is_mean_row(["Mean", "", "0.5"]), is_mean_row(["Mean", "It is.", "0.5"])
+    (True, False)
+    """
+    cells = [cell.strip() for cell in row if cell.strip()]
+    labels = [cell for cell in cells if not _is_number(cell)]
+    return len(labels) == 1 < len(cells) and is_mean_label(labels[0])
+
+
+def _is_number(cell: Any) -> bool:
+    if isinstance(cell, int | float):
+        return True
+    text = str(cell).strip().rstrip("% ").replace(",", ".")
+    return bool(NUMBER.fullmatch(text)) or text.casefold() in NO_NUMBER
+
+
+def leave_out_means(raw: Raw, report: Lossy) -> list[str]:
+    """Leave out rows of means and totals among rows of answers, and count them.
+
+    Such a row has a label that says so and numbers, and no other text but those that say whose mean it is.
+
+    Returns
+    -------
+    list of str
+        The labels where all rows are means and totals, and none is left out.
+    """
+    labels = _labels(raw)
+    means = {row for row, label in labels.items() if is_mean_label(label)}
+    # Spreads and ends are left out beside a mean only: a question may be one word.
+    gone = {*labels} if means else set()
+    if not gone:
+        return []
+    if len(gone) == len(raw):
+        return list(labels.values())
+    places = ", ".join(raw.where(row).removesuffix(": ") for row in sorted(gone)[:3])
+    why = "rows that name no sample but a mean or total"
+    raw.drop([row in gone for row in range(len(raw))], "row", why, report)
+    raw.fact(None, "row", "answers", f"{len(gone)} rows of means left out, the first: {places}")
+    return []
+
+
+def _labels(raw: Raw) -> dict[int, str]:
+    """Return the rows that have nothing but numbers beside a word for a mean or a spread, and that word."""
+    candidates: set[int] = set()
+    for cells in raw.columns.values():
+        if isinstance(cells, pd.Series) and not is_text(cells):
+            continue
+        words = {text for text in _that_may_be_labels(cells) if _is_label(text)}
+        if not words:
+            continue
+        if isinstance(cells, pd.Series):
+            candidates.update(np.flatnonzero(cells.isin(words)).tolist())
+        else:
+            candidates |= {row for row, cell in enumerate(cells) if _is_one_of(cell, words)}
+    labels = {row: _label(raw, row) for row in sorted(candidates)}
+    return {row: label for row, label in labels.items() if label and _is_label(label)}
+
+
+def _that_may_be_labels(cells: Values) -> set[str]:
+    """Return the distinct short texts of a column that hold a word of a label, or letters beyond ASCII."""
+    if not is_arrow(cells):
+        short = {cell for cell in cells if isinstance(cell, str) and len(cell) <= _LONGEST_LABEL}
+        return {text for text in short if not text.isascii() or _LABEL_WORD.search(text.casefold())}
+    texts = pl.Series(cells).unique().drop_nulls()  # of a million ids, none is looked at one by one
+    of_a_label = texts.str.to_lowercase().str.contains(_LABEL_WORD.pattern)
+    beyond_ascii = texts.str.contains(r"[^\x00-\x7F]")
+    is_short = texts.str.len_chars() <= _LONGEST_LABEL
+    return set(texts.filter(is_short & (of_a_label | beyond_ascii)).to_list())
+
+
+def _is_one_of(cell: Any, words: set[str]) -> bool:
+    return isinstance(cell, str) and cell in words
+
+
+def _is_label(text: str) -> bool:
+    return is_mean_label(text) or (not _is_number(text) and plain(text) in _STATISTICS)
+
+
+def _is_blank(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    if absent(cell):
+        return True
+    return isinstance(cell, Sized) and len(cell) == 0
+
+
+def _label(raw: Raw, row: int) -> str | None:
+    """Return the only text of a row that has numbers beside it, without what says whose it is."""
+    texts: list[str] = []
+    numbers = 0
+    for name, cells in raw.columns.items():
+        cell = cells[row]
+        if _is_blank(cell):
+            continue
+        if _is_number(cell):
+            numbers += 1
+        elif not isinstance(cell, str):
+            return None
+        elif name in _GROUPS or owner_rank(name) is not None:
+            # Where nothing else is filled, the mean itself may be named here.
+            if is_mean_label(cell):
+                texts.append(cell)
+        else:
+            texts.append(cell)
+    labels = {text.strip() for text in texts}
+    if len(labels) == 1 and numbers:
+        return labels.pop()
+    return None
