@@ -1204,3 +1204,22 @@ def test_reference_answers_that_changed_are_counted():
     new.loc[2, "question"] = "Another question?"
     (pairs,) = paired_runs(run_of(new), old)[1]
     assert (pairs.new_references, pairs.reworded) == (1, 1)
+
+
+def test_what_does_not_apply_to_the_candidate_is_not_lost():
+    old = np.linspace(0.4, 0.9, 12)
+    new = old.copy()
+    new[:5] = NAN
+    status = ["not_applicable"] * 3 + ["failed"] * 2 + ["ok"] * 7 + ["ok"] * 12
+    frame = pair(new, old).assign(**{f"{FAITH}__status": status})
+    found = compared(frame)
+    assert (found.n_only_baseline, found.n_lost, found.n_common) == (5, 2, 7)
+
+
+def test_a_gain_of_a_billionth_is_a_tie_and_a_larger_one_a_win():
+    old = np.zeros(8)
+    new = np.array([1e-9, 2e-9, -1e-9, -2e-9, 0.5, -0.5, 0.0, 0.0])
+    new[2:4] = 0.0
+    old[2:4] = [1e-9, 2e-9]
+    found = compared(pair(new, old))
+    assert (found.wins, found.ties, found.losses) == (2, 4, 2)

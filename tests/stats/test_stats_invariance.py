@@ -162,3 +162,33 @@ def test_one_score_at_an_end_is_a_share_like_any_other():
     ]
     # None of the scores lies elsewhere, of one as of thirty.
     assert [float(x) for x in ends[0]] == pytest.approx([float(x) for x in ends[1]])
+
+
+def test_every_unit_is_drawn():
+    ones = np.ones((3, 1))
+    for unit in range(3):
+        values = np.zeros((3, 1))
+        values[unit] = 1.0
+        means = stats.resampled_means(
+            np.ones(3, dtype=np.int64), ones, values, 0 * ones, resamples=500, seed=1
+        )
+        assert float(means.mean()) == pytest.approx(1 / 3, abs=0.06)
+
+
+@pytest.mark.parametrize("towards", [min, max])
+def test_the_tail_of_a_lopsided_draw_is_that_of_pearsons_type_3(towards):
+    rest = np.array([0.0] * 60 + [1.0, 1.0])
+    labelled = np.array([towards(0.0, 1.0)] * 3)
+    found = stats.draw_test(labelled, rest)
+    every = np.concatenate([labelled, rest])
+    n, m = len(labelled), len(rest)
+    centred = every - every.mean()
+    third = np.mean(centred**3) / np.mean(centred**2) ** 1.5
+    # Of rows that are clusters of their own the variance is that of a draw without replacement.
+    variance = every.var(ddof=1) * (1 / n + 1 / m)
+    z = (labelled.mean() - rest.mean()) / variance**0.5
+    assert found.z == pytest.approx(z)
+    skew = third * (variance * (n + m - 1) / (centred @ centred)) ** 0.5 * (m - n) / (n + m)
+    tail = min(scipy_stats.pearson3.cdf(z, skew), scipy_stats.pearson3.sf(z, skew))
+    p = 2 * scipy_stats.t.cdf(scipy_stats.norm.ppf(min(tail, 0.5)), n + m - 1)
+    assert found.p == pytest.approx(min(p, 1.0), rel=1e-6)

@@ -470,6 +470,17 @@ def test_more_units_than_a_block_holds_give_the_jackknifes_errors():
     assert got["se"].tolist() == pytest.approx(want["se"].tolist(), rel=0.05)
 
 
+def test_the_error_of_the_bootstrap_is_the_standard_deviation_of_its_draws():
+    frame = pd.DataFrame({"faithfulness": [0.1, 0.9, 0.4, 0.6], "doc_name": list("abcd")})
+    row = moments(frame).bootstrap(resamples=100, seed=3).iloc[0]
+    one = np.ones(4, dtype=np.int64)
+    values = frame["faithfulness"].to_numpy()[:, None]
+    drawn = stats.resampled_means(
+        one, np.ones((4, 1)), values, np.zeros((4, 1)), resamples=100, seed=3
+    )
+    assert row["se"] == pytest.approx(np.std(drawn, ddof=1), rel=1e-9)
+
+
 def test_one_cluster_has_no_bootstrap_interval_and_few_resamples_are_refused():
     frame = pd.DataFrame({"faithfulness": [1.0, 0.0, None], "context_recall": [0.5, 0.5, 1.0]})
     got = moments(frame.assign(doc_name=["a", "a", "b"])).bootstrap().set_index("metric")

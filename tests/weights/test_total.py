@@ -7,6 +7,8 @@ import pytest
 import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
+from ragnb.weights import reduce_batches
+from ragnb.weights.reductions import gains_reduction
 from ragnb.weights.total import Weighing, total_of
 
 
@@ -42,6 +44,11 @@ def test_how_low_a_mean_may_be_is_told_of_a_few_documents_and_of_nothing_else():
     means = rn.weighted_means(scores).set_index("metric")
     low_if = means.loc["faithfulness", "low_if"]
     assert 0 < low_if < means.loc["faithfulness", "low"]
+    # A document without a score is none of those that count.
+    gone = scores.assign(faithfulness=scores["faithfulness"].where(scores.index >= 20))
+    five = rn.weighted_means(gone).set_index("metric").loc["faithfulness"]
+    assert five["n_clusters"] == 5
+    assert 0 < five["low_if"] < low_if
     of_people = scores.rename(columns={"doc_name": "person"})
     clustered = rn.weighted_means(of_people, cluster="person").set_index("metric")
     assert np.isnan(clustered.loc["faithfulness", "low_if"])
@@ -56,3 +63,12 @@ def test_a_metric_may_be_named_as_its_tool_names_it():
     for name in ("Faithfulness", "faithfulness"):
         means = rn.weighted_means(scores, metrics=[name]).set_index("metric")
         assert means.loc["faithfulness", "value"] == 0.5
+
+
+def test_rows_without_a_document_gain_with_the_weight_1():
+    frame = pd.DataFrame({"faithfulness": [0.5, 0.7], "doc_name": ["a", None]})
+    metrics = [Metric("faithfulness")]
+    weighing = Weighing(doc_weights={"a": 3.0})
+    reduction = gains_reduction(metrics, [(0, 0.7)], weighing)
+    gain = reduce_batches(frame, metrics, [reduction])[0]
+    assert gain.tolist() == pytest.approx([(3 * 0.2 + 1 * 0.0) / 4])

@@ -116,6 +116,11 @@ def test_sources_that_the_rows_cannot_tell_apart_are_one(keep, sources):
     found = rn.noise(frame.reset_index(drop=True), metrics=METRIC)
     assert found.shares["source"].tolist() == sources
     assert found.shares["share"].sum() == pytest.approx(1)
+    # What cannot be told apart cannot be bought apart.
+    bought = {"documents", "questions"} | {name for name in ("answers", "judge") if name in sources}
+    if "questions" in sources:
+        bought.add("answers")
+    assert set(found.steps["spend_on"]) == bought
 
 
 def test_systems_are_apart_and_their_difference_is_split_question_by_question():
