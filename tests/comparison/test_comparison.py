@@ -1218,8 +1218,7 @@ def test_what_does_not_apply_to_the_candidate_is_not_lost():
 
 def test_a_gain_of_a_billionth_is_a_tie_and_a_larger_one_a_win():
     old = np.zeros(8)
-    new = np.array([1e-9, 2e-9, -1e-9, -2e-9, 0.5, -0.5, 0.0, 0.0])
-    new[2:4] = 0.0
-    old[2:4] = [1e-9, 2e-9]
+    new = np.array([1e-9, 2e-9, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0])
+    old[2:6] = [1e-9, 2e-9, 0.0, 0.5]
     found = compared(pair(new, old))
     assert (found.wins, found.ties, found.losses) == (2, 4, 2)
