@@ -33,7 +33,7 @@ from ragnb.texts import load
 
 WAYS = {"judge": "judge_", "human": "human_", "corrected": ""}
 DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
-DRAW_LEVEL = 0.01
+DRAW_LEVEL = 0.01  # a warning about how labels were drawn is false once in a hundred honest draws
 
 
 def corrected_mean(

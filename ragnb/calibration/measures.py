@@ -28,9 +28,11 @@ from ragnb.calibration.ratings import (
 from ragnb.calibration.words import LAYOUT, NOT_PROVEN, REJECT, TRUST
 from ragnb.stats import NONE, SLACK, Array, Estimate
 
+# Clusters: with fewer a slice has no verdict, as its interval says next to nothing.
 LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
-MOST_POINTS = 20
+MOST_POINTS = 20  # of the reliability curve; judges with more values are put into as many bins
+# Pairs of different scores; continuous scales have more, and a chart of them shows nothing.
 MOST_CELLS = 5000
 
 

@@ -34,7 +34,7 @@ PROBABILITY = "inclusion_probability"
 ALL = "all"
 USUAL = ("dimension", "cluster")  # columns that need not be there
 _COUNT = "__rows"
-MOST_CLUSTERS = 1000
+MOST_CLUSTERS = 1000  # that a jackknife leaves out one by one; more are put together at random
 FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
 USUAL_GROUPS = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
 

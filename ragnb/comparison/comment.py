@@ -17,8 +17,8 @@ MARK = "<!-- ragnb compare -->"
 """The first line, not shown by GitHub, by which the comment is found and updated."""
 MOST = 60_000
 """Characters; GitHub takes 65,536."""
-QUESTIONS = 10
-_LONGEST_TEXT = 1_500
+QUESTIONS = 10  # named in a comment on a pull request
+_LONGEST_TEXT = 1_500  # characters: GitHub refuses comments of more than 65,536
 _LEADS_ELSEWHERE = re.compile(r"([@#])(?=\w)|(?<=\w)(://)|\b(www)(?=\.)")
 
 

@@ -14,8 +14,8 @@ from ragnb import stats
 from ragnb.stats import Estimate
 from ragnb.weights.total import Array
 
-POWER = 0.8
-OFTEN = 0.9
+POWER = 0.8  # with which a difference of `detectable` size is found: the usual 80 %
+OFTEN = 0.9  # how often an unchanged system should pass a gate that it is held to
 # A smaller difference is none: what rounding leaves.
 # Differences that are this near are equal: 0.9 − 0.8 and 0.4 − 0.3 are not one number.
 TIE = 1e-9

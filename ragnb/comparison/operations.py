@@ -46,7 +46,7 @@ COLUMNS = (
     "better",
     "level",
 )
-_LEAST_TOLD = 0.01
+_LEAST_TOLD = 0.01  # of the baseline's value: a hundredth more latency is no news, however sure
 QUANTILES = {"median": 0.5, "p95": 0.95}
 _FAILED, _NOT_APPLICABLE, _ABSENT = map(STATES.index, ("failed", "not_applicable", "absent"))
 

@@ -21,7 +21,7 @@ APART = "decided on different questions"
 BY_PEOPLE = (DECIDED, APART)
 # From these on, intervals held their level under judges biased by ±0.1 on one system (benchmarks/comparison.py).
 LEAST_PAIRS = 20
-LEAST_CLUSTERS = 5
+LEAST_CLUSTERS = 5  # clusters with ratings on both sides, below which people decide nothing
 LEAST_UNLIKE = 5  # ratings other than the most frequent: of fewer the jackknife tells too little
 
 

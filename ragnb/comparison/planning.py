@@ -21,7 +21,7 @@ from ragnb.errors import RagnbError, listing, need_known
 from ragnb.schema import DEFAULT_GATES, records
 from ragnb.weights import weighted_means
 
-_MOST = 10**7
+_MOST = 10**7  # questions: what more would be needed for is told as out of reach
 _OF_MEANS = (
     "metric_weights",
     "doc_weights",

@@ -177,7 +177,7 @@ def too_much(row: Row, allowed: float) -> bool:
     return bool(row["lost"] > allowed * row["expected"] + _SLACK)
 
 
-_SLACK = 1e-9
+_SLACK = 1e-9  # what a share such as .1 × 30 is off by rounding
 
 
 def _gate(

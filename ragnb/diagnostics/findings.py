@@ -46,6 +46,7 @@ COLUMNS = (
     "rule",
 )
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
+# Rows whose lowest score stands for them, so that not all are sorted to find the worst.
 _RUN = 1_000
 Pairs = Sequence[tuple[Rule, Metric]]
 

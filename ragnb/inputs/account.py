@@ -39,7 +39,7 @@ EVIDENCE = ("retrieved_contexts", "ground_truth_answer", "ground_truth_contexts"
 """The fields whose absence in a row explains an empty cell of a metric that needs them; a question and an answer
 are what the run itself should hold, so that their absence explains nothing."""
 
-_SAME = 1e-12
+_SAME = 1e-12  # scores are at the bad end up to rounding
 _OPEN = ("", "missing")  # the statuses of an empty cell that say nothing about why it is empty
 
 

@@ -26,7 +26,7 @@ from ragnb.schema import Metric
 from ragnb.weights.conversations import conversation_cluster
 
 _UNREADABLE = (RagnbError, ValueError, OSError)
-_FIRST_RECORDS = 50
+_FIRST_RECORDS = 50  # tell what a file may be before all of it is read
 
 
 def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Inputs, list[Metric]]:

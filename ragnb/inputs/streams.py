@@ -26,7 +26,7 @@ QUESTIONS = ("sample_id", "question")
 BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
 """The labels in the order in which answers of one score are shown; others come after them."""
 
-DIGITS = 12
+DIGITS = 12  # beyond which sums differ by the order in which engines add them up
 _ROW = "__row"
 
 

@@ -24,10 +24,10 @@ from ragnb.store.client import Client, new_tag
 from ragnb.store.store import systems_of
 from ragnb.weights import weigh
 
-REPLY_TOKENS = 400
+REPLY_TOKENS = 400  # of a verdict with its texts; for estimates only
 # Of the order in which answers are judged, and how many questions at least are judged before it may end early.
 SEED = 0
-FEWEST = 50
+FEWEST = 50  # answers that are judged before the first look at whether the rest is needed
 # One answer to be judged: its cell, and what is known of its passages.
 Task = tuple[Cell, dict[str, Any]]
 # A note: whether it holds, its code, what it is about, and the words of its text.

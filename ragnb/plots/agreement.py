@@ -13,8 +13,8 @@ from ragnb.plots.part import BAD, BLUE, Part, signed
 from ragnb.plots.rows import DARK, LIGHT, grid
 
 _PAIRS = ("judge_score", "human_score", "n")
-MOST_STEPS = 25
-_RADIUS = 11.0
+MOST_STEPS = 25  # of a scale whose every pair of scores has a mark of its own
+_RADIUS = 11.0  # points, of the mark of the most frequent pair
 
 
 def judge_human(card: Any, **look: Unpack[Look]) -> Axes:

@@ -54,7 +54,7 @@ NO_FONT = (
 # Grids and missing evidence: contrast 3 : 1 on white and on a dark page.
 GREY = "#8c8c8c"
 
-WIDTH = 7.2
+WIDTH = 7.2  # inches: a column of a page, so that text in charts is as large as text beside them
 KINDS = (".svg", ".png")
 _SETTINGS: Any = {
     **dict.fromkeys(

@@ -29,8 +29,8 @@ from ragnb.plots.canvas import (
 from ragnb.plots.rows import name_rows
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
-_SHOWN = 20_000
-_STRIP = 0.5
+_SHOWN = 20_000  # points that are drawn; more only make the file larger
+_STRIP = 0.5  # inches a metric
 
 
 def weight_map(found: Any, **look: Unpack[LookOfSystems]) -> Axes:

@@ -24,9 +24,10 @@ from ragnb.errors import (
 from ragnb.files import matched
 from ragnb.readers.encodings import likely_encoding
 
+# Bytes; a file that unpacks to more is refused, as it may be made to fill the memory.
 LARGEST_UNPACKED = 1 << 30
-LARGEST_RATIO = 200
-_UNSUSPECTED = 1 << 26
+LARGEST_RATIO = 200  # unpacked ÷ packed; deflate can reach 1,032, of nothing but zeros
+_UNSUSPECTED = 1 << 26  # bytes, which are unpacked whatever the ratio: they do no harm
 _KINDS = {
     b"PK\x03\x04": "is a zip archive, or an Excel workbook: unpack it, or name it .xlsx",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
@@ -45,7 +46,7 @@ _ZIPPED = {
     b"META-INF/manifest.xml": "is an OpenDocument file; save its table as .csv or .xlsx",
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
-_HEAD = 1 << 16
+_HEAD = 1 << 16  # bytes at an end of a file, where its format shows
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
 

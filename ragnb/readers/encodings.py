@@ -19,7 +19,7 @@ _LOOKED_AT = 1 << 20
 _SIGNS = set("‘’‚“”„«»‹›–—…•€£°§©®™´¨·¿¡ªº№½¼¾²³±×\xa0\xad")
 # Of the characters of a script, the share that are common ones in text of that encoding.
 _MOSTLY = 0.85
-_FEWEST_SYLLABLES = 8
+_FEWEST_SYLLABLES = 8  # of Hangul: with fewer, another encoding may look Korean by chance
 
 
 def likely_encoding(data: bytes) -> str:

@@ -18,10 +18,11 @@ from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 from ragnb.readers.verdicts import is_reference, name_is_verdict
 
 _PART = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s?/\s?(\d{1,6})")
-LONGEST_WORD = 40
+LONGEST_WORD = 40  # characters: what is longer is a sentence and no grade
 MOST_GRADES = 2000
 """Of a column with more distinct texts, or a longer one, none is a grade."""
 _FIRST = 100  # cells whose length tells texts from words
+# Words beside known verdicts, such as 'skipped': with more it is no column of verdicts.
 _MOST_OTHERS = 3
 
 

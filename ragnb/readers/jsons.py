@@ -32,10 +32,10 @@ from ragnb.readers.rows import check_list, counts_all, is_selection, totals_erro
 from ragnb.schema import METRICS
 
 LONGEST_LINE = 16 * 1024 * 1024
-BLOCK = 1 << 24
+BLOCK = 1 << 24  # characters of the records that are handed on together: 16 MB
 # Bytes of a bad line, and places in it, so that none takes long.
 _LOOKED_AT = 1 << 20
-_MOST_PLACES = 100
+_MOST_PLACES = 100  # where a next record is looked for after a broken one
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
 _TOKEN = re.compile(
     r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL

@@ -15,7 +15,7 @@ from ragnb.readers.cells import NO_NUMBER, is_number_text
 from ragnb.readers.facts import WORDS, fold_word, is_failure, verdict_value
 from ragnb.readers.raw import Lossy, Raw, Values, absent, is_text
 
-LONGEST_REASON = 200
+LONGEST_REASON = 200  # characters of an error that are kept beside its row
 FAILED_WORDS = WORDS["failed"]
 SAYS_NOTHING = frozenset(FAILED_WORDS["nothing"])
 _SKIPPED = frozenset(map(fold_word, FAILED_WORDS["skipped"]))

@@ -32,7 +32,7 @@ _LABEL_WORD = re.compile(
 
 # Columns that a row of a mean may fill beside its label: whose mean it is.
 _GROUPS = {"system", "doc_name", "repeat", "cluster", "persona"}
-_LONGEST_LABEL = 60
+_LONGEST_LABEL = 60  # characters: what is longer is a question or an answer
 
 
 def is_mean_label(text: str) -> bool:

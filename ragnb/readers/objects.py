@@ -36,7 +36,7 @@ _QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _MEMBER = re.compile(rf"{_QUOTED}|(<[\w.]+: (?:'[^']*'|\d+|None)>)", re.DOTALL)
 # What str() makes of a document of LangChain.
 _LANGCHAIN = re.compile(rf"(page_content={_QUOTED})(?:\s+(metadata=\{{.*\}}))?", re.DOTALL)
-LONGEST_PRINT = 1 << 20
+LONGEST_PRINT = 1 << 20  # characters of a printed object that are parsed
 
 
 def is_object(value: Any) -> bool:

@@ -26,7 +26,7 @@ _PAIRS = ROW_WORDS["pairs"]
 FEWEST_PAIRS = 0.5
 # A column whose name says nothing has at most this many values, and there are at least so many questions.
 MOST_SYSTEMS = 20
-FEWEST_QUESTIONS = 4
+FEWEST_QUESTIONS = 4  # with fewer, a column that repeats as systems do may do so by chance
 # How many columns of settings may make up the name of a system.
 _MOST_JOINED = 4
 # A name cut to be shown has at least this many characters.

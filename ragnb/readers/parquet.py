@@ -13,8 +13,8 @@ from ragnb.polars import pl
 _MAGIC = b"PAR1"
 # Fields of FileMetaData and of RowGroup by their numbers in parquet.thrift
 _ROW_GROUPS = 4
-_TOTAL_BYTE_SIZE = 2
-_DEEPEST = 32
+_TOTAL_BYTE_SIZE = 2  # the field's number in RowGroup, parquet.thrift
+_DEEPEST = 32  # levels of Thrift, more than any footer has
 
 
 def unpacked_bytes(data: bytes) -> int | None:

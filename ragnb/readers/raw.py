@@ -20,6 +20,7 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.facts import Direction, Fact, FactName, fact_row
 from ragnb.schema import METRICS
 
+# Of a table: what has more is none, such as a matrix or a file in another format.
 MOST_COLUMNS = 10_000
 LISTED_LINES = 100  # by number; the rest are counted
 _WITH_LINES = ("csv", "tsv", "jsonl")

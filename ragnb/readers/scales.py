@@ -14,7 +14,7 @@ from ragnb.readers.kinds import as_number, count_cells
 from ragnb.readers.raw import Raw, is_text
 from ragnb.schema import CLIP, METRICS, RUBRIC, range_of
 
-_UNIT_NEIGHBOUR = 10
+_UNIT_NEIGHBOUR = 10  # the top of a scale beside which a metric up to 1 is not taken for a share
 
 
 def has_rubric(columns: Iterable[str]) -> bool:

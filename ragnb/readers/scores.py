@@ -99,8 +99,9 @@ def two_scales(values: npt.NDArray[np.float64]) -> str:
 
 # A scale of more than 1 that is used has values between 1 and this; of another scale there are more than a few.
 _GAP = 3
+# Of the values: fewer that are far above the others are slips, not a second scale.
 _FEW_OF_A_SCALE = 0.05
-_MOST_PERCENT = 100
+_MOST_PERCENT = 100  # what is larger is no percentage
 
 
 def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:

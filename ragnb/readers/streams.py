@@ -52,7 +52,7 @@ from ragnb.schema import CLIP, Metric, SharedPicks, metric_list
 
 # Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS = 200_000
-BYTES = 1 << 27
+BYTES = 1 << 27  # of a file of JSON lines: larger ones are read in blocks
 MOST_WORDS = 1_000
 """Of the different words in a metric's column, how many are looked at."""
 

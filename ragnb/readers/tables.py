@@ -32,7 +32,7 @@ from ragnb.readers.raw import (
 )
 
 NAMELESS = "a column without a name"
-LONGEST_CELL = 1 << 27
+LONGEST_CELL = 1 << 27  # characters; csv's own 131,072 are fewer than a long passage has
 # The most characters that Excel keeps of a cell.
 _EXCEL_CELL = 32_767
 _LARGE = 1 << 22  # characters

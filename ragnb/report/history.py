@@ -23,7 +23,7 @@ from ragnb.texts.errors import translated
 TONES = GATE_TONES | {"no_gates": "none", "stopped": "none"}
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
-_MOST = 200
+_MOST = 200  # runs that the index lists
 Run = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ragnb.errors import unknown
 from ragnb.progress import is_hidden
 
-_LONGEST_SOCKET = 90
+_LONGEST_SOCKET = 90  # bytes of a folder's name; a socket's whole path may have 107
 _WARNING = re.compile(r"^.*?:\d+: (\w*Warning): (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
 _CONNECTION = "k.json"
 # The collector would take a tenth of the imports. At the end of stdin the process that started this one is gone.

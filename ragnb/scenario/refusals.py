@@ -25,7 +25,7 @@ from ragnb.schema import (
 )
 from ragnb.schema.secrets import masked, shown
 
-_MOST_FINDINGS = 10
+_MOST_FINDINGS = 10  # that are listed of one scenario
 _REASONS: Mapping[str, str] = REFUSALS["value"]
 
 

@@ -20,8 +20,8 @@ from ragnb.schema.secrets import masked, shown
 REFUSALS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 _SYNTAX: Mapping[str, str] = REFUSALS["syntax"]
 
-MAX_BYTES = 1_000_000
-MAX_DEPTH = 12
+MAX_BYTES = 1_000_000  # of a scenario; what is larger is data
+MAX_DEPTH = 12  # levels of YAML, more than any key of a scenario has
 
 _ALIASES = "anchors (&) and aliases (*) are not supported; write the value out"
 _TAGS = "tags (!) are not supported; write the plain value"

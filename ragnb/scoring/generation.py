@@ -36,9 +36,10 @@ from ragnb.store import (
 )
 
 KINDS = ("single", "multi", "unanswerable")
-_ROUNDS = 3
+_ROUNDS = 3  # of calls, the later ones in place of questions that the checks dropped
+# Passages, the nearest in wording, in which an answer is looked for that must not be there.
 _NEAR = 8
-_REPLY_TOKENS = 300
+_REPLY_TOKENS = 300  # of a question with its answer; for estimates only
 
 
 class _Reply(BaseModel):

@@ -18,8 +18,9 @@ import pandas as pd
 from ragnb.schema import missing_fields
 from ragnb.scoring.lexical import same_figures, words_of
 
+# Of a gold passage's words: chunks are cut elsewhere, and lose a sentence at an end.
 LEAST_OVERLAP = 0.8
-LEAST_WORDS = 3
+LEAST_WORDS = 3  # of a passage: one or two words occur anywhere
 PASSAGES = ("retrieved_contexts", "ground_truth_contexts")
 _IDS = {
     "retrieved_contexts": ("chunks", "retrieved_context_ids"),

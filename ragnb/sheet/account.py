@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragnb.sheet.formatter import Formatter
 
 Row = Mapping[Any, Any]
-_SAME = 1e-9
+_SAME = 1e-9  # two means alike up to rounding
 
 
 def rows_of(w: Formatter, gate: Row) -> list[Row]:

@@ -12,7 +12,7 @@ from ragnb.sheet.wording import cut
 
 # A word with the white space after it; of Chinese and Japanese a character is one.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+\s*|\s+")
-_MOST_BYTES = 600
+_MOST_BYTES = 600  # of an answer beside another
 _LEAST_ALIKE = 0.4
 
 

@@ -12,7 +12,7 @@ from ragnb.markup.blocks import Block, Section, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import LABELS, Formatter
 
-MOST_QUESTIONS = 1000
+MOST_QUESTIONS = 1000  # lines of Markdown, which no one reads to the end
 _COLUMNS = {
     "system": "system",
     "sample_id": "qid",

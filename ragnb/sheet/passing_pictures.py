@@ -16,8 +16,8 @@ from ragnb.sheet.formatter import Formatter, Row, once
 from ragnb.sheet.gates import deciding
 
 _PARTS = 10  # of a scale with decimals
-_MOST_STEPS = 12
-_LEAST_AXES = 3
+_MOST_STEPS = 12  # of a scale that has a bar a step
+_LEAST_AXES = 3  # a polygon of two dimensions is a line
 
 
 @once

@@ -42,8 +42,8 @@ from ragnb.weights.conversations import (
 
 # What is sliced by where nobody asked: columns of few groups.
 _SLICES = ("kind", "language")
-_FEW_GROUPS = 12
-_MANY_TURNS = 40
+_FEW_GROUPS = 12  # of a column that makes slices: one with more names rows, not kinds
+_MANY_TURNS = 40  # of conversations, which are told by turn
 
 
 @dataclass(frozen=True)

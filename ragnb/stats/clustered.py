@@ -13,7 +13,7 @@ from ragnb.errors import RagnbError
 from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values
 from ragnb.stats.intervals import kish, mean_interval, t_quantile
 
-_SMALLEST = 1e-300
+_SMALLEST = 1e-300  # its inverse is near the largest float
 LOST_IN_ROUNDING = 1e-13  # of the largest weight: what a lighter one adds to a sum is lost in it
 
 

@@ -12,8 +12,8 @@ from ragnb.stats.intervals import t_quantile
 
 MOST_TIMES = 30
 """A plan of more than so many times the questions at hand is none: the mean lies too close to the threshold."""
-_POWER = 0.8
-_NEAR = 1e-9
+_POWER = 0.8  # with which the number of questions that is told decides
+_NEAR = 1e-9  # rounding, beside an end of the range
 SHARE_OF_RANGE = (
     0.2  # of the variance that the range allows: values that all came out alike may not stay so
 )

@@ -12,7 +12,7 @@ from ragnb.stats.arrays import Array
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding error: the values are identical
 _IDENTICAL = 1e-12  # likewise, as a share of the value, of a range that is wide
 _WIDE = 1e6  # a range so many times as wide as the scores are apart tells nothing of them
-_EULER = 0.5772156649015329
+_EULER = 0.5772156649015329  # γ: the sum of 1/k to n is digamma(n + 1) + γ
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
 
 

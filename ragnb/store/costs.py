@@ -12,7 +12,7 @@ from ragnb.store.file import no_store
 from ragnb.store.store import Store, opened
 
 _WORK = {"generate": "question", "answer": "answer"}  # all other work is a judge's
-_MILLION = 1e6
+_MILLION = 1e6  # tokens, in which prices are given
 _FREE = (0.0, 0.0)  # of what called no model
 
 

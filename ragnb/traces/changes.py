@@ -14,7 +14,7 @@ from ragnb import stats
 Values = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-LAST_DAYS = 7
+LAST_DAYS = 7  # a week, so that each day of the week is on both sides
 LEAST_DAYS = 14
 """Days with requests below which nothing is compared."""
 MEASURES = ("refused", "failed", "unsupported", "latency")
@@ -39,7 +39,7 @@ DAY_COLUMNS = ("measure", "day", "k", "n", "value")
 _MOST_DAYS = 90  # of the picture
 # Events of the last days that are of a single day: the share, and the number, from which it is said so.
 _ONE_DAY = 0.75
-_LEAST_ON_A_DAY = 3
+_LEAST_ON_A_DAY = 3  # events, without which a day stands out by chance
 
 
 class Changes(NamedTuple):

@@ -21,7 +21,8 @@ from ragnb.weights import collected
 
 Split = Literal["space", "comma"]
 SEPARATORS: dict[Split, str] = {"space": r"[\s，、]+", "comma": "，"}
-LONGEST_LIST = 2_000
+LONGEST_LIST = 2_000  # characters between the brackets of a list of sources
+# Characters behind a list within which a second bracket may be the one that closes it.
 FARTHEST_BRACKET = 200
 # The list, whether a bracket closes it, and what follows on the line up to a further bracket.
 CITATIONS = r"(?i)citations\s*[:：]\s*\[([^\[\]]*)(\]?)([^\[\]\n]*\]?)"

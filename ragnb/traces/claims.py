@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 VERDICTS = ("supported", "partly", "not found", "undecided", "cites nothing known", "uncited")
 """What becomes of a claim, from the best to the worst."""
-ENOUGH = 0.6
+ENOUGH = 0.6  # of a claim's wording, above which it counts as found in its passages
 LITTLE = 0.3
 """Shares of the wording from which a claim counts as supported, and below which nothing of it is found."""
 

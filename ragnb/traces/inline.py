@@ -49,7 +49,7 @@ _PLACES = (
     r"(?:[\p{P}\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}]|\p{L}{3})([⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[˒,⁻⁃][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*)",
 )
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁃˒", "0123456789--,", strict=True))
-_WIDEST_RANGE = 50
+_WIDEST_RANGE = 50  # sources in [3-7]; what spans more, such as [1990-2020], is no citation
 
 
 def inline_citations(

@@ -32,7 +32,7 @@ Names = npt.NDArray[np.object_]
 _MANY = 60  # documents: with more, those that could have failed unseen change little
 _MOST = 0.5  # of the weight: a cluster with more than this share of a mean is worth a note
 _DESIGN = 3.0  # questions a document that count: with fewer, unseen documents change little
-_TIE = 1e-9
+_TIE = 1e-9  # what sums differ by in their rounding
 
 
 @dataclass(frozen=True)

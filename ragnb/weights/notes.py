@@ -12,9 +12,9 @@ from ragnb.schema import TOTAL, note_frame, note_row, records
 from ragnb.texts import load
 from ragnb.weights.clusters import INSIDE
 
-_FEW = 20
-_VERY_FEW = 5
-_FAILED = 0.05
+_FEW = 20  # samples, below which a mean is told to rest on few
+_VERY_FEW = 5  # effective samples, where there are more samples than that
+_FAILED = 0.05  # of the scores: so many failed are told beside the mean
 _READ = "metric value low n n_failed n_clusters df cluster_unit better weight role reason top_share top_cluster"
 
 

@@ -26,7 +26,7 @@ _INCOMPLETE = 1
 _STOPPED = 130
 # How the folder of a run begins, as 20261128T052050Z.
 _STAMP = "%Y%m%dT%H%M%SZ"
-_STAMP_LENGTH = 16
+_STAMP_LENGTH = 16  # characters of the time with which the folder of a run begins
 _SHOWN_RUNS = 12
 _SHOWN_LINES = 40
 _CHOOSER = {"width": "auto", "flex": "0 1 720px"}

@@ -21,7 +21,7 @@ _BROKEN = re.compile(
 MEAN_OF_NAMED = "the mean of the named scores of a row"
 # What only it counts, and how far rounding may take it from them.
 MORE_THAN_NAMED = "counts assertions without a name too: a metric beside the named scores"
-_ROUNDED_SCORE = 0.011
+_ROUNDED_SCORE = 0.011  # promptfoo writes scores with two decimals
 
 
 def read_promptfoo(raw: Raw, report: Lossy) -> None:

@@ -13,7 +13,7 @@ from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
 from ragnb.sheet.passing import verdict_of
 from ragnb.sheet.suggestions import suggested
 
-_MOST_LABELS = 120
+_MOST_LABELS = 120  # answers that a person rates in an afternoon
 
 
 class _Facts(NamedTuple):

@@ -19,8 +19,8 @@ from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.heroes.states import Hero, State, first_state, say_state
 from ragnb.traces.changes import LAST_DAYS, first_of_last
 
-_MANY_FAILED = 0.05
-_MANY_UNSUPPORTED = 0.1
+_MANY_FAILED = 0.05  # of the answers; fewer are told below, not first
+_MANY_UNSUPPORTED = 0.1  # of the answers that were looked at
 _LOWER_END = 0.05  # of the share of unsupported answers
 # The text of a change by its measure.
 _CHANGED = {

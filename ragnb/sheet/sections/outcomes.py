@@ -10,7 +10,7 @@ from ragnb.markup.blocks import Block, Code, Section, Table
 from ragnb.sheet.formatter import LABELS, OUTCOME, Formatter, Row
 from ragnb.sheet.labels import counted, label_mark, label_stack, tally
 
-_FEW = 5
+_FEW = 5  # questions of a kind: with fewer, the worst rate is chance
 _MOST_KINDS = 12
 
 

@@ -31,12 +31,12 @@ from ragnb.sheet.labels import label_mark
 from ragnb.sheet.passing_pictures import passing_row
 from ragnb.sheet.wording import cut, longest, marked
 
-MOST_WHOLE = 1000
-MOST_LISTED = 10_000
+MOST_WHOLE = 1000  # rows with their texts: a page of more is too large to open at once
+MOST_LISTED = 10_000  # rows at all
 _TEXT_BYTES = 1_000_000  # of all texts of the page, each passage once, so that it opens at once
 _MOST_PASSAGES = 10
-_MOST_FILTER = 200
-_MOST_SCORES = 3
+_MOST_FILTER = 200  # values of a filter: of more, a list is no help
+_MOST_SCORES = 3  # in the row itself; the others are behind it
 _BELOW = "__below"
 # What the script of the page says.
 _WORDS = ("shown", "search", "any", "more", "filters", "passages", "link", "again")

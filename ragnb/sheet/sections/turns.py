@@ -12,7 +12,7 @@ from ragnb.weights.conversations import turn_column
 
 _MOST_TURNS = 15
 _MOST_METRICS = 6
-_FLAT = 1e-9
+_FLAT = 1e-9  # a slope of rounding alone
 
 
 def turns(w: Formatter) -> Section | None:
