@@ -53,6 +53,7 @@ ROOMS = {
         "tests/weights/test_corpus.py",
         "tests/weights/test_moments.py",
         "tests/weights/test_weights.py",
+        "tests/weights/test_engines.py",
     ],
     "ragnb/diagnostics": ["tests/test_gates.py", "tests/test_decisions.py"],
     "ragnb/calibration": [

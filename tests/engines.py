@@ -4,6 +4,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 
 ENGINES = {
     "polars": pl.from_arrow,
@@ -19,3 +20,16 @@ def nullable(frame: pd.DataFrame) -> pd.DataFrame:
         invalid="ignore"
     ):  # pandas 3.0 casts infinite values to whole numbers to look at them
         return frame.convert_dtypes()
+
+
+EVERY_ENGINE = {
+    "pandas": lambda table: table.to_pandas(),
+    "nullable": lambda table: nullable(table.to_pandas()),
+    "arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    **ENGINES,
+}
+
+
+def on(engine, columns):
+    """Return columns, or an Arrow table of them, as a frame of an engine."""
+    return EVERY_ENGINE[engine](columns if isinstance(columns, pa.Table) else pa.table(columns))

@@ -196,32 +196,29 @@ class Questions:
     @classmethod
     def of(cls, rows: pd.DataFrame, key: str, metrics: Sequence[Metric]) -> Questions:
         """Reduce rows to their questions; rows without one are left out."""
-        rows = rows[rows[key].notna()]
+        named = rows[key].notna().to_numpy()
+        if not named.all():
+            rows = rows[named]
+        rows = rows.reset_index(drop=True)
         code, names = pd.factorize(rows[key])
         scored = [metric.name for metric in metrics]
-        scores = rows[scored].astype(float)
-        word = rows[[f"{name}__status" for name in scored]]
-        word = word.where(scores.isna().to_numpy(), 0)
-        labels = rows.drop(columns=[key, *scored, *word])
+        status = [f"{name}__status" for name in scored]
+        scores = rows[scored].to_numpy(dtype=float)
+        states = np.where(np.isnan(scores), rows[status].to_numpy(dtype=np.int8), np.int8(0))
+        labels = rows.drop(columns=[key, *scored, *status])
         if len(names) == len(rows):
             # As most runs are: nothing to reduce.
             noise = np.full(scores.shape, np.nan)
         else:
             # A Series: pandas writes an array out in words before it takes it as keys.
-            question = pd.Series(code, rows.index)
-            of_question = scores.groupby(question)
+            question = pd.Series(code)
+            of_question = pd.DataFrame(scores).groupby(question)
             noise = (of_question.var() / of_question.count()).to_numpy()
-            scores = of_question.mean()
+            scores = of_question.mean().to_numpy()
             # Of several rows without a score, a failed one is the most informative.
-            word = word.groupby(question).min()
-            labels = labels.groupby(question).first()
-        return cls(
-            np.asarray(names, dtype=object),
-            scores.to_numpy(),
-            noise,
-            word.to_numpy(dtype=np.int8),
-            labels.reset_index(drop=True),
-        )
+            states = pd.DataFrame(states).groupby(question).min().to_numpy(dtype=np.int8)
+            labels = labels.groupby(question).first().reset_index(drop=True)
+        return cls(np.asarray(names, dtype=object), scores, noise, states, labels)
 
 
 def paired(

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from engines import EVERY_ENGINE as ENGINES
+from engines import on
 from scipy import stats as scipy_stats
-from test_engines import ENGINES, on
 
 import ragnb as rn
 from ragnb import stats

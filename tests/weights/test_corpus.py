@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from test_engines import ENGINES, on
+from engines import EVERY_ENGINE as ENGINES
+from engines import on
 
 import ragnb as rn
 from ragnb.errors import RagnbError

@@ -15,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from engines import ENGINES as NATIVE
-from engines import nullable
+from engines import EVERY_ENGINE as ENGINES
+from engines import on
 from histograms import histogram
 
 import ragnb as rn
@@ -23,12 +24,6 @@ from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
 
-ENGINES = {
-    "pandas": lambda table: table.to_pandas(),
-    "nullable": lambda table: nullable(table.to_pandas()),
-    "arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
-    **NATIVE,
-}
 LAZY = ("lazy", "duckdb")
 NAN = math.nan
 
@@ -41,10 +36,6 @@ def engine(request):
 @pytest.fixture(params=NATIVE)
 def native(request):
     return request.param
-
-
-def on(engine, columns):
-    return ENGINES[engine](columns if isinstance(columns, pa.Table) else pa.table(columns))
 
 
 def rows_of(frame):
