@@ -192,3 +192,15 @@ def test_the_tail_of_a_lopsided_draw_is_that_of_pearsons_type_3(towards):
     tail = min(scipy_stats.pearson3.cdf(z, skew), scipy_stats.pearson3.sf(z, skew))
     p = 2 * scipy_stats.t.cdf(scipy_stats.norm.ppf(min(tail, 0.5)), n + m - 1)
     assert found.p == pytest.approx(min(p, 1.0), rel=1e-6)
+
+
+def test_more_than_thirty_times_the_questions_is_no_plan():
+    needed = [
+        stats.questions_to_decide(0.8 + gap, 0.8, 84, 13, 0.95, size=84)
+        for gap in np.linspace(0.025, 0.045, 201)
+    ]
+    known = [n for n in needed if n is not None]
+    # A little nearer to the threshold a few more are needed, up to 30 × 84 and no further.
+    assert 2470 < max(known) <= 2520
+    assert needed[0] is None
+    assert known == sorted(known, reverse=True)

@@ -538,6 +538,7 @@ def test_a_bootstrap_of_scores_all_alike_without_a_range_has_no_interval(low, hi
     means = rn.weighted_means(frame, metrics=metrics)
     assert found[["low", "high"]].isna().equals(means[["low", "high"]].isna())
     assert found["low"].isna().all()
+    assert (found["se"] == 0).all()
     spread = moments(frame.assign(g=range(10)), metrics=metrics).bootstrap(resamples=100)
     assert (spread["low"] < spread["high"]).all()
 
