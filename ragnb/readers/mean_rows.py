@@ -104,18 +104,31 @@ def leave_out_means(raw: Raw, report: Lossy) -> list[str]:
 def _labels(raw: Raw) -> dict[int, str]:
     """Return the rows that have nothing but numbers beside a word for a mean or a spread, and that word."""
     candidates: set[int] = set()
+    rows = _without_long_text(raw)
     for cells in raw.columns.values():
-        if isinstance(cells, pd.Series) and not is_text(cells):
-            continue
-        words = {text for text in _that_may_be_labels(cells) if _is_label(text)}
-        if not words:
-            continue
         if isinstance(cells, pd.Series):
-            candidates.update(np.flatnonzero(cells.isin(words)).tolist())
-        else:
-            candidates |= {row for row, cell in enumerate(cells) if _is_one_of(cell, words)}
+            if is_text(cells):
+                words = {text for text in _that_may_be_labels(cells) if _is_label(text)}
+                candidates.update(np.flatnonzero(cells.isin(words)).tolist())
+            continue
+        some = [cells[row] for row in rows]
+        words = {text for text in _that_may_be_labels(some) if _is_label(text)}
+        if words:
+            candidates |= {
+                row for row, cell in zip(rows, some, strict=True) if _is_one_of(cell, words)
+            }
     labels = {row: _label(raw, row) for row in sorted(candidates)}
     return {row: label for row, label in labels.items() if label and _is_label(label)}
+
+
+def _without_long_text(raw: Raw) -> list[int]:
+    """Return the rows of which neither question nor answer is longer than a label: the others are no means."""
+    is_long = np.zeros(len(raw), dtype=bool)
+    for name in ("question", "answer"):
+        cells = raw.columns.get(name)
+        if isinstance(cells, list):
+            is_long |= [isinstance(cell, str) and len(cell) > _LONGEST_LABEL for cell in cells]
+    return np.flatnonzero(~is_long).tolist()
 
 
 def _that_may_be_labels(cells: Values) -> set[str]:
