@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ragnb.comparison.pairs import Pairs
 from ragnb.errors import need_known
 from ragnb.scenario import Scenario
-from ragnb.schema import TOTAL
+from ragnb.schema import TOTAL, Metric
 from ragnb.weights.total import Array, Flags, Total, total_of
-
-if TYPE_CHECKING:
-    pass
-
 
 ABOUT = ("range_low", "range_high", "better", "kind", "role", "weight", "reason")
 
@@ -76,22 +72,6 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     )
     lost = there.any(axis=0) & ~there & (pairs.states != 2).all(axis=0)
     filled = np.where(lost, np.where(np.isfinite(worst), worst, np.nan), pairs.scores)
-    abouts: list[tuple[Any, ...]] = [
-        (
-            m.name,
-            m.low,
-            m.high,
-            m.better,
-            m.kind,
-            m.role,
-            float(w) if m.role == "quality" or w > 0 else np.nan,
-            "",
-        )
-        for m, w in zip(pairs.metrics, total.given, strict=True)
-    ]
-    abouts.append(
-        (TOTAL, total.low, total.high, "higher", "continuous", "total", np.nan, total.reason)
-    )
 
     def added(scores: Array, present: Flags) -> Array:
         """Return the weighted score of each question over the metrics that are present, nan without any."""
@@ -128,8 +108,27 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
             dict(zip(ABOUT, about, strict=True)),
             **{key: part[k] for key, part in whole.items()},
         )
-        for k, (name, *about) in enumerate(abouts)
+        for k, (name, *about) in enumerate(_abouts(pairs.metrics, total))
     ]
+
+
+def _abouts(metrics: Sequence[Metric], total: Total) -> list[tuple[Any, ...]]:
+    """Return the name and what `ABOUT` lists of each metric and, last, of the weighted score."""
+    of_metrics: list[tuple[Any, ...]] = [
+        (
+            metric.name,
+            metric.low,
+            metric.high,
+            metric.better,
+            metric.kind,
+            metric.role,
+            float(weight) if metric.role == "quality" or weight > 0 else np.nan,
+            "",
+        )
+        for metric, weight in zip(metrics, total.given, strict=True)
+    ]
+    of_total = (TOTAL, total.low, total.high, "higher", "continuous", "total", np.nan, total.reason)
+    return [*of_metrics, of_total]
 
 
 def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:

@@ -209,19 +209,8 @@ def paired_runs(
     """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
     scenario = run.scenario
     system = run.system
-    if baseline is None:
-        baseline = scenario.baseline
-    if baseline is None:
-        baseline = scenario.anchor
-    if baseline is None:
-        if run.systems:
-            have = f"one of the systems {listing(run.systems)}, or another run"
-        else:
-            have = "another run"
-        raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
+    baseline = _baseline_of(run, baseline)
     inside = isinstance(baseline, str) and baseline in run.systems
-    if isinstance(baseline, str):
-        need_baseline(baseline, run.systems)
     if inside:
         other = run
     elif isinstance(baseline, Run):
@@ -234,12 +223,8 @@ def paired_runs(
     for option, column in {"on": on, "by": by}.items():
         if column is not None:
             need_known(option, column, columns, "Neither side has it.")
-    asked = all("question" in column_names(one.frame) for one in (run, other))
-    if (run.numbered or other.numbered) and not (inside or on or asked):
-        raise RagnbError(
-            "rows without sample_id and question could only be paired by their places; give both sides a column "
-            "sample_id or question, or name the one that tells their questions: on='…'"
-        )
+    if not (inside or on):
+        _need_questions(run, other)
     read: tuple[str | None, ...] = ("sample_id", "question", on, scenario.doc, scenario.cluster)
     read += (by, "label", system)
     if not inside:
@@ -270,6 +255,30 @@ def paired_runs(
         origins = (run, pair[0]), (other, pair[1])
         out.append(paired(sides, metrics, on, scenario, names, origins))
     return other, out
+
+
+def _baseline_of(run: Run, baseline: Any) -> Any:
+    """Return what a run is compared with: what is given, else the baseline of its scenario, else its anchor."""
+    for one in (baseline, run.scenario.baseline, run.scenario.anchor):
+        if one is not None:
+            if isinstance(one, str):
+                need_baseline(one, run.systems)
+            return one
+    if run.systems:
+        have = f"one of the systems {listing(run.systems)}, or another run"
+    else:
+        have = "another run"
+    raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
+
+
+def _need_questions(run: Run, other: Run) -> None:
+    """Refuse to pair the rows of two files by their places."""
+    have_texts = all("question" in column_names(one.frame) for one in (run, other))
+    if (run.numbered or other.numbered) and not have_texts:
+        raise RagnbError(
+            "rows without sample_id and question could only be paired by their places; give both sides a column "
+            "sample_id or question, or name the one that tells their questions: on='…'"
+        )
 
 
 def anchor_beside(scenario: Scenario, baseline: Any) -> Any:

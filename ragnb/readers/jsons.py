@@ -295,68 +295,96 @@ def _columns_of(
     document: Document, value: Any, report: Lossy, lost: list[int], strict: bool
 ) -> dict[str, list[Any]]:
     """Return the columns of a JSON value; `lost` gets the places of what is no record among records."""
-    if isinstance(value, dict) and isinstance(value.get("data"), list):
-        rows = value["data"]
-        names = value.get("columns")
-        if isinstance(names, list) and all(
-            isinstance(r, list) and len(r) == len(names) for r in rows
-        ):
-            return {str(name): [row[i] for row in rows] for i, name in enumerate(names)}
-        if isinstance(value.get("schema"), dict):
-            index = value["schema"].get("primaryKey")
-            value = [
-                {k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r
-                for r in rows
-            ]
-    for sign, (what, step) in NO_RESULTS.items():
-        if isinstance(value, dict) and sign in value and "testRunData" not in value:
-            raise RagnbError(f"{place(document.path)}is {what} and has no samples; {step}")
-    if (
-        isinstance(value, dict)
-        and isinstance(value.get("eval"), dict)
-        and isinstance(value.get("samples"), list)
-    ):
-        value = of_inspect(value, value["samples"], report)
     if isinstance(value, dict):
-        damaged = list[tuple[Any, Any]]()
-        found_in = _records_in(document, _without_damage(value, damaged), report)
-        if found_in is None:
-            value = _columns_by_section(value) or value
-        else:
-            value = next((given for made, given in damaged if made is found_in), found_in)
+        columns = _split_columns(value)
+        if columns is not None:
+            return columns
+        value = _inside(document, value, report)
     if isinstance(value, list):
-        records = _without_damage(value, [])
-        for i, row in enumerate(value, 1):
-            if isinstance(row, dict):
-                continue
-            if strict or records is value:
-                raise RagnbError(
-                    f"{document.path}, record {i}: found {type(row).__name__}, expected an object"
-                )
-            lost.append(i)
-            if len(lost) <= LISTED_LINES:
-                why = f"found {type(row).__name__}, expected an object"
-                report.add("bad_line", None, f"record {i}: {why}")
-        report.add("bad_line", None, "further bad lines", len(lost[LISTED_LINES:]))
+        records = _records_only(document, value, report, lost, strict=strict)
         return from_records(records, document.path)
-    cells = value.values() if isinstance(value, dict) else ()
-    shapes = {_shape(cell) for cell in cells}
-    shape = shapes.pop() if len(shapes) == 1 else None
-    if isinstance(shape, int) or (shape is not None and (meanings(value) or not meanings(shape))):
+    if isinstance(value, dict) and _holds_columns(value):
         return {
             str(name): list(c.values() if isinstance(c, dict) else c) for name, c in value.items()
         }
+    raise _no_table(document, value)
+
+
+def _split_columns(value: dict[str, Any]) -> dict[str, list[Any]] | None:
+    """Return the columns that pandas writes with ``orient="split"``; None for anything else."""
+    rows = value.get("data")
+    names = value.get("columns")
+    if not isinstance(rows, list) or not isinstance(names, list):
+        return None
+    if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+        return None
+    return {str(name): [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def _inside(document: Document, value: dict[str, Any], report: Lossy) -> Any:
+    """Return the records of an object that holds them under a key of its own, else the object itself."""
+    rows = value.get("data")
+    if isinstance(rows, list) and isinstance(value.get("schema"), dict):
+        # pandas, ``orient="table"``
+        index = value["schema"].get("primaryKey")
+        return [
+            {k: v for k, v in row.items() if [k] != index} if isinstance(row, dict) else row
+            for row in rows
+        ]
+    for sign, (what, step) in NO_RESULTS.items():
+        if sign in value and "testRunData" not in value:
+            raise RagnbError(f"{place(document.path)}is {what} and has no samples; {step}")
+    held: Any = value
+    if isinstance(value.get("eval"), dict) and isinstance(value.get("samples"), list):
+        held = of_inspect(value, value["samples"], report)
+    if not isinstance(held, dict):
+        return held
+    damaged = list[tuple[Any, Any]]()
+    records = _records_in(document, _without_damage(held, damaged), report)
+    if records is None:
+        return _columns_by_section(held) or held
+    return next((given for made, given in damaged if made is records), records)
+
+
+def _records_only(
+    document: Document, rows: list[Any], report: Lossy, lost: list[int], *, strict: bool
+) -> Any:
+    """Return the objects among records; the places of what else there is are lost, and listed."""
+    records = _without_damage(rows, [])
+    for i, row in enumerate(rows, 1):
+        if isinstance(row, dict):
+            continue
+        if strict or records is rows:
+            raise RagnbError(
+                f"{document.path}, record {i}: found {type(row).__name__}, expected an object"
+            )
+        lost.append(i)
+        if len(lost) <= LISTED_LINES:
+            why = f"found {type(row).__name__}, expected an object"
+            report.add("bad_line", None, f"record {i}: {why}")
+    report.add("bad_line", None, "further bad lines", len(lost[LISTED_LINES:]))
+    return records
+
+
+def _holds_columns(value: dict[str, Any]) -> bool:
+    """Return whether an object holds columns of one length, or objects of the same keys as cells by row."""
+    shapes = {_shape(cell) for cell in value.values()}
+    shape = shapes.pop() if len(shapes) == 1 else None
+    if isinstance(shape, int):
+        return True
+    return shape is not None and bool(meanings(value) or not meanings(shape))
+
+
+def _no_table(document: Document, value: Any) -> RagnbError:
+    """Return the refusal of a JSON value that is no table: totals, or anything else."""
     if isinstance(value, dict):
         totals = totals_error(document.path, value)
-    else:
-        totals = None
-    if totals is not None:
-        raise totals
-    if isinstance(value, dict):
+        if totals is not None:
+            return totals
         found = f"an object with the keys {listing(value)}"
     else:
         found = type(value).__name__
-    raise RagnbError(
+    return RagnbError(
         f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "
         "object of columns of one length, or an object with 'columns' and 'data'"
     )
