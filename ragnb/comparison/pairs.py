@@ -321,6 +321,7 @@ def _key(sides: Sequence[pd.DataFrame]) -> str:
     same = int(new.eq(old.reindex(new.index)).sum())
     asked = [side["question"].dropna().drop_duplicates() for side in sides]
     common = int(asked[0].isin(asked[1]).sum())
+    # Ids that a tool makes in each run agree by chance; a few questions that were reworded keep their ids.
     if common > 2 * same:
         return "question"
     return "sample_id"

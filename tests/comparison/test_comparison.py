@@ -1222,3 +1222,20 @@ def test_a_gain_of_a_billionth_is_a_tie_and_a_larger_one_a_win():
     old[2:6] = [1e-9, 2e-9, 0.0, 0.5]
     found = compared(pair(new, old))
     assert (found.wins, found.ties, found.losses) == (2, 4, 2)
+
+
+@pytest.mark.parametrize(("kept", "n_common"), [(2, 5), (3, 3)])
+def test_texts_pair_where_they_find_more_than_twice_as_many_questions_as_ids(kept, n_common):
+    """Of five questions that both sides ask, ids and texts agree on 2 (then texts decide) or 3 (then ids do)."""
+    texts = [f"Question {i}?" for i in range(5)]
+    ids = [f"q{i}" for i in range(5)]
+    others = [*ids[:kept], *ids[kept + 1 :], ids[kept]]
+    rng = np.random.default_rng(0)
+    new, old = (
+        pd.DataFrame(
+            {"sample_id": names, "question": texts, "system": system, FAITH: rng.random(5)}
+        )
+        for names, system in ((ids, "new"), (others, "old"))
+    )
+    found = compared(pd.concat([new, old], ignore_index=True))
+    assert found.n_common == n_common
