@@ -2,9 +2,11 @@
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.encodings import likely_encoding
+from ragnb.readers.raw import Raw
 from ragnb.readers.streams import stream_scores
 
 ASKED = [f"How long is step {i}?" for i in range(8)]
@@ -469,3 +472,34 @@ def test_logs_and_gold_take_the_id_of_the_question():
     traces = read_traces([{"question_id": "a", "question": "Who?", "answer": "Ann."}])
     gold = read_gold([{"question_id": "a", "question": "Who?", "answerable": True}])
     assert traces["sample_id"].tolist() == gold["sample_id"].tolist() == ["a"]
+
+
+def test_distinct_rows_are_those_of_a_set_whatever_the_columns_are():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        n = int(rng.integers(1, 30))
+        texts = [
+            None if gone else str(text)
+            for text, gone in zip(rng.choice(list("abc"), n), rng.random(n) < 0.2, strict=True)
+        ]
+        numbers = np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 3, n))
+        raw = Raw(
+            {
+                "text": pd.Series(texts, dtype="str"),
+                "kind": pd.Series(texts, dtype="category"),
+                "number": pd.Series(numbers),
+                "flag": pd.Series(
+                    pd.array([None if np.isnan(x) else x > 1 for x in numbers], dtype="boolean")
+                ),
+                "day": pd.Series(pd.to_datetime(rng.choice(["2026-01-01", "2026-01-02", None], n))),
+                "cells": [str(text) for text in texts],
+            },
+            "frame",
+        )
+        for width in (1, 2, 3):
+            for names in itertools.combinations(raw.columns, width):
+                columns = [
+                    [None if pd.isna(cell) else cell for cell in raw.columns[name]]
+                    for name in names
+                ]
+                assert raw.distinct(*names) == len({*zip(*columns, strict=True)}), names
