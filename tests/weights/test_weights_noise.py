@@ -123,6 +123,22 @@ def test_sources_that_the_rows_cannot_tell_apart_are_one(keep, sources):
     assert set(found.steps["spend_on"]) == bought
 
 
+@pytest.mark.parametrize(
+    ("of_one", "merged"),
+    [("repeat", "questions and answers"), ("judge_repeat", "answers and judge")],
+)
+def test_one_question_that_was_repeated_tells_its_sources_apart(of_one, merged):
+    frame = drawn(np.random.default_rng(3))
+    once = frame[of_one] == 1
+    second = (frame["sample_id"] == "q0.0") & (frame["repeat"] <= 2) & (frame["judge_repeat"] <= 2)
+    if of_one == "judge_repeat":
+        second &= frame["repeat"] == 1
+    found = rn.noise(frame[once | second].reset_index(drop=True), metrics=METRIC)
+    assert found.shares["source"].tolist() == ["documents", "questions", "answers", "judge"]
+    none = rn.noise(frame[once].reset_index(drop=True), metrics=METRIC)
+    assert merged in none.shares["source"].tolist()
+
+
 def test_systems_are_apart_and_their_difference_is_split_question_by_question():
     rng = np.random.default_rng(5)
     old = drawn(rng)
