@@ -9,7 +9,7 @@ from ragnb.errors import RagnbError
 from ragnb.schema import Metric
 from ragnb.weights import reduce_batches
 from ragnb.weights.reductions import gains_reduction
-from ragnb.weights.total import Weighing, total_of
+from ragnb.weights.total import Weighing, present_weights, total_of
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 0.0), (-1.0, 1.0), (0.0, 1.0), (1.0, 5.0)])
@@ -72,3 +72,9 @@ def test_rows_without_a_document_gain_with_the_weight_1():
     reduction = gains_reduction(metrics, [(0, 0.7)], weighing)
     gain = reduce_batches(frame, metrics, [reduction])[0]
     assert gain.tolist() == pytest.approx([(3 * 0.2 + 1 * 0.0) / 4])
+
+
+def test_weights_of_names_are_found_in_either_unicode_form():
+    composed, apart = "r\u00e9sum\u00e9.pdf", "re\u0301sume\u0301.pdf"
+    assert present_weights({apart: 2.0, "b": 3.0}, [composed]) == {apart: 2.0}
+    assert present_weights({composed: 2.0}, [composed]) == {composed: 2.0}
