@@ -303,3 +303,19 @@ def test_two_bands_share_the_level_by_holm():
     ).low  # 2.5 % at each end for the smaller of two p-values
     assert bands(frame, target=alone - 1e-6)["verdict"].tolist() == ["NOT PROVEN"] * 2
     assert bands(frame, target=halved - 1e-6)["verdict"].tolist() == ["TRUST"] * 2
+
+
+@pytest.mark.parametrize(
+    ("better", "sentence"),
+    [
+        (0, "A constant score agrees at least as often"),
+        (4, "It is not shown that the judge agrees"),
+    ],
+)
+def test_a_judge_as_good_as_a_constant_score_adds_nothing(better, sentence):
+    """Humans give 5, 7 or 9: within ±1 of 6 or 8 are two thirds; the judge that always says 6 is no better."""
+    human = np.tile([5.0, 7.0, 9.0], 20)
+    judge = np.full(60, 6.0)
+    judge[2 : 2 + 3 * better : 3] = 9.0
+    card = calibrate(pd.DataFrame({"judge": judge, "human": human, "cluster": np.arange(60)}))
+    assert sentence in card.to_markdown()
