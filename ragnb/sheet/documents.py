@@ -85,8 +85,8 @@ class DocumentMeans:
         how = self.weighing.of_total
         how.pop("doc_weights")
         table = self.found.values(**how)
-        named = table.dropna(subset=[self.found.by]).set_index(self.found.by)
-        weighed = named.pop(f"{TOTAL}__n").astype(float)
+        named = table[table.index.notna()]
+        weighed = named[f"{TOTAL}__n"].astype(float)
         if self.weighing.doc_weights:
             by_name = {weights.nfc(name): one for name, one in self.weighing.doc_weights.items()}
             weighed *= [by_name.get(weights.nfc(name), 1.0) for name in named.index]

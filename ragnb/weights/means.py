@@ -139,8 +139,6 @@ def values_table(
     names = [*(metric.name for metric in source.metrics), TOTAL]
     table = pd.DataFrame(dict(zip(names, values.T, strict=True)))
     table[f"{TOTAL}__n"] = of_cells(counts)[:, -1].astype(np.int64)
-    if source.by is not None:
-        table.insert(0, source.by, np.array(source.groups, dtype=object))
     return table
 
 

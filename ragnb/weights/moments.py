@@ -200,18 +200,25 @@ class Moments:
         Returns
         -------
         DataFrame
-            `by`, a column a metric, ``weighted_score``, and ``weighted_score__n``, how many rows it is of.
+            By group: a column a metric, ``weighted_score``, and ``weighted_score__n``, how many rows it is of.
 
         Examples
         --------
         >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.0], "doc_name": ["b", "b", "a"]})
         >>> moments(scores, by="doc_name").values()
-          doc_name  faithfulness  weighted_score  weighted_score__n
-        0        a          0.00            0.00                  1
-        1        b          0.75            0.75                  2
+                  faithfulness  weighted_score  weighted_score__n
+        doc_name
+        a                 0.00            0.00                  1
+        b                 0.75            0.75                  2
         """
         how = {"orient": orient, "rescale": rescale, "strict": False}
-        return _in_number_order(values_table(self, metric_weights, **how), self.by, self.groups)
+        table = values_table(self, metric_weights, **how)
+        if self.by is None:
+            return table
+        table.index = pd.Index(self.groups, dtype=object, name=self.by)
+        if not _are_numbers(self.groups):
+            return table
+        return table.iloc[pd.to_numeric(pd.Series(self.groups)).argsort(kind="stable")]
 
     def of_groups(self, names: Collection[str]) -> Moments:
         """Return the moments of some groups.
@@ -588,14 +595,18 @@ def plain_sums(reduced: Moments) -> Array:
 def _in_number_order(
     table: pd.DataFrame, by: str | None, groups: Sequence[str | None]
 ) -> pd.DataFrame:
-    """Return rows of groups that are all numbers, such as turns, in the order of these."""
-    if by is None or by not in table:
+    """Return rows of groups that are all numbers, such as turns, in the order of these, those without one last."""
+    if by is None or by not in table or not _are_numbers(groups):
         return table
+    order = pd.to_numeric(table[by]).argsort(kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _are_numbers(groups: Sequence[str | None]) -> bool:
+    """Return whether the names of groups are all numbers, those of rows without a group aside."""
     names = pd.Series([name for name in groups if name is not None], dtype=object)
     # The first one tells for most columns: a million names of documents are not looked at one by one.
-    for part in (names.head(1), names):
-        if part.empty or pd.to_numeric(part, errors="coerce").isna().any():
-            return table
-    order = pd.to_numeric(table[by]).argsort(kind="stable")
-    # Rows without a group have no number, and no place.
-    return table.iloc[order[order >= 0]].reset_index(drop=True)
+    parts = (names.head(1), names)
+    return all(
+        len(part) > 0 and pd.to_numeric(part, errors="coerce").notna().all() for part in parts
+    )

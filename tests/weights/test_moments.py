@@ -175,7 +175,7 @@ def test_values_alone_and_those_of_some_groups_are_parts_of_the_whole_table(rows
     values = quiet(found.values, metric_weights=metric_weights)
     for name in [*NAMES, "weighted_score"]:
         expected = whole.loc[whole["metric"] == name]
-        assert expected[by].fillna("").tolist() == values[by].fillna("").tolist()
+        assert expected[by].fillna("").tolist() == values.index.fillna("").tolist()
         np.testing.assert_allclose(
             values[name].to_numpy(), expected["value"].to_numpy(), atol=1e-12, rtol=0
         )
@@ -624,3 +624,13 @@ def test_a_chance_outside_its_range_is_refused(chance):
 def test_a_complete_corpus_does_not_take_draws():
     with pytest.raises(RagnbError, match="corpus='complete'"):
         rn.weighted_means(drawn_frame(), corpus="complete")
+
+
+def test_values_of_turns_are_in_the_order_of_their_numbers():
+    frame = pd.DataFrame({"faithfulness": [0.1, 0.2, 0.9, 0.5], "turn": ["10", "2", "1", None]})
+    found = moments(frame, by="turn")
+    assert found.values().index.tolist() == ["1", "2", "10", None]
+    assert found.values()["faithfulness"].tolist() == pytest.approx([0.9, 0.2, 0.1, 0.5])
+    turns = found.means()["turn"].drop_duplicates()
+    assert turns.dropna().tolist() == ["1", "2", "10"]
+    assert turns.isna().tolist() == [False, False, False, True]
