@@ -42,7 +42,7 @@ class DocumentMeans:
 
     Attributes
     ----------
-    found : Moments
+    moments : Moments
         By document.
     weighing : Weighing
         How the whole is weighed; within a document its weight says nothing.
@@ -50,7 +50,7 @@ class DocumentMeans:
         The weighted score of all documents.
     """
 
-    found: Moments
+    moments: Moments
     weighing: Weighing
     score: float
 
@@ -68,12 +68,12 @@ class DocumentMeans:
     @property
     def names(self) -> list[str]:
         """The documents."""
-        return [name for name in self.found.groups if name is not None]
+        return [name for name in self.moments.groups if name is not None]
 
     @property
     def metrics(self) -> list[str]:
         """The columns of `values` that are means, last the weighted score."""
-        return [*(metric.name for metric in self.found.metrics), TOTAL]
+        return [*(metric.name for metric in self.moments.metrics), TOTAL]
 
     @cached_property
     def values(self) -> pd.DataFrame:
@@ -84,25 +84,23 @@ class DocumentMeans:
         """
         how = self.weighing.of_total
         how.pop("doc_weights")
-        table = self.found.values(**how)
+        table = self.moments.values(**how)
         named = table[table.index.notna()]
         weighed = named[f"{TOTAL}__n"].astype(float)
         if self.weighing.doc_weights:
             by_name = {weights.nfc(name): one for name, one in self.weighing.doc_weights.items()}
             weighed *= [by_name.get(weights.nfc(name), 1.0) for name in named.index]
         share = weighed / weighed.sum()
-        return named.assign(
-            **{_SHARE: share, _PULL: share * (named[TOTAL] - self.score)},
-        )
+        return named.assign(**{_SHARE: share, _PULL: share * (named[TOTAL] - self.score)})
 
     def table(self, names: Collection[str] | None = None) -> pd.DataFrame:
         """Return the means of some documents, or of all, with intervals; of totals ``share`` and ``pull``, too.
 
         Rows that have no document are left out.
         """
-        found = self.found if names is None else self.found.of_groups(names)
-        means = replace(self.weighing, doc_weights=None).means(found)
-        named = means.dropna(subset=[found.by], ignore_index=True)
+        moments = self.moments if names is None else self.moments.of_groups(names)
+        means = replace(self.weighing, doc_weights=None).means(moments)
+        named = means.dropna(subset=[moments.by], ignore_index=True)
         named.columns = pd.Index(["document", *named.columns[1:]])
         total = named["role"] == "total"
         documents = named.loc[total, "document"]

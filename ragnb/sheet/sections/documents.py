@@ -90,7 +90,7 @@ def _table(w: Formatter, of_documents: DocumentMeans, order: Sequence[str]) -> T
     cells = {(row["document"], row["metric"]): row for row in rows}
     values = of_documents.values
     means = {name: values[name].dropna() for name in of_documents.metrics}
-    means = {name: found for name, found in means.items() if len(found)}
+    means = {name: known for name, known in means.items() if len(known)}
     names = [name for name in w.quality or w.rates if name in means][:_MOST_METRICS]
     widely = {name for name in names if w.share_low(name, means[name]) >= _WIDELY}
     marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
