@@ -135,9 +135,8 @@ def present_weights(weights: Mapping[str, float], names: Collection[str]) -> dic
 
 def warn_unused(weights: Mapping[str, float], names: Collection[str], what: str) -> None:
     """Warn about each weight whose name does not occur, with suggestions."""
-    have = set(names if weights else ())
     for name in weights:
-        if name not in have:
+        if name not in names:
             text = f"{what} names {name!r}, which does not occur; {did_you_mean(name, list(names))}"
             warnings.warn(text, RagnbWarning, stacklevel=outside())
 
@@ -155,11 +154,12 @@ def document_weights(
 
     Names that do not occur warn, and weights of 0 that leave out every row are refused.
     """
-    warn_unused(weights, names, "doc_weights")
+    each = np.ones(len(names) + 1)
     if weights:
-        each = np.array([*(weights.get(name, 1.0) for name in names), 1.0])
-    else:
-        each = np.ones(len(names) + 1)
+        places = {name: place for place, name in enumerate(names)}
+        warn_unused(weights, places, "doc_weights")
+        for name in weights.keys() & places.keys():
+            each[places[name]] = weights[name]
     refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
     return each
 
