@@ -135,8 +135,9 @@ def present_weights(weights: Mapping[str, float], names: Collection[str]) -> dic
 
 def warn_unused(weights: Mapping[str, float], names: Collection[str], what: str) -> None:
     """Warn about each weight whose name does not occur, with suggestions."""
+    have = set(names)
     for name in weights:
-        if name not in names:
+        if name not in have:
             text = f"{what} names {name!r}, which does not occur; {did_you_mean(name, list(names))}"
             warnings.warn(text, RagnbWarning, stacklevel=outside())
 
@@ -156,10 +157,10 @@ def document_weights(
     """
     each = np.ones(len(names) + 1)
     if weights:
-        places = {name: place for place, name in enumerate(names)}
-        warn_unused(weights, places, "doc_weights")
-        for name in weights.keys() & places.keys():
-            each[places[name]] = weights[name]
+        places = [place for place, name in enumerate(names) if name in weights]
+        each[places] = [weights[names[place]] for place in places]
+        if len(places) < len(weights):
+            warn_unused(weights, names, "doc_weights")
     refuse_all_zero(bool(each[codes].any()) or not len(codes), "doc_weights")
     return each
 
