@@ -14,8 +14,6 @@ from ragnb.scenario import Scenario
 from ragnb.schema import TOTAL, Metric
 from ragnb.weights.total import Array, Flags, Total, total_of
 
-ABOUT = ("range_low", "range_high", "better", "kind", "role", "weight", "reason")
-
 
 @dataclass(frozen=True)
 class Column:
@@ -102,33 +100,37 @@ def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
         name: np.concatenate([np.moveaxis(part, -1, 0), last[None]])
         for name, (part, last) in parts.items()
     }
+    abouts = _abouts(pairs.metrics, total)
     return [
-        Column(
-            name,
-            dict(zip(ABOUT, about, strict=True)),
-            **{key: part[k] for key, part in whole.items()},
-        )
-        for k, (name, *about) in enumerate(_abouts(pairs.metrics, total))
+        Column(name, about, **{key: part[k] for key, part in whole.items()})
+        for k, (name, about) in enumerate(abouts.items())
     ]
 
 
-def _abouts(metrics: Sequence[Metric], total: Total) -> list[tuple[Any, ...]]:
-    """Return the name and what `ABOUT` lists of each metric and, last, of the weighted score."""
-    of_metrics: list[tuple[Any, ...]] = [
-        (
-            metric.name,
-            metric.low,
-            metric.high,
-            metric.better,
-            metric.kind,
-            metric.role,
-            float(weight) if metric.role == "quality" or weight > 0 else np.nan,
-            "",
-        )
+def _abouts(metrics: Sequence[Metric], total: Total) -> dict[str, dict[str, Any]]:
+    """Return what the table says of each metric and, last, of the weighted score."""
+    abouts: dict[str, dict[str, Any]] = {
+        metric.name: {
+            "range_low": metric.low,
+            "range_high": metric.high,
+            "better": metric.better,
+            "kind": metric.kind,
+            "role": metric.role,
+            "weight": float(weight) if metric.role == "quality" or weight > 0 else np.nan,
+            "reason": "",
+        }
         for metric, weight in zip(metrics, total.given, strict=True)
-    ]
-    of_total = (TOTAL, total.low, total.high, "higher", "continuous", "total", np.nan, total.reason)
-    return [*of_metrics, of_total]
+    }
+    abouts[TOTAL] = {
+        "range_low": total.low,
+        "range_high": total.high,
+        "better": "higher",
+        "kind": "continuous",
+        "role": "total",
+        "weight": np.nan,
+        "reason": total.reason,
+    }
+    return abouts
 
 
 def primary_of(columns: Sequence[Column], asked: str | None) -> Column | None:

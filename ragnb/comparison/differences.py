@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration import read_rated
-from ragnb.comparison.columns import ABOUT, Column, columns_of, primary_of
+from ragnb.comparison.columns import Column, columns_of, primary_of
 from ragnb.comparison.estimates import FLATTERED, TIE, outcome_of
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.people import UNCHECKED
@@ -25,7 +25,8 @@ from ragnb.schema import TOTAL
 if TYPE_CHECKING:
     from ragnb.scenario.settings import SharedSettings
 
-_OF_METRIC = ABOUT[3:]  # a slice of that name takes the place of the metric's own
+# A slice of that name takes the place of the metric's own.
+_OF_METRIC = ("kind", "role", "weight", "reason")
 _LATER = ("outcome", "primary", "margin", "level", "p_bh")
 Margin = float | Mapping[str, float] | None
 

@@ -217,12 +217,9 @@ class Raw:
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        columns = [self.columns[name] for name in names]
-        if not any(isinstance(column, pd.Series) for column in columns):
-            return len({*zip(*(map(str, column) for column in columns), strict=True)})
-        codes, size = self._coded(columns[0])
-        for column in columns[1:]:
-            others, number = self._coded(column)
+        codes, size = self._coded(self.columns[names[0]])
+        for name in names[1:]:
+            others, number = self._coded(self.columns[name])
             # Numbered again after each column, so that no product overflows.
             codes, rows = pd.factorize(codes * number + others)
             size = len(rows)
@@ -231,8 +228,7 @@ class Raw:
     def _coded(self, column: Values) -> tuple[npt.NDArray[np.intp], int]:
         """Return the cells of a column as codes 0 … n − 1, and n; those of a series are kept."""
         if not isinstance(column, pd.Series):
-            texts = pd.Series([*map(str, column)], dtype=object)
-            codes, values = pd.factorize(texts)
+            codes, values = pd.factorize(pd.Series([*map(str, column)], dtype=object))
             return codes, len(values)
         if id(column) not in self._codes:
             codes, values = pd.factorize(column, use_na_sentinel=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import (
     BaseModel,
@@ -17,9 +17,6 @@ from ragnb.schema.operations import quantile_of as quantile_of
 from ragnb.schema.operations import unit_of as unit_of
 from ragnb.schema.ranks import MEASURES as MEASURES
 from ragnb.schema.ranks import rank_measure as rank_measure
-
-if TYPE_CHECKING:
-    pass
 
 
 class Frozen(BaseModel):

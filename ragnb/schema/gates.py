@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from pydantic import (
     Field,
@@ -11,17 +11,14 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
+from ragnb.schema.base import CONFIG, Finite, Flag, refuse
+from ragnb.schema.metric import TABLE
 from ragnb.schema.operations import is_operation as is_operation
 from ragnb.schema.operations import kind_of_operation as kind_of_operation
 from ragnb.schema.operations import quantile_of as quantile_of
 from ragnb.schema.operations import unit_of as unit_of
 from ragnb.schema.ranks import MEASURES as MEASURES
 from ragnb.schema.ranks import rank_measure as rank_measure
-
-if TYPE_CHECKING:
-    pass
-from ragnb.schema.base import CONFIG, Finite, Flag, refuse
-from ragnb.schema.metric import TABLE
 from ragnb.schema.shown import Listed
 
 Operator = Literal[">=", "<="]

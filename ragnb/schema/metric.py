@@ -6,7 +6,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,8 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from ragnb.errors import RagnbError, listing, unknown
+from ragnb.schema.base import CONFIG, Flag, Needs, Number, Weight
+from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, NOT_METRICS
 from ragnb.schema.operations import better_of_name
 from ragnb.schema.operations import is_operation as is_operation
 from ragnb.schema.operations import kind_of_operation as kind_of_operation
@@ -26,11 +28,6 @@ from ragnb.schema.operations import unit_of as unit_of
 from ragnb.schema.ranks import MEASURES as MEASURES
 from ragnb.schema.ranks import rank_measure as rank_measure
 from ragnb.schema.shown import Catalogue
-
-if TYPE_CHECKING:
-    pass
-from ragnb.schema.base import CONFIG, Flag, Needs, Number, Weight
-from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, NOT_METRICS
 
 RUBRIC = "rubric"
 """The family of the metrics that a rubric's dimensions are."""

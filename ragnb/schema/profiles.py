@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
     model_validator,
 )
 
+from ragnb.schema.base import Flag, Frozen
 from ragnb.schema.operations import is_operation as is_operation
 from ragnb.schema.operations import kind_of_operation as kind_of_operation
 from ragnb.schema.operations import quantile_of as quantile_of
@@ -23,10 +24,6 @@ from ragnb.schema.secrets import (
     masked,
     url_holds_secret,
 )
-
-if TYPE_CHECKING:
-    pass
-from ragnb.schema.base import Flag, Frozen
 
 # The small models that users pass around
 

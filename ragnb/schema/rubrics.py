@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -14,18 +14,15 @@ from pydantic import (
 )
 
 from ragnb.errors import did_you_mean
+from ragnb.schema.base import Finite, Flag, Frozen, Text, Weight, Words, refuse
+from ragnb.schema.gates import Gate
+from ragnb.schema.metric import RUBRIC, Metric, metric_name
 from ragnb.schema.operations import is_operation as is_operation
 from ragnb.schema.operations import kind_of_operation as kind_of_operation
 from ragnb.schema.operations import quantile_of as quantile_of
 from ragnb.schema.operations import unit_of as unit_of
 from ragnb.schema.ranks import MEASURES as MEASURES
 from ragnb.schema.ranks import rank_measure as rank_measure
-
-if TYPE_CHECKING:
-    pass
-from ragnb.schema.base import Finite, Flag, Frozen, Text, Weight, Words, refuse
-from ragnb.schema.gates import Gate
-from ragnb.schema.metric import RUBRIC, Metric, metric_name
 
 _REPLY = ("tag", "analysis", "reason", "suggestion")  # what a reply holds beside its scores
 

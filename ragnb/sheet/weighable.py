@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragnb import weights
 from ragnb.comparison.differences import with_ratings
@@ -17,13 +17,9 @@ from ragnb.inputs import (
 from ragnb.inputs.unscored import not_scored_yet
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate, Metric
+from ragnb.sheet.checks import gates_of, of_operation, plain
 from ragnb.sheet.passing import clustering
 from ragnb.weights import Moments
-
-if TYPE_CHECKING:
-    pass
-
-from ragnb.sheet.checks import gates_of, of_operation, plain
 
 
 def weighable(

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ragnb.cli import terminal
+from ragnb.cli.commands.stage import Stage
 from ragnb.cli.terminal import command
 from ragnb.schema import METRICS, Metric
-
-if TYPE_CHECKING:
-    pass
-from ragnb.cli.commands.stage import Stage
 
 
 @command("evaluate")

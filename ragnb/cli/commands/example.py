@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from ragnb import texts
 from ragnb.cli import terminal
 from ragnb.cli.terminal import PASSED, command
 from ragnb.markup import one_line
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("example")

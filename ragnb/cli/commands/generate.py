@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ragnb.cli import terminal
+from ragnb.cli.commands.stage import Stage, profile_step
 from ragnb.cli.terminal import command
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import one_line
-
-if TYPE_CHECKING:
-    pass
-from ragnb.cli.commands.stage import Stage, profile_step
 
 
 @command("generate")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from ragnb.cli import terminal
 from ragnb.cli.terminal import PASSED, command
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("init")

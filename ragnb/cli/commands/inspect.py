@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from ragnb.cli import terminal
 from ragnb.cli.terminal import BAD_INPUT, PASSED, command
 from ragnb.errors import RagnbError
 from ragnb.markup import one_line
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("inspect")

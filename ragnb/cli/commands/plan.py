@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +12,6 @@ from ragnb.cli import terminal
 from ragnb.cli.terminal import PASSED, command
 from ragnb.files import json_text
 from ragnb.markup import count, is_missing, number
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("plan")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +10,6 @@ from ragnb import texts
 from ragnb.cli import terminal
 from ragnb.cli.terminal import BLOCKED, PASSED, command
 from ragnb.markup import one_line
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("verify")
