@@ -63,46 +63,52 @@ def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
 def columns_of(pairs: Pairs, scenario: Scenario) -> list[Column]:
     """Return the metrics of pairs and, last, their weighted score."""
     total = total_of_pairs(pairs, scenario)
-    there = ~np.isnan(pairs.scores)
-    both: Flags = np.all(there, axis=0)
+    # Metrics first, so that what is computed of one reads its numbers one after the other: (K, 2, Q).
+    scores = np.moveaxis(pairs.scores, -1, 0)
+    noise = np.moveaxis(pairs.noise, -1, 0)
+    states = np.moveaxis(pairs.states, -1, 0)
+    there = ~np.isnan(scores)
+    both: Flags = np.all(there, axis=1, keepdims=True)
     worst = np.array(
         [metric.low if metric.better == "higher" else metric.high for metric in pairs.metrics]
     )
-    lost = there.any(axis=0) & ~there & (pairs.states != 2).all(axis=0)
-    filled = np.where(lost, np.where(np.isfinite(worst), worst, np.nan), pairs.scores)
+    worst[~np.isfinite(worst)] = np.nan
+    is_lost = there.any(axis=1, keepdims=True) & ~there & (states != 2).all(axis=1, keepdims=True)
+    filled = np.where(is_lost, worst[:, None, None], scores)
+    weights, slopes, intercepts = (
+        part[:, None, None] for part in (total.weights, total.slopes, total.intercepts)
+    )
 
     def added(scores: Array, present: Flags) -> Array:
         """Return the weighted score of each question over the metrics that are present, nan without any."""
-        weights = present * total.weights
-        score = (weights * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
+        score = np.where(present, (scores * slopes + intercepts) * weights, 0.0).sum(axis=0)
         with np.errstate(invalid="ignore"):  # 0/0 is nan
-            return np.asarray(score / weights.sum(axis=-1))
+            return np.asarray(score / (present * weights).sum(axis=0))
 
-    share = total.shares(both)
-    noise = np.where(share > 0, pairs.noise * (share * total.slopes) ** 2, 0.0).sum(axis=-1)
+    share = np.moveaxis(total.shares(both[:, 0].T), -1, 0)[:, None]
+    noise_of_total = np.where(share > 0, noise * (share * slopes) ** 2, 0.0).sum(axis=0)
+    is_filled: Flags = np.all(~np.isnan(filled), axis=1, keepdims=True)
     parts = {
-        "scores": (np.where(both, pairs.scores, np.nan), added(pairs.scores, both)),
-        "own": (pairs.scores, added(pairs.scores, there)),
-        "filled": (filled, added(filled, np.all(~np.isnan(filled), axis=0))),
-        "noise": (pairs.noise, noise),
-        "states": (pairs.states, np.zeros(noise.shape, dtype=int)),
+        "scores": [*np.where(both, scores, np.nan), added(scores, both)],
+        "own": [*scores, added(scores, there)],
+        "filled": [*filled, added(filled, is_filled)],
+        "noise": [*noise, noise_of_total],
+        "states": [*states, np.zeros(noise_of_total.shape, dtype=int)],
     }
     if pairs.human is not None:
+        human = np.moveaxis(pairs.human, -1, 0)
         # A metric that nobody rated enters the people's total as it was scored.
-        rated = ~np.isnan(pairs.human).all(axis=(0, 1))
-        filled_in = np.where(rated, pairs.human, pairs.scores)
-        everyone = np.all(~np.isnan(filled_in) | ~both, axis=2)
-        people = np.where(everyone, added(filled_in, both), np.nan)
-        counts = bool((rated & (total.weights > 0)).any())
-        parts["human"] = pairs.human, people if counts else np.full(noise.shape, np.nan)
-    # By column, so that what is computed of a column reads its numbers one after the other.
-    whole = {
-        name: np.concatenate([np.moveaxis(part, -1, 0), last[None]])
-        for name, (part, last) in parts.items()
-    }
+        is_rated: Flags = ~np.all(np.isnan(human), axis=(1, 2))
+        of_people = np.where(is_rated[:, None, None], human, scores)
+        everyone: Flags = np.all(~np.isnan(of_people) | ~both, axis=0)
+        if (is_rated & (total.weights > 0)).any():
+            total_of_people = np.where(everyone, added(of_people, both), np.nan)
+        else:
+            total_of_people = np.full(everyone.shape, np.nan)
+        parts["human"] = [*human, total_of_people]
     abouts = _abouts(pairs.metrics, total)
     return [
-        Column(name, about, **{key: part[k] for key, part in whole.items()})
+        Column(name, about, **{key: part[k] for key, part in parts.items()})
         for k, (name, about) in enumerate(abouts.items())
     ]
 

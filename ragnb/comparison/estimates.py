@@ -105,7 +105,9 @@ class Changes(NamedTuple):
         """Count the changes among differences that are shares of the range."""
         differs = np.abs(shares) > TIE
         whole = bool((np.abs(np.abs(shares[differs]) - 1) <= TIE).all())
-        return cls(len(shares), int(differs.sum()), whole, shares.sum(), float(shares @ shares))
+        return cls(
+            len(shares), int(differs.sum()), whole, shares.sum(), stats.inner(shares, shares)
+        )
 
     @property
     def are_few(self) -> bool:

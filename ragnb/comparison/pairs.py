@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -127,9 +127,9 @@ def rows_of(
 
     def of_batch(batch: Batch) -> pd.DataFrame:
         coded = {name: batch.labels(name, compose=name == doc) for name in kept}
-        columns = {
-            name: np.array([*one.names, None], dtype=object)[one.codes]
-            for name, one in coded.items()
+        # The names become a column of text before their rows do, as there are fewer; a code of −1 takes the last.
+        columns: dict[str, Any] = {
+            name: pd.Series([*one.names, None]).array.take(one.codes) for name, one in coded.items()
         }
         for metric in metrics:
             score = batch.values(metric)
@@ -149,25 +149,81 @@ def rows_of(
     )
 
 
+class RunRows:
+    """The rows of the runs that are compared, whose questions are numbered once for all of them.
+
+    Parameters
+    ----------
+    tables : sequence of DataFrame
+        One a run, as `rows_of` returns them.
+    system : str
+        The column that names systems.
+    """
+
+    def __init__(self, tables: Sequence[pd.DataFrame], system: str) -> None:
+        self._tables = tables
+        self._system = system
+        self._numbered: dict[str, Numbered] = {}
+        self._of_system: dict[tuple[int, str | None], SystemRows] = {}
+
+    def of(self, run: int, name: str | None) -> SystemRows:
+        """Return the rows of one system of a run; None is a run that names none, or one only."""
+        if (run, name) not in self._of_system:
+            table = self._tables[run]
+            place = np.arange(len(table))
+            if name is not None:
+                place = np.flatnonzero(table[self._system] == name)
+            self._of_system[run, name] = SystemRows(self, run, place)
+        return self._of_system[run, name]
+
+    def rows(self, run: int, place: Codes) -> pd.DataFrame:
+        """Return some rows of a run, without the name of their system."""
+        table = self._tables[run].drop(columns=self._system, errors="ignore")
+        if len(place) == len(table):
+            return table
+        return table.take(place)
+
+    def numbered(self, key: str) -> Numbered:
+        """Return the questions that a column tells apart, over all runs."""
+        if key not in self._numbered:
+            codes, names = pd.factorize(pd.concat([table[key] for table in self._tables]))
+            ends = np.cumsum([len(table) for table in self._tables])
+            self._numbered[key] = Numbered(np.split(codes, ends[:-1]), names)
+        return self._numbered[key]
+
+
+class Numbered(NamedTuple):
+    """The questions of all runs: the number of each row, by run, −1 where it has none, and the name of each."""
+
+    of_run: Sequence[Codes]
+    names: pd.Index[Any]
+
+
 class SystemRows:
     """The rows of one system, which are reduced to its questions once for all its comparisons.
 
     Parameters
     ----------
-    rows : DataFrame
-        As `rows_of` returns them.
-    system : str
-        The column that names systems, which is dropped.
+    source : RunRows
+        Where they are.
+    run : int
+        Which of its tables.
+    place : (n,) int
+        Which of its rows.
     """
 
-    def __init__(self, rows: pd.DataFrame, system: str) -> None:
-        self.rows = rows.drop(columns=system, errors="ignore")
+    def __init__(self, source: RunRows, run: int, place: Codes) -> None:
+        self.source = source
+        self.rows = source.rows(run, place)
+        self._run = run
+        self._place = place
         self._by_key: dict[str, Questions] = {}
 
     def by(self, key: str, metrics: Sequence[Metric]) -> Questions:
         """Return the questions that a column tells apart."""
         if key not in self._by_key:
-            self._by_key[key] = Questions.of(self.rows, key, metrics)
+            numbers = self.source.numbered(key).of_run[self._run][self._place]
+            self._by_key[key] = Questions.of(self.rows.drop(columns=key), numbers, metrics)
         return self._by_key[key]
 
 
@@ -177,8 +233,8 @@ class Questions:
 
     Attributes
     ----------
-    names : (Q,) object
-        What identifies them.
+    numbers : (Q,) int
+        What identifies them, see `RunRows.numbered`.
     scores, noise : (Q, K) float
         The mean over repeats and the variance that these alone give it, see `Pairs`.
     states : (Q, K) int
@@ -187,38 +243,40 @@ class Questions:
         The first label of each question that is not missing, of every other column.
     """
 
-    names: npt.NDArray[np.object_]
+    numbers: Codes
     scores: Array
     noise: Array
     states: npt.NDArray[np.int8]
     labels: pd.DataFrame
 
     @classmethod
-    def of(cls, rows: pd.DataFrame, key: str, metrics: Sequence[Metric]) -> Questions:
-        """Reduce rows to their questions; rows without one are left out."""
-        named = rows[key].notna().to_numpy()
+    def of(cls, rows: pd.DataFrame, number: Codes, metrics: Sequence[Metric]) -> Questions:
+        """Reduce rows to the questions with their numbers; rows without one (−1) are left out."""
+        named = number >= 0
         if not named.all():
             rows = rows[named]
         rows = rows.reset_index(drop=True)
-        code, names = pd.factorize(rows[key])
+        number = number[named]
         scored = [metric.name for metric in metrics]
         status = [f"{name}__status" for name in scored]
         scores = rows[scored].to_numpy(dtype=float)
         states = np.where(np.isnan(scores), rows[status].to_numpy(dtype=np.int8), np.int8(0))
-        labels = rows.drop(columns=[key, *scored, *status])
-        if len(names) == len(rows):
+        labels = rows.drop(columns=[*scored, *status])
+        if np.bincount(number).max(initial=0) <= 1:
             # As most runs are: nothing to reduce.
+            numbers = number
             noise = np.full(scores.shape, np.nan)
         else:
+            codes, numbers = pd.factorize(number)
             # A Series: pandas writes an array out in words before it takes it as keys.
-            question = pd.Series(code)
+            question = pd.Series(codes)
             of_question = pd.DataFrame(scores).groupby(question)
             noise = (of_question.var() / of_question.count()).to_numpy()
             scores = of_question.mean().to_numpy()
             # Of several rows without a score, a failed one is the most informative.
             states = pd.DataFrame(states).groupby(question).min().to_numpy(dtype=np.int8)
             labels = labels.groupby(question).first().reset_index(drop=True)
-        return cls(np.asarray(names, dtype=object), scores, noise, states, labels)
+        return cls(numbers, scores, noise, states, labels)
 
 
 def paired(
@@ -234,12 +292,15 @@ def paired(
     for name, side in zip(names, sides, strict=True):
         need_known("on", key, [str(c) for c in side.rows.columns], f"{name!r} does not have it.")
     of_new, of_old = (side.by(key, metrics) for side in sides)
-    position = pd.Index(of_new.names).get_indexer(pd.Index(of_old.names))
-    is_alone = position < 0
-    questions = np.concatenate([of_new.names, of_old.names[is_alone]])
-    size = len(questions)
-    places = [np.arange(len(of_new.names)), position]
-    places[1][is_alone] = np.arange(len(of_new.names), size)
+    names_of = sides[0].source.numbered(key).names
+    position = np.full(len(names_of), -1)
+    position[of_new.numbers] = np.arange(len(of_new.numbers))
+    is_alone = position[of_old.numbers] < 0
+    numbers = np.concatenate([of_new.numbers, of_old.numbers[is_alone]])
+    size = len(numbers)
+    position[numbers] = np.arange(size)
+    questions = names_of.take(numbers)
+    places = [position[of_new.numbers], position[of_old.numbers]]
     # The numbers of a metric lie side by side: what is computed of a few metrics and many questions is then quick.
     by_metric = (len(metrics), 2, size)
     scores: Array = np.moveaxis(np.full(by_metric, np.nan), 0, -1)

@@ -34,7 +34,7 @@ def row_of(pairs: Pairs, column: Column, kept: Any, level: float) -> dict[str, A
     alone = only.sum(axis=1).tolist()
     paired = difference_of(pairs, column, column.scores, kept, level)
     shown = detectable(paired, level)
-    noise = _noise(column.noise[:, kept][:, there], weight[there], level)
+    noise = _noise(column.noise[:, kept].sum(axis=0)[there], weight[there], level)
     row = {
         "candidate": pairs.candidate,
         "baseline": pairs.baseline,
@@ -198,13 +198,12 @@ def _mean(values: Array, weights: Array) -> float:
     return np.nan
 
 
-def _noise(variances: Array, weights: Array, level: float) -> float:
+def _noise(of_question: Array, weights: Array, level: float) -> float:
     """Return the bound of the mean difference, at `level`, if the systems differed by judge noise alone."""
     from scipy.special import ndtri
 
-    of_question = variances.sum(axis=0)
     if not (repeated := ~np.isnan(of_question)).any():
         return np.nan
     # Questions that were not repeated are as noisy as those that were.
     spread = np.where(repeated, of_question, of_question[repeated].mean())
-    return float(ndtri(0.5 + level / 2) * np.sqrt(weights**2 @ spread) / weights.sum())
+    return float(ndtri(0.5 + level / 2) * np.sqrt(stats.inner(weights**2, spread)) / weights.sum())

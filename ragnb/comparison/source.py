@@ -6,11 +6,11 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ragnb.comparison.pairs import REFERENCE, Pairs, SystemRows, paired, rows_of
+from ragnb.comparison.pairs import REFERENCE, Pairs, RunRows, paired, rows_of
 from ragnb.errors import RagnbError, listing, near_names, need_known, unknown
 from ragnb.files import slug
 from ragnb.inputs import read_scenario, scenario_of, streams
@@ -227,25 +227,16 @@ def paired_runs(
         _need_questions(run, other)
     read: tuple[str | None, ...] = ("sample_id", "question", on, scenario.doc, scenario.cluster)
     read += (by, "label", system)
-    if not inside:
-        read += (REFERENCE,)
-    rows = [rows_of(run.frame, metrics, read, doc=scenario.doc)]
     if inside:
-        rows += rows
+        runs = [run]
     else:
-        rows += [rows_of(other.frame, metrics, read, doc=scenario.doc)]
-
-    @cache
-    def rows_of_side(side: int, name: str | None) -> SystemRows:
-        """Return the rows of one system; those of a baseline serve all its candidates."""
-        part = rows[side]
-        if name is not None:
-            part = part[part[system] == name]
-        return SystemRows(part, system)
-
+        runs = [run, other]
+        read += (REFERENCE,)
+    tables = [rows_of(one.frame, metrics, read, doc=scenario.doc) for one in runs]
+    rows = RunRows(tables, system)
     out = []
     for pair in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
-        sides = [rows_of_side(0, pair[0]), rows_of_side(1, pair[1])]
+        sides = [rows.of(0, pair[0]), rows.of(len(runs) - 1, pair[1])]
         new = pair[0] or run.name or "candidate"
         old = pair[1] or other.name or "baseline"
         if new != old:
@@ -308,11 +299,12 @@ def pairs_of_systems(
     if on is not None:
         need_known("on", on, columns, "Neither side has it.")
     read = ("sample_id", "question", on, scenario.doc, scenario.cluster, "label", run.system)
-    rows = rows_of(run.frame, run.metrics, read, doc=scenario.doc)
-    parts = {name: SystemRows(rows[rows[run.system] == name], run.system) for name in run.systems}
+    rows = RunRows([rows_of(run.frame, run.metrics, read, doc=scenario.doc)], run.system)
     for new, old in couples:
         origins = (run, new), (run, old)
-        yield paired([parts[new], parts[old]], run.metrics, on, scenario, (new, old), origins)
+        yield paired(
+            [rows.of(0, new), rows.of(0, old)], run.metrics, on, scenario, (new, old), origins
+        )
 
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:

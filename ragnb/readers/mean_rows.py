@@ -137,9 +137,10 @@ def _that_may_be_labels(cells: Values) -> set[str]:
         short = {cell for cell in cells if isinstance(cell, str) and len(cell) <= _LONGEST_LABEL}
         return {text for text in short if not text.isascii() or _LABEL_WORD.search(text.casefold())}
     texts = pl.Series(cells).unique().drop_nulls()  # of a million ids, none is looked at one by one
-    of_a_label = texts.str.to_lowercase().str.contains(_LABEL_WORD.pattern)
-    beyond_ascii = texts.str.contains(r"[^\x00-\x7F]")
-    is_short = texts.str.len_chars() <= _LONGEST_LABEL
+    of_a_label = texts.str.contains(f"(?i){_LABEL_WORD.pattern}")
+    length = texts.str.len_chars()
+    beyond_ascii = texts.str.len_bytes() > length
+    is_short = length <= _LONGEST_LABEL
     return set(texts.filter(is_short & (of_a_label | beyond_ascii)).to_list())
 
 

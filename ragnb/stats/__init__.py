@@ -16,7 +16,7 @@ from ragnb.stats.agreement import (
     within,
     within_share,
 )
-from ragnb.stats.arrays import Array, Flags
+from ragnb.stats.arrays import Array, Flags, inner
 from ragnb.stats.clustered import (
     LOST_IN_ROUNDING,
     NONE,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.arrays import Array, Codes, Labels, Values
+from ragnb.stats.arrays import Array, Codes, Labels, Values, inner
 from ragnb.stats.clustered import (
     Estimate,
     Rows,
@@ -103,10 +103,10 @@ def chance_floor(
     """
     rows = complete_rows([judge, human], np.zeros(np.shape(judge)), counts)
     x, y = rows.columns
-    met = rows.counts @ _sizes_near(y, rows.counts, x, tolerance)
-    total = rows.counts.sum()
+    met = inner(rows.counts, _sizes_near(y, rows.counts, x, tolerance))
+    total = float(rows.counts.sum())
     if total:
-        return float(met / total**2)
+        return met / total**2
     return float("nan")
 
 
@@ -212,7 +212,7 @@ def limits_of_agreement(
     rows = complete_rows([judge, human], clusters, counts)
     gap = rows.columns[0] - rows.columns[1]
     n = round(float(rows.counts.sum()))
-    centre = float(rows.counts @ gap / n) if n else np.nan
+    centre = inner(rows.counts, gap) / n if n else np.nan
     columns = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2)
     ends = []
     for sign in (-factor, factor):
@@ -266,7 +266,7 @@ def _of_moments(
     """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
     x, y = rows.columns
     if len(x):
-        origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum())
+        origin = inner(rows.counts, x + y) / 2 / float(rows.counts.sum())
     else:
         origin = 0.0
     x = x - origin

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values
+from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values, inner
 from ragnb.stats.intervals import kish, mean_interval, t_quantile
 
 _SMALLEST = 1e-300  # its inverse is near the largest float
@@ -64,7 +64,9 @@ class Rows(NamedTuple):
 
     def sums(self, *columns: Array) -> Array:
         """Return the sums of columns by cluster."""
-        return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
+        size = len(self.times)
+        sums = [np.bincount(self.code, self.inside * column, size) for column in columns]
+        return np.array(sums, dtype=float).reshape(len(columns), size).T
 
     def jackknife(
         self, statistic: Callable[[Array], Array], *columns: Array, **options: Any
@@ -124,7 +126,9 @@ def complete_rows(
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
     # What is lost in the rounding of the largest is left out, so that no row counts that adds nothing.
     kept &= weight > LOST_IN_ROUNDING * weight[kept].max(initial=0.0)
-    code = packed(cluster_codes(clusters, len(first))[kept])
+    code = cluster_codes(clusters, len(first))
+    if not kept.all():
+        code = packed(code[kept])
     size = size[kept]
     one = np.ones(int(kept.sum()))
     if clusters is None:
@@ -237,9 +241,9 @@ def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, fl
     n = float(m.sum())
     g = len(m)
     mean = np.bincount(code, weights=counts * x) / m
-    between = float(m @ (mean - counts @ x / n) ** 2)
-    inside = float(counts @ (x - mean[code]) ** 2)
-    return between / (g - 1), inside / (n - g), (n - float(m @ m) / n) / (g - 1)
+    between = inner(m, (mean - inner(counts, x) / n) ** 2)
+    inside = inner(counts, (x - mean[code]) ** 2)
+    return between / (g - 1), inside / (n - g), (n - inner(m, m) / n) / (g - 1)
 
 
 def t_interval(
@@ -319,13 +323,13 @@ def jackknife(
         value = float(statistic(sums))
         without = statistic(sums - parts)
     g = round(float(many.sum()))
-    n = float(many @ sizes)
+    n = inner(many, sizes)
     if g > 1:
-        se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2)))
+        se = float(np.sqrt((g - 1) / g * inner(many, (without - value) ** 2)))
     else:
         se = np.nan
     # (Σ sizes)² / Σ sizes² is the effective number of clusters.
-    df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
+    df = n**2 / inner(many, sizes**2) - 1 if n else 0.0
     low, high = t_interval(value, se, df, level, bounded=bounded)
     return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g)
 
@@ -374,14 +378,14 @@ def clustered_mean(
     c = rows.counts
     if not len(x):
         return NONE
-    total = float(v @ c)
-    mean = float((v * c) @ x / total)
+    total = inner(v, c)
+    mean = inner(v * c, x) / total
     # Centred, so that the residuals of identical values are 0 and not their rounding.
     parts = rows.sums(v, v * (x - mean))
     estimate = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
-    size = kish(total, c @ v**2)
-    g_eff = kish(total, rows.times @ parts[:, 0] ** 2)
-    sum_h4 = float(rows.times @ (parts[:, 0] / total) ** 4)
+    size = kish(total, inner(c, v**2))
+    g_eff = kish(total, inner(rows.times, parts[:, 0] ** 2))
+    sum_h4 = inner(rows.times, (parts[:, 0] / total) ** 4)
     at_low, at_high = (float(c[x == end].sum()) for end in ends)
     n_rows = float(c.sum())
     low, high = mean_interval(

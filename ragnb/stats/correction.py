@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError, unknown
-from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values
+from ragnb.stats.arrays import Array, Codes, Flags, Labels, Values, inner
 from ragnb.stats.clustered import (
     Estimate,
     checked,
@@ -160,7 +160,7 @@ def ppi_jackknife(
             at_low, at_high = (int((labels == end).sum()) for end in ends)
             how["binary"] = at_low + at_high == n
             how["elsewhere"] = n - max(at_low, at_high), n
-        ends_of = mean_interval(value, se, g_eff, kish(w.sum(), w @ w), ends, **how)
+        ends_of = mean_interval(value, se, g_eff, kish(w.sum(), inner(w, w)), ends, **how)
         low, high = map(float, ends_of)
     else:
         low, high = t_interval(value, se, g_eff - 1, level)
@@ -322,10 +322,10 @@ def fit_map(
             "no row has both a judge score and a human score; recalibration needs some"
         )
     if kind == "linear":
-        centre = float(c @ x / c.sum())
-        mean = float(c @ y / c.sum())
+        centre = inner(c, x) / float(c.sum())
+        mean = inner(c, y) / float(c.sum())
         if np.ptp(x) > 0:
-            slope = float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre)))
+            slope = inner(c * (x - centre), y) / inner(c * (x - centre), x - centre)
         else:
             slope = 0.0
         return lambda scores: mean + slope * (np.asarray(scores, dtype=float) - centre)

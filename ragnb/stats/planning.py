@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.arrays import Array, Labels, Values
+from ragnb.stats.arrays import Array, Labels, Values, inner
 from ragnb.stats.clustered import cluster_codes, clustered_mean, complete_rows, mean_squares
 from ragnb.stats.correction import both_clusters
 from ragnb.stats.decisions import wilson_size
@@ -87,7 +87,7 @@ def draw_test(
     code = cluster_codes(names, rows)
     centred = every - every.mean()
     c = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    total = float(centred @ centred)
+    total = inner(centred, centred)
     by_cluster = np.bincount(code, weights=c)
     g = len(by_cluster)
     typical = np.inf
@@ -97,11 +97,11 @@ def draw_test(
         between, inside, typical = mean_squares(every, code, np.ones(rows))
         squares = [max(between, inside), inside]
         df = np.array([g - 1.0, rows - g])
-    of_clusters = float(by_cluster @ by_cluster) / typical
-    parts = np.array([of_clusters, float(c @ c) - of_clusters]) * squares
+    of_clusters = inner(by_cluster, by_cluster) / typical
+    parts = np.array([of_clusters, inner(c, c) - of_clusters]) * squares
     variance = float(parts.sum())
     few = float(parts.sum() ** 2 / np.sum(parts**2 / df))
-    z = float(c @ centred) / variance**0.5
+    z = inner(c, centred) / variance**0.5
     third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
     skew = third * (variance * (rows - 1) / total) ** 0.5 * (m - n) / rows
     # The tail of Pearson's type III, moved from the normal to t.
@@ -322,7 +322,7 @@ def _labelled(
         rho = float("nan")
     c = rows.counts
     v = rows.weights
-    kept = float(kish(c @ v, c @ v**2))
+    kept = float(kish(inner(c, v), inner(c, v**2)))
     deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / kept if kept else 1.0)
     size = wilson_size(share.value, share.low, share.high, share.df, level)
     if not np.isfinite(size):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ragnb.stats.arrays import Array, Labels, Values
+from ragnb.stats.arrays import Array, Labels, Values, inner
 from ragnb.stats.clustered import (
     NONE,
     Estimate,
@@ -103,6 +103,6 @@ def stratified_mean(
     se, df = (float(part) for part in stratified_se(mass / total, n, left, n * squares / mass**2))
     if not np.isfinite(se):
         return clustered_mean(values, strata, weights=weights, level=level)
-    mean = float(v @ x / total)
+    mean = inner(v, x) / total
     low, high = t_interval(mean, se, df, level)
-    return Estimate(mean, low, high, se, len(x), len(x), df, float(kish(total, v @ v)))
+    return Estimate(mean, low, high, se, len(x), len(x), df, float(kish(total, inner(v, v))))
