@@ -18,4 +18,9 @@ from ragnb.calibration.measures import agreement
 from ragnb.calibration.panels import Panel, panel
 from ragnb.calibration.rating_table import judge_columns
 from ragnb.calibration.sampling import draw_labels
-from ragnb.calibration.sheets import read_labels, read_rated, write_labels
+from ragnb.calibration.sheets import (
+    read_labels,
+    reading_of_labels,
+    reading_of_rated,
+    write_labels,
+)

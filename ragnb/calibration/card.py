@@ -54,6 +54,7 @@ from ragnb.errors import (
 from ragnb.markup import number
 from ragnb.markup.blocks import Mark, Section, Table, Text
 from ragnb.markup.rendering import render_fragment, render_markdown
+from ragnb.readers.reading import remembered
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import NONE, Estimate
 from ragnb.texts import entry, load
@@ -405,7 +406,7 @@ def calibrate(
     if doubtful or (PROBABILITY in columns and footer["drawn_at_random"] is None):
         footer["drawn_at_random"] = not doubtful
     # Of a frame that a reader made of a file.
-    source = getattr(ratings, "attrs", {}).get("source") or {}
+    source = remembered(ratings).origin
     notes = _notes(
         verdicts, cells, footer, source, ends if scale is None else None, cluster in columns, lang
     )

@@ -43,7 +43,7 @@ def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd
         frame := tidy(table := open_ratings(source, how.pop("judge", None), human, **how))
     ):
         raise without_people(table, frame, both=False)
-    return finish(frame, table)
+    return finish(frame, table).with_attrs()
 
 
 def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:

@@ -18,6 +18,7 @@ from ragnb.readers.layouts import lay_out
 from ragnb.readers.names import CASE_ALIASES, loose, name_columns
 from ragnb.readers.owner import name_by_name
 from ragnb.readers.raw import Lossy
+from ragnb.readers.reading import Reading
 from ragnb.schema import METRICS, Rubric
 
 BANDS = ("low", "middle", "high")
@@ -96,13 +97,30 @@ def read_ratings(
     1       a    9.0    7.0  human2
     2       b    5.0    5.0  human1
     """
-    how: dict[str, Any] = {"missing": missing, "scale": scale}
     files: dict[str, Any] = {
         "format": format,
         "strict": strict,
         "encoding": encoding,
         "columns": columns,
     }
+    reading = reading_of_ratings(
+        source, judge=judge, human=human, judged=judged, missing=missing, scale=scale, **files
+    )
+    return reading.with_attrs()
+
+
+def reading_of_ratings(
+    source: Source,
+    *,
+    judge: Names | None = None,
+    human: Names | None = None,
+    judged: Source | None = None,
+    missing: Missing = None,
+    scale: Scale | None = None,
+    **files: Any,
+) -> Reading:
+    """Read as `read_ratings` does; `files` are its other arguments."""
+    how: dict[str, Any] = {"missing": missing, "scale": scale}
     if judged is None:
         frame = tidy(table := open_ratings(source, judge, human, **files, **how))
     else:
@@ -165,7 +183,7 @@ def read_judged(
                 f"{table.raw.where()}{fault}; {did_you_mean(absent or 'judge', columns)}. Name the column "
                 "of its scores: judge='…', or one that is a dimension: dimensions=['…']"
             )
-    return finish(tidy(table, wanted), table)
+    return finish(tidy(table, wanted), table).with_attrs()
 
 
 def open_ratings(

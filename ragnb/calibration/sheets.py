@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,22 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.calibration.labels import SHOWN, read_ratings
+from ragnb.calibration.labels import SHOWN, reading_of_ratings
 from ragnb.calibration.rating_table import KEYS
-from ragnb.calibration.ratings import (
-    PROBABILITY,
-)
-from ragnb.errors import (
-    RagnbError,
-    listing,
-)
+from ragnb.calibration.ratings import PROBABILITY
+from ragnb.errors import RagnbError, listing, need_columns
 from ragnb.files import write_whole
-from ragnb.readers import to_csv_text
+from ragnb.readers import Reading, to_csv_text
 
 _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 
 
-def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, Path]:
+def write_labels(
+    drawn: pd.DataFrame, path: str | PathLike[str], *, dimensions: Sequence[str] | None = None
+) -> tuple[Path, Path]:
     """Write the sheet that raters fill in, and apart from it the key with the judge's scores.
 
     Parameters
@@ -35,6 +32,8 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     path : path
         The raters' sheet, a ``.csv``: what they read, an empty column a dimension, ``rater`` and ``comment``. It
         holds neither the judge's scores nor the system, and opens in a spreadsheet with Chinese intact.
+    dimensions : sequence of str, optional
+        The columns to rate, of a table that no longer says them itself: a drawn one that was merged or read again.
 
     Returns
     -------
@@ -46,7 +45,8 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     Raises
     ------
     RagnbError
-        Where a file of either name is there already: it may hold ratings.
+        Where a file of either name is there already: it may hold ratings. Where nothing says which columns are
+        dimensions.
 
     Examples
     --------
@@ -60,7 +60,14 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
      labels.judge.csv
     """
     sheet = Path(path)
-    names = drawn.attrs["dimensions"]
+    names = [*(dimensions or drawn.attrs.get("dimensions", ()))]
+    if not names:
+        numbers = drawn.select_dtypes("number").columns.drop(PROBABILITY, errors="ignore")
+        raise RagnbError(
+            "the drawn table no longer says which of its columns people rate; name them: dimensions=[…] "
+            f"(columns of numbers: {listing(numbers)})"
+        )
+    need_columns(drawn, names)
     key = sheet.with_name(f"{sheet.stem}.judge.csv")
     shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]]
     shown = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
@@ -89,7 +96,7 @@ def _numbered(contexts: Any) -> Any:
     return "\n\n".join(f"[{i}] {text}" for i, text in enumerate(contexts, 1))
 
 
-def read_rated(file: str | PathLike[str], **options: Any) -> pd.DataFrame:
+def reading_of_rated(file: str | PathLike[str], **options: Any) -> Reading:
     """Read ratings as `read_ratings` does; a drawn sheet together with the key that was written beside it.
 
     Examples
@@ -98,13 +105,13 @@ def read_rated(file: str | PathLike[str], **options: Any) -> pd.DataFrame:
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = write_whole(folder / "ann.csv", "item_id,accuracy\\nL001,8\\n")
     >>> _ = write_whole(folder / "ann.judge.csv", "item_id,system,accuracy\\nL001,new,9\\n")
-    >>> read_rated(folder / "ann.csv")[["system", "judge", "human"]].values.tolist()
+    >>> reading_of_rated(folder / "ann.csv").frame[["system", "judge", "human"]].values.tolist()
     [['new', 9.0, 8.0]]
     """
     key = Path(file).with_name(f"{Path(file).stem}.judge.csv")
     if options.get("judged") is None and key.is_file():
         options["judged"] = key
-    return read_ratings(file, **options)
+    return reading_of_ratings(file, **options)
 
 
 def read_labels(
@@ -143,12 +150,23 @@ def read_labels(
       item_id dimension  judge  human
     0    L001  accuracy    9.0    8.0
     """
+    return reading_of_labels(sheets, key, **options).with_attrs()
+
+
+def reading_of_labels(
+    sheets: str | PathLike[str] | Iterable[str | PathLike[str]],
+    key: str | PathLike[str] | None,
+    **options: Any,
+) -> Reading:
+    """Read as `read_labels` does; several sheets have the origin of the first."""
     if isinstance(sheets, str | PathLike):
         paths = [sheets]
     else:
         paths = list(sheets)
-    if len(frames := [read_ratings(path, judged=key, **options) for path in paths]) == 1:
-        return frames[0]
+    readings = [reading_of_ratings(path, judged=key, **options) for path in paths]
+    if len(readings) == 1:
+        return readings[0]
+    frames = [reading.frame for reading in readings]
     for path, frame in zip(paths, frames, strict=True):
         if "rater" not in frame:
             frame.insert(list(frame).index("human") + 1, "rater", Path(path).stem)
@@ -161,6 +179,5 @@ def read_labels(
         raise RagnbError(
             f"{listing(paths)}: rater {names} rated an item twice; fill in the column 'rater'"
         )
-    lossy = [row for frame in frames for row in frame.attrs["lossy"]]
-    whole.attrs = {"lossy": lossy, "source": {**frames[0].attrs["source"], "rows": len(whole)}}
-    return whole
+    lossy = [row for reading in readings for row in reading.lossy]
+    return Reading(whole, readings[0].origin | {"rows": len(whole)}, lossy)

@@ -12,6 +12,7 @@ from ragnb.calibration.rating_table import FIRST, KEYS, PATTERNS, Table, judge_c
 from ragnb.calibration.ratings import PROBABILITY
 from ragnb.errors import RagnbError, listing
 from ragnb.readers.raw import Lossy
+from ragnb.readers.reading import Reading
 from ragnb.schema import CASE_COLUMNS
 
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", PROBABILITY}
@@ -128,7 +129,7 @@ def about_the_same(
     return pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(others[keys]))
 
 
-def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+def finish(frame: pd.DataFrame, table: Table) -> Reading:
     """Order the columns, use documents as clusters, and refuse two scores by one rater on one item."""
     if "rater" in frame and frame["rater"].nunique() < 2:
         frame = frame.drop(columns="rater")
@@ -144,8 +145,7 @@ def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
         )
     first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
     frame = frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)
-    frame.attrs = {"lossy": table.report.rows, "source": {**table.origin, "rows": len(frame)}}
-    return frame
+    return Reading(frame, table.origin | {"rows": len(frame)}, table.report.rows)
 
 
 def joined(people: Table, judged: Table) -> pd.DataFrame:

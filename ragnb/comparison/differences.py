@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration import read_rated
+from ragnb.calibration import reading_of_rated
 from ragnb.comparison.columns import Column, columns_of, primary_of
 from ragnb.comparison.estimates import FLATTERED, TIE, outcome_of
 from ragnb.comparison.pairs import Pairs
@@ -129,7 +129,7 @@ def with_ratings(every: Sequence[Pairs], scenario: Scenario) -> list[Pairs]:
     """Return pairs with the ratings of a scenario, where these tell systems apart."""
     if scenario.ratings is None:
         return [*every]
-    ratings = read_rated(scenario.ratings, encoding=scenario.encoding)
+    ratings = reading_of_rated(scenario.ratings, encoding=scenario.encoding).frame
     if "system" in ratings:
         return [rated_pairs(one, ratings) for one in every]
     return [*every]
@@ -262,7 +262,7 @@ def rated_pairs(pairs: Pairs, ratings: Any) -> Pairs:
     if isinstance(ratings, pd.DataFrame):
         people = ratings
     else:
-        people = read_rated(ratings)
+        people = reading_of_rated(ratings).frame
     if lacking := [name for name in ("item_id", "system", "human") if name not in people]:
         raise RagnbError(
             f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"

@@ -16,7 +16,7 @@ from ragnb.errors import RagnbError, listing
 from ragnb.inputs.candidates import MAPPED, describes_question
 from ragnb.inputs.file_card import FileCard, Kind
 from ragnb.inputs.metric_facts import metric_table, unused_columns
-from ragnb.readers import is_measure, is_open_role, qrels_columns, read_table
+from ragnb.readers import Reading, is_measure, is_open_role, qrels_columns, read_table
 from ragnb.readers.failures import failure_columns, outcomes
 from ragnb.readers.names import WORDS, is_reference_name, words_in
 from ragnb.readers.nested import passage_columns
@@ -65,13 +65,13 @@ def card_of(
     """Return the card of a file or a frame, given what a caller has said of its columns."""
     if encoding == "utf-8":
         encoding = None
-    frame = read_table(source, columns=columns, encoding=encoding)
+    reading = read_table(source, columns=columns, encoding=encoding)
+    frame = reading.frame
     path = str(source)
-    origin = frame.attrs["source"]
-    lossy = frame.attrs["lossy"]
+    lossy = reading.lossy
     mapped = {row["detail"]: str(row["column"]) for row in lossy if row["what"] == "mapped"}
-    metrics = metric_table(frame)
-    kind = _kind_of(frame, metrics)
+    metrics = metric_table(reading)
+    kind = _kind_of(reading, metrics)
     if kind in ("totals", "gold"):
         metrics = metrics[:0]
     if kind in ("table", "traces", "cases"):
@@ -80,11 +80,11 @@ def card_of(
         guessed = {}
     if guessed and kind != "traces":
         kind = "traces"
-    if kind == "traces" and not guessed and _is_open(frame, mapped):
+    if kind == "traces" and not guessed and _is_open(reading, mapped):
         # Nobody knows who gave these answers: read_inputs asks.
         kind = "cases"
     settings: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
-    if picks := _picks(frame, guessed, mapped):
+    if picks := _picks(reading, guessed, mapped):
         settings["columns"] = picks
     choices: list[dict[str, Any]] = []
     if kind == "scores":
@@ -94,8 +94,8 @@ def card_of(
         if declared:
             settings["metrics"] = declared
 
-    shown = _shown_columns(frame, metrics, mapped) | guessed
-    shown |= _of_lists(frame)
+    shown = _shown_columns(reading, metrics, mapped) | guessed
+    shown |= _of_lists(reading)
     if kind == "traces":
         shown |= _of_log(frame, set(shown.values()))
     runs = kind != "ratings" or _calibrates(path)
@@ -103,8 +103,8 @@ def card_of(
     return FileCard(
         path,
         kind,
-        str(origin["format"]),
-        str(origin["layout"]),
+        str(reading.origin["format"]),
+        str(reading.origin["layout"]),
         len(frame),
         shown,
         metrics,
@@ -112,7 +112,7 @@ def card_of(
         settings,
         runs,
         lang,
-        list(frame.attrs.get("facts", ())),
+        reading.facts,
         {} if kind in ("totals", "gold", "ratings") else unused_columns(frame, used),
         choices,
         rows_without_score(frame, metrics) if kind == "scores" else [],
@@ -159,11 +159,11 @@ def _ranges(rows: list[int], most: int = 10) -> str:
     return listing(written, most=most)
 
 
-def _kind_of(frame: pd.DataFrame, metrics: pd.DataFrame) -> Kind:
+def _kind_of(reading: Reading, metrics: pd.DataFrame) -> Kind:
     """Return what a table is taken for."""
-    have = {str(name) for name in frame.columns}
+    have = {str(name) for name in reading.frame.columns}
     known = bool(metrics["known"].any())
-    if frame.attrs["source"].get("totals"):
+    if reading.is_totals:
         return "totals"
     if looks_like_ratings([*have]) and not known:
         return "ratings"
@@ -202,43 +202,43 @@ def _whole(number: float) -> int | float:
 
 
 def _picks(
-    frame: pd.DataFrame, guessed: Mapping[str, str], mapped: Mapping[str, str]
+    reading: Reading, guessed: Mapping[str, str], mapped: Mapping[str, str]
 ) -> dict[str, str]:
     """Return what must be said of the columns for the file to be read."""
-    lossy = frame.attrs["lossy"]
     words = [
-        row["column"] for row in lossy if row["column"] in METRICS and ": found " in row["detail"]
+        row["column"]
+        for row in reading.lossy
+        if row["column"] in METRICS and ": found " in row["detail"]
     ]
     # A metric whose cells are not all numbers is read under another name, as text.
     as_text = {mapped.get(name, name): f"{name}_text" for name in words}
-    return dict(frame.attrs["source"]["picks"]) | dict(guessed) | as_text
+    return reading.picks | dict(guessed) | as_text
 
 
 def _shown_columns(
-    frame: pd.DataFrame, metrics: pd.DataFrame, mapped: Mapping[str, str]
+    reading: Reading, metrics: pd.DataFrame, mapped: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the columns that have a meaning, by their names in the file."""
-    made = _made(frame)
+    columns = [str(name) for name in reading.frame.columns]
+    made = _made(reading)
     known = {*metrics.loc[metrics["known"], "metric"]}
-    named = {name for name in map(str, frame.columns) if name in MAPPED and name not in made}
-    return {
-        mapped.get(name, name): name for name in map(str, frame.columns) if name in named | known
-    }
+    named = {name for name in columns if name in MAPPED and name not in made}
+    return {mapped.get(name, name): name for name in columns if name in named | known}
 
 
-def _made(frame: pd.DataFrame) -> set[str]:
+def _made(reading: Reading) -> set[str]:
     """Return the columns that are made of others."""
-    return {row["column"] for row in frame.attrs["lossy"] if row["what"] == "made"}
+    return {row["column"] for row in reading.lossy if row["what"] == "made"}
 
 
-def _of_lists(frame: pd.DataFrame) -> dict[str, str]:
+def _of_lists(reading: Reading) -> dict[str, str]:
     """Return the lists that hold what was asked, said and found, with the columns that are made of them."""
     made: dict[str, list[str]] = {}
-    for row in frame.attrs["lossy"]:
+    for row in reading.lossy:
         names = str(row["detail"]).removeprefix("from ").removeprefix("passages of ").split(", ")
         if row["what"] == "made":
             for name in names:
-                if name in frame.columns:
+                if name in reading.frame.columns:
                     made.setdefault(name, []).append(str(row["column"]))
     return {name: ", ".join(columns) for name, columns in made.items()}
 
@@ -310,9 +310,10 @@ def _is_no_answer(name: str) -> bool:
     return is_reference_name(name) or describes_question(name) or is_measure(name)
 
 
-def _is_open(frame: pd.DataFrame, mapped: Mapping[str, str]) -> bool:
+def _is_open(reading: Reading, mapped: Mapping[str, str]) -> bool:
     """Whether nothing tells if the answers are a system's or references."""
-    if "answer" in _made(frame):  # from a conversation, in which the system spoke
+    frame = reading.frame
+    if "answer" in _made(reading):  # from a conversation, in which the system spoke
         return False
     named = (name for name in map(str, frame.columns) if name in MAPPED)
     return is_open_role(frame, {mapped.get(name, name): name for name in named})

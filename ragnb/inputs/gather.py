@@ -9,11 +9,17 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.calibration import read_rated
+from ragnb.calibration import reading_of_rated
 from ragnb.errors import RagnbError
 from ragnb.inputs import streams
 from ragnb.inputs.coverage import Coverage, gold_coverage
-from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers import (
+    Reading,
+    reading_of_cases,
+    reading_of_gold,
+    reading_of_scores,
+    reading_of_traces,
+)
 from ragnb.readers.executors import on_spark
 from ragnb.readers.streams import Stream, stream_scores, stream_spark
 from ragnb.scenario import Scenario
@@ -102,33 +108,31 @@ class Inputs:
     stages: list[dict[str, str]] = field(default_factory=list)
 
     def read(
-        self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any
+        self, role: str, reader: Callable[..., Reading], source: Any, **options: Any
     ) -> pd.DataFrame:
-        """Read one input, note what became of it, and free it of its attributes.
+        """Read one input, and note what became of it."""
+        reading = reader(source, **options)
+        self.note_reading(role, reading)
+        return reading.frame
 
-        pandas copies attributes with every column that is taken out.
-        """
-        frame = reader(source, **options)
-        self.note_frame(role, frame)
-        frame.attrs = {}
-        return frame
-
-    def note_frame(self, role: str, frame: pd.DataFrame) -> None:
-        """Take over what a reader says of a frame."""
-        self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
-        self.tools |= {row["metric"]: row for row in frame.attrs.get("metrics", ())}
-        self.facts += [{"role": role, **fact} for fact in frame.attrs.get("facts", ())]
+    def note_reading(self, role: str, reading: Reading) -> None:
+        """Take over what a reader says of an input."""
+        self.note(role, reading.origin, reading.lossy, len(reading.frame))
+        self.tools |= {row["metric"]: row for row in reading.metrics}
+        self.facts += [{"role": role, **fact} for fact in reading.facts]
 
     def read_rated(self, scenario: Scenario, **how: Any) -> None:
-        """Read the ratings, if a scenario names any; their attributes tell the card of the judge the file."""
+        """Read the ratings, if a scenario names any."""
         if scenario.ratings is None:
             return
         if scenario.encoding == "utf-8":
             encoding = None
         else:
             encoding = scenario.encoding
-        self.ratings = read_rated(scenario.ratings, encoding=encoding, **how)
-        self.note_frame("ratings", self.ratings)
+        reading = reading_of_rated(scenario.ratings, encoding=encoding, **how)
+        self.note_reading("ratings", reading)
+        # Its attributes tell the card of the judge what the file lost.
+        self.ratings = reading.with_attrs()
 
     def streamed(self, role: str, stream: Stream) -> Any:
         """Take rows that stay where they are, and return their query."""
@@ -192,12 +196,12 @@ def gather(
     if traces is not None:
         gold = None
         if gold_source is not None:
-            gold = inputs.read("gold", read_gold, gold_source, **options)
+            gold = inputs.read("gold", reading_of_gold, gold_source, **options)
             inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
         if on_spark(traces):
             frame = inputs.streamed("traces", stream_spark(traces, picks, reader="read_traces"))
         else:
-            frame = inputs.read("traces", read_traces, traces, **options)
+            frame = inputs.read("traces", reading_of_traces, traces, **options)
         frames.append(
             _labelled(
                 inputs, scenario, frame, gold, streams.systems(frames[0])[1] if frames else []
@@ -206,7 +210,7 @@ def gather(
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     elif scenario.cases is not None and not scenario.sample:
-        inputs.cases = inputs.read("cases", read_cases, scenario.cases, **options)
+        inputs.cases = inputs.read("cases", reading_of_cases, scenario.cases, **options)
     inputs.read_rated(scenario)
     picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
@@ -219,7 +223,7 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
     metrics = [*(scenario.metrics or ()), *scenario.declared.values()]
     stream = stream_scores(scores, metrics=metrics, **options)
     if stream is None:
-        frame = inputs.read("scores", read_scores, scores, metrics=metrics, **options)
+        frame = inputs.read("scores", reading_of_scores, scores, metrics=metrics, **options)
         return _kept(inputs, "scores", scenario, frame)
     return _kept(inputs, "scores", scenario, inputs.streamed("scores", stream))
 
@@ -234,7 +238,7 @@ def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> 
             f"{ratings if scenario.ratings else ''}"
         )
     return _kept(
-        inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options)
+        inputs, "cases", scenario, inputs.read("cases", reading_of_cases, scenario.cases, **options)
     )
 
 

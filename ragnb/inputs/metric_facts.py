@@ -11,6 +11,7 @@ import pandas as pd
 from ragnb.inputs.candidates import is_number, why_no_candidate
 from ragnb.readers.failures import tells_if_answered
 from ragnb.readers.metrics import open_facts
+from ragnb.readers.reading import Reading
 from ragnb.readers.scores import two_scales
 from ragnb.readers.verdicts import name_is_verdict
 from ragnb.schema import CLIP, METRICS, is_operation, range_of
@@ -49,7 +50,7 @@ def by_name(facts: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str], 
     return {(fact["metric"], fact["fact"]): fact for fact in facts}
 
 
-def metric_table(frame: pd.DataFrame) -> pd.DataFrame:
+def metric_table(reading: Reading) -> pd.DataFrame:
     """Return one row for each metric of a table that `read_table` gave, then for each column that may be one.
 
     Returns
@@ -60,10 +61,10 @@ def metric_table(frame: pd.DataFrame) -> pd.DataFrame:
         declaration, or only with its scale), ``declare`` (has to be declared), ``open`` (the facts that somebody
         has to say), and the evidence of scale and direction in words.
     """
-    facts = by_name(frame.attrs.get("facts", ()))
-    asked = open_facts(frame.attrs.get("facts", ()))
-    of_tool = {row["metric"]: row for row in frame.attrs.get("metrics", ())}
-    spans = frame.attrs["source"].get("spans", {})
+    frame = reading.frame
+    facts = by_name(reading.facts)
+    asked = open_facts(reading.facts)
+    of_tool = {row["metric"]: row for row in reading.metrics}
     rows = []
     for name in map(str, frame.columns):
         cells = frame[name]
@@ -75,7 +76,7 @@ def metric_table(frame: pd.DataFrame) -> pd.DataFrame:
         counts = name in of_tool or (name in METRICS and name not in asked)
         if not len(values) or (not counts and why_no_candidate(name, values)):
             continue
-        row = _row(name, values, counts, facts, of_tool.get(name), spans)
+        row = _row(name, values, counts, facts, of_tool.get(name), reading.spans)
         rows.append(row | _gaps(frame, name, len(values)))
     some_known = any(row["known"] for row in rows)
     # A verdict beside scores sums them up, or is one of them again.

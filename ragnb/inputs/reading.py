@@ -18,7 +18,7 @@ from ragnb.inputs.gather import Inputs, gather
 from ragnb.inputs.metrics_used import prepared
 from ragnb.inputs.rubric import with_dimensions_apart, with_judged
 from ragnb.inputs.stages import join_stages, with_cases
-from ragnb.readers import open_role
+from ragnb.readers import open_role, remembered
 from ragnb.readers.documents import find_documents
 from ragnb.readers.jsons import first_records
 from ragnb.scenario import Scenario, load_scenario
@@ -57,7 +57,7 @@ def read_inputs(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, In
             card = card or _card_of(path or frame, scenario)
         except _UNREADABLE:
             raise error from None
-        said = getattr(frame, "attrs", {}).get("role") == "traces"
+        said = remembered(frame).role == "traces"
         if card.kind == "cases" and "answer" in card.columns.values() and not said:
             asked = open_role(str(path) if path else None, [*card.columns])
             raise RagnbError(f"{asked}\n\n{card}" if path else str(asked)) from None

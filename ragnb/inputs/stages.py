@@ -18,7 +18,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, listing
 from ragnb.files import DOCUMENT_SUFFIXES, digest, json_text, matched, short_hash, slug, write_whole
 from ragnb.inputs.gather import Inputs, labelled, not_in
-from ragnb.readers import read_scores
+from ragnb.readers import reading_of_scores
 from ragnb.scenario import Scenario
 from ragnb.scenario.fields import SOURCES
 from ragnb.schema import CASE_COLUMNS, METRICS, note_row
@@ -339,12 +339,13 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     """Join one table by sample, system and repeat; return whether it added anything."""
     # A column that maps to itself keeps its name: it is canonical already, even if it is an alias elsewhere.
     columns_of_table = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
-    table = read_scores(
+    reading = reading_of_scores(
         found.path, format="csv", columns=columns_of_table, metrics=list(scenario.declared.values())
     )
+    table = reading.frame
     frame = inputs.frame
     rows = len(table)
-    origin = table.attrs["source"]
+    origin = reading.origin
     for name, value in scenario.where.items():
         if name in table:
             table = table[table[name].astype(str) == str(value)]

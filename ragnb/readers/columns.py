@@ -220,12 +220,9 @@ def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> 
 
 
 def to_frame(
-    raw: Raw,
-    report: Lossy,
-    origin: Mapping[str, object],
-    metrics: Mapping[str, Metric] = MappingProxyType({}),
+    raw: Raw, report: Lossy, metrics: Mapping[str, Metric] = MappingProxyType({})
 ) -> pd.DataFrame:
-    """Return the columns as a frame that remembers where it came from and what became of it."""
+    """Return the columns as a frame."""
     columns = dict[str, Any]()
     for name, cells in raw.columns.items():
         if name in metrics:
@@ -234,6 +231,4 @@ def to_frame(
             columns[name] = settle(cells)
         else:
             columns[name] = other_values(cells, raw.typed)
-    frame = pd.DataFrame(columns)
-    frame.attrs |= {"lossy": report.rows, "source": {**origin, "rows": len(frame)}}
-    return frame
+    return pd.DataFrame(columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from ragnb.readers.raw import (
     check_width,
     stacked,
 )
+from ragnb.readers.reading import remembered
 from ragnb.readers.tables import read_workbook, separated
 
 
@@ -133,8 +134,8 @@ def load(
         raw = Raw(in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
         # A frame that a reader of ours made remembers what its file lost; of any other nothing is known.
-        read = getattr(source, "attrs", {}).get("source")
-        if isinstance(read, Mapping):
+        read = remembered(source).origin
+        if read:
             report.expect(int(read.get("lines", 0)), int(read.get("damaged", 0)))
     check_width(raw.columns, raw.file)
     if not len(raw):

@@ -44,6 +44,7 @@ from ragnb.readers.raw import (
     collector_paused,
     text_series,
 )
+from ragnb.readers.reading import Reading
 from ragnb.readers.results import spread_results
 from ragnb.readers.rows import check_samples
 from ragnb.readers.scores import metric_values
@@ -119,15 +120,32 @@ def read_scores(
     >>> frame.columns.tolist(), frame["sample_id"].tolist()
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
-    frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    reading = reading_of_scores(
+        source, format=format, strict=strict, columns=columns, encoding=encoding, metrics=metrics
+    )
+    return reading.with_attrs()
+
+
+def reading_of_scores(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    metrics: MetricLike | Iterable[MetricLike] | None = None,
+    format: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
+) -> Reading:
+    """Read as `read_scores` does."""
+    reading = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    frame = reading.frame
     if not any(
         pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns
     ):
         raise RagnbError(
-            f"{place(frame.attrs['source']['path'] or 'the frame')}has no column of scores (columns: "
+            f"{place(reading.origin['path'] or 'the frame')}has no column of scores (columns: "
             f"{listing(frame.columns)}); cases without scores are read by read_cases"
         )
-    return frame
+    return reading
 
 
 def read_cases(
@@ -165,6 +183,22 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
+    reading = reading_of_cases(
+        source, format=format, strict=strict, columns=columns, encoding=encoding, metrics=metrics
+    )
+    return reading.with_attrs()
+
+
+def reading_of_cases(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    metrics: MetricLike | Iterable[MetricLike] | None = None,
+    format: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
+) -> Reading:
+    """Read as `read_cases` does."""
     return _read(
         source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding
     )
@@ -172,19 +206,18 @@ def read_cases(
 
 def read_table(
     source: Source, *, columns: Mapping[str, str] | None = None, encoding: str | None = None
-) -> pd.DataFrame:
+) -> Reading:
     """Read any table as far as it can be read, to say what it is: no metric is held to its range.
 
-    Of two columns that mean one name, the first is taken; ``attrs["source"]`` holds such ``picks``, whether the
-    rows are ``totals``, and the ``spans`` of values of metrics that are outside their range.
+    Of two columns that mean one name, the first is picked.
 
     Examples
     --------
-    >>> read_table([{"q": "Who?", "faithfulness": 5}])["faithfulness"].tolist()
+    >>> read_table([{"q": "Who?", "faithfulness": 5}]).frame["faithfulness"].tolist()
     [5]
     """
     try:
-        frame = _read(
+        reading = _read(
             source, columns, None, loose=True, format=None, strict=False, encoding=encoding
         )
     except RagnbError as error:
@@ -193,8 +226,8 @@ def read_table(
         if picks == (columns or {}):
             raise
         return read_table(source, columns=picks, encoding=encoding)
-    frame.attrs["source"]["picks"] = dict(columns or {})
-    return frame
+    reading.picks = dict(columns or {})
+    return reading
 
 
 @collector_paused()
@@ -205,7 +238,7 @@ def _read(
     cases: bool = False,
     loose: bool = False,
     **how: Any,
-) -> pd.DataFrame:
+) -> Reading:
     with told_in_words(source if isinstance(source, str | Path) else None):
         return _read_guarded(source, columns, metrics, cases, loose, **how)
 
@@ -217,7 +250,7 @@ def _read_guarded(
     cases: bool,
     loose: bool,
     **how: Any,
-) -> pd.DataFrame:
+) -> Reading:
     """Read a source as `_read` does; damage may raise anything."""
     report = Lossy()
     chosen = metric_list(metrics)
@@ -234,7 +267,7 @@ def _read_guarded(
     names = name_columns(raw, report, picks=columns, metrics=[*declared_metrics, *tools])
     if loose or not {"question", "answer"} <= raw.columns.keys():
         read_lists(raw, report)
-    _settle_rows(raw, report, origin, before, cases=cases, loose=loose)
+    is_totals = _settle_rows(raw, report, before, cases=cases, loose=loose)
     if cases:
         raw.need("question")
     known = declared(chosen, list(raw.columns))
@@ -249,19 +282,21 @@ def _read_guarded(
         if not loose or _fits(raw, metric, report)
     }
     taken = known | {metric.name: metric for metric in tools}
-    frame = to_frame(raw, report, origin, taken)
-    return _with_facts(frame, raw, taken, names, report, loose=loose)
+    frame = to_frame(raw, report, taken)
+    scales = _scales_and_facts(frame, raw, taken, names, report)
+    return Reading(
+        frame,
+        origin | {"rows": len(frame)},
+        report.rows,
+        scales,
+        raw.facts,
+        # A scale is proposed that a refusal would propose too.
+        spans=dict(raw.spans) if loose else {},
+        is_totals=is_totals,
+    )
 
 
-def _settle_rows(
-    raw: Raw,
-    report: Lossy,
-    origin: dict[str, object],
-    before: set[str],
-    *,
-    cases: bool,
-    loose: bool,
-) -> None:
+def _settle_rows(raw: Raw, report: Lossy, before: set[str], *, cases: bool, loose: bool) -> bool:
     """Make each row an answer: without rows of means, with its id and its owner, passages in it.
 
     Parameters
@@ -270,6 +305,11 @@ def _settle_rows(
         The names of the columns as they are in the file.
     cases, loose
         As in `_read`.
+
+    Returns
+    -------
+    bool
+        Whether the rows are means and totals.
 
     Raises
     ------
@@ -283,7 +323,9 @@ def _settle_rows(
     except RagnbError as error:
         if not loose or error is raw.uneven:
             raise
-        origin["totals"] = True
+        is_totals = True
+    else:
+        is_totals = False
     fold(raw, before, report, scores=not cases)
     name_owner(raw, report)
     tell_repeats(raw, report)
@@ -297,6 +339,7 @@ def _settle_rows(
     why = "rows with neither question nor answer: a mean or total?"
     # Where no row has one, the table just has no texts.
     report.add("kept", None, why, bare if bare < len(raw) else 0)
+    return is_totals
 
 
 def _rows_of_no_text(raw: Raw) -> int:
@@ -309,36 +352,27 @@ def _rows_of_no_text(raw: Raw) -> int:
     return int(given.isna().all(axis=1).sum())
 
 
-def _with_facts(
+def _scales_and_facts(
     frame: pd.DataFrame,
     raw: Raw,
     metrics: Mapping[str, Metric],
     names: Mapping[str, str],
     report: Lossy,
-    *,
-    loose: bool,
-) -> pd.DataFrame:
-    """Return a frame with what was found out about its metrics and its other columns of numbers."""
-    about = frame.attrs
-    frame.attrs = {}  # pandas copies them deeply at each look at a column
+) -> list[dict[str, Any]]:
+    """Return the scales that a tool's layout declares; note what the other columns of numbers may be."""
     note_candidates(raw, frame, list(metrics))
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
+    scales = []
     for name, scale in raw.scales.items():
         metric = names.get(name, name)
         if metric not in metrics:
             continue
         failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
-        about.setdefault("metrics", []).append(
-            {"metric": metric, **scale, "n_failed": int(failed.sum())}
-        )
-    if loose:
-        # A scale is proposed that a refusal would propose too.
-        about["source"]["spans"] = dict(raw.spans)
-    frame.attrs = about | {"facts": raw.facts}
-    return frame
+        scales.append({"metric": metric, **scale, "n_failed": int(failed.sum())})
+    return scales
 
 
 def _laid_out(raw: Raw, report: Lossy) -> str:

@@ -599,6 +599,6 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     """
     raw = Raw({name: rows[name].to_list() for name in rows.columns}, "stream")
     case_cells(raw, Lossy())
-    frame = to_frame(raw, Lossy(), {})
+    frame = to_frame(raw, Lossy())
     numbers = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in IDS]
     return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})

@@ -25,6 +25,7 @@ from ragnb.readers.names import WORDS, name_columns
 from ragnb.readers.nested import from_contexts, read_nested
 from ragnb.readers.owner import name_by_name, name_owner
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
+from ragnb.readers.reading import Reading
 from ragnb.readers.samples import fold
 from ragnb.readers.scores import VERDICTS
 from ragnb.schema import DRAWN
@@ -33,7 +34,6 @@ _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
 _SEVERAL = re.compile(r"[,;|，；、]")
 
 
-@collector_paused()
 def read_traces(
     source: Source,
     *,
@@ -77,11 +77,27 @@ def read_traces(
     >>> frame["chunks"].tolist(), "citations" in frame
     ([[{'id': '7'}]], False)
     """
+    reading = reading_of_traces(
+        source, format=format, strict=strict, columns=columns, encoding=encoding
+    )
+    return reading.with_attrs()
+
+
+@collector_paused()
+def reading_of_traces(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    format: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
+) -> Reading:
+    """Read as `read_traces` does."""
     with told_in_words(source if isinstance(source, str | Path) else None):
         return _read_traces(source, columns, format=format, strict=strict, encoding=encoding)
 
 
-def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) -> pd.DataFrame:
+def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) -> Reading:
     """Read a source as `read_traces` does; damage may raise anything."""
     opened, report, origin = _open(source, columns, **how)
     names = _source_names(opened, report)
@@ -102,9 +118,8 @@ def _read_traces(source: Source, columns: Mapping[str, str] | None, **how: Any) 
     if "citations" in raw.columns:
         each(raw, "citations", _ids, "a list of ids, or null")
     case_cells(raw, report)
-    frame = to_frame(raw, report, origin)
-    frame.attrs["role"] = "traces"
-    return frame
+    frame = to_frame(raw, report)
+    return Reading(frame, origin | {"rows": len(frame)}, report.rows, role="traces")
 
 
 def _as_traces(raw: Raw, report: Lossy, names: set[str]) -> None:
@@ -187,11 +202,26 @@ def read_gold(
     >>> gold.to_dict("records")
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
+    reading = reading_of_gold(
+        source, format=format, strict=strict, columns=columns, encoding=encoding
+    )
+    return reading.with_attrs()
+
+
+def reading_of_gold(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    format: str | None = None,
+    strict: bool = False,
+    encoding: str | None = None,
+) -> Reading:
+    """Read as `read_gold` does."""
     with told_in_words(source if isinstance(source, str | Path) else None):
         return _read_gold(source, columns, format=format, strict=strict, encoding=encoding)
 
 
-def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) -> pd.DataFrame:
+def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) -> Reading:
     """Read a source as `read_gold` does; damage may raise anything."""
     raw, report, origin = _open(source, columns, **how)
     name_by_name(raw, report)
@@ -233,9 +263,9 @@ def _read_gold(source: Source, columns: Mapping[str, str] | None, **how: Any) ->
         report.add(
             "kept", name, "values that occur more than once", sum(n > 1 for n in counts.values())
         )
-    frame = to_frame(raw, report, origin)
+    frame = to_frame(raw, report)
     frame["answerable"] = frame["answerable"].astype(bool)
-    return frame
+    return Reading(frame, origin | {"rows": len(frame)}, report.rows)
 
 
 _RELEVANCE = ("relevance", "grade", "rel")

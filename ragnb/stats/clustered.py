@@ -329,9 +329,9 @@ def jackknife(
     else:
         se = np.nan
     # (Σ sizes)² / Σ sizes² is the effective number of clusters.
-    df = n**2 / inner(many, sizes**2) - 1 if n else 0.0
+    df = max(n**2 / inner(many, sizes**2) - 1, 1.0) if n else 1.0
     low, high = t_interval(value, se, df, level, bounded=bounded)
-    return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g)
+    return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g, df)
 
 
 def ratio(sums: Array) -> Array:

@@ -187,14 +187,15 @@ def turn_trends(
         if not is_usable.any():
             continue
         slope = stats.jackknife(stats.ratio, parts[is_usable], sizes[is_usable], level=level)
-        df = max(slope.n**2 / float((sizes[is_usable] ** 2).sum()) - 1, 1.0)
         rows.append(
             {
                 "metric": metric,
                 "slope": slope.value,
                 "low": slope.low,
                 "high": slope.high,
-                "p": np.nan if np.isnan(slope.low) else stats.t_p_value(slope.value, slope.se, df),
+                "p": np.nan
+                if np.isnan(slope.low)
+                else stats.t_p_value(slope.value, slope.se, slope.df),
                 "n": int(kept.sum()),
                 "n_conversations": int((np.bincount(code, x * x) > 0).sum()),
                 "level": level,

@@ -200,6 +200,18 @@ def test_a_sheet_is_never_written_over(tmp_path):
         write_labels(drawn, tmp_path / "labels.csv")
 
 
+def test_a_drawn_table_that_was_built_again_is_written_once_its_dimensions_are_named(tmp_path):
+    drawn = draw_labels(scored(), n=3)
+    again = pd.DataFrame(drawn.to_dict("list"))
+    with pytest.raises(RagnbError, match="which of its columns people rate.*accuracy, clarity"):
+        write_labels(again, tmp_path / "again.csv")
+    with pytest.raises(RagnbError, match="did you mean 'clarity'"):
+        write_labels(again, tmp_path / "again.csv", dimensions=["accuracy", "clarty"])
+    want = write_labels(drawn, tmp_path / "labels.csv")
+    found = write_labels(again, tmp_path / "again.csv", dimensions=["accuracy", "clarity"])
+    assert [table(file) for file in found] == [table(file) for file in want]
+
+
 def fill(sheet, to, score, rater=""):
     rows = table(sheet)
     with to.open("w", encoding="utf-8", newline="") as file:

@@ -178,8 +178,10 @@ def test_interval_is_a_loop_that_leaves_out_documents_or_the_callers_clusters(
         assert ours.level == level
 
 
-def test_unpaired_interval_is_that_of_two_means_apart():
+@pytest.mark.parametrize("documents", [2, 3, None])
+def test_unpaired_interval_is_that_of_two_means_apart(documents):
     scores = made()
+    scores = scores[scores["doc_name"].isin(scores["doc_name"].unique()[:documents])]
     docs = scores.drop_duplicates("sample_id").set_index("sample_id")["doc_name"]
     sides = wide(scores, FAITH)
     new, old = (
@@ -188,9 +190,18 @@ def test_unpaired_interval_is_that_of_two_means_apart():
     ours = compared(scores)
     assert ours.unpaired_value == pytest.approx(new.value - old.value)
     assert ours.unpaired_se == pytest.approx(math.hypot(new.se, old.se))
-    half = scipy_stats.t.ppf(0.975, min(new.df, old.df)) * ours.unpaired_se
+    half = scipy_stats.t.ppf(0.975, max(min(new.df, old.df), 1)) * ours.unpaired_se
     ends = [new.value - old.value - half, new.value - old.value + half]
     assert [ours.unpaired_low, ours.unpaired_high] == pytest.approx(ends)
+
+
+def test_nothing_decides_where_all_metrics_are_operations():
+    scores = made()
+    costs = [rn.Metric(name, 0, 1, role="operation") for name in ("cost", "latency")]
+    scores = scores[["sample_id", "system", FAITH]].rename(columns={FAITH: "cost"})
+    scores = scores.assign(latency=scores["cost"])
+    table = rn.compare(scores, baseline="old", metrics=costs)
+    assert not table["primary"].any()
 
 
 def test_p_is_the_level_at_which_the_interval_touches_0():

@@ -204,3 +204,38 @@ def test_more_than_thirty_times_the_questions_is_no_plan():
     assert 2470 < max(known) <= 2520
     assert needed[0] is None
     assert known == sorted(known, reverse=True)
+
+
+@pytest.mark.parametrize("width", [9.0, 1 / 3])
+def test_the_width_of_the_range_scales_an_interval_and_changes_nothing_else(width):
+    rng = np.random.default_rng(11)
+    shares = rng.beta(4, 1, size=60).round(2)
+    names = np.arange(60) // 5
+    one = stats.clustered_mean(shares, names, ends=(0, 1))
+    other = stats.clustered_mean(1 + width * shares, names, ends=(1, 1 + width))
+    ends = [1 + width * end for end in (one.low, one.value, one.high)]
+    assert [other.low, other.value, other.high] == pytest.approx(ends)
+    assert (other.n_eff, other.df) == pytest.approx((one.n_eff, one.df))
+
+
+def test_a_contrast_is_the_jackknife_of_two_means_over_documents_of_many_sizes():
+    rng = np.random.default_rng(12)
+    names = np.repeat(list("abcdef"), [2, 9, 4, 1, 7, 3])
+    values = rng.normal(size=26)
+    inside = np.arange(26) % 3 == 0
+    weights = rng.uniform(0.5, 2, size=26)
+
+    def difference(kept):
+        sides = (kept & inside, kept & ~inside)
+        first, second = (np.average(values[side], weights=weights[side]) for side in sides)
+        return first - second
+
+    whole = difference(names != "")
+    without = np.array([difference(names != name) for name in "abcdef"])
+    se = np.sqrt(5 / 6 * ((without - whole) ** 2).sum())
+    sizes = np.array([weights[names == name].sum() for name in "abcdef"])
+    df = sizes.sum() ** 2 / (sizes**2).sum() - 1
+    half = scipy_stats.t.ppf(0.975, df) * se
+    found = stats.contrast(values, inside, names, weights=weights)
+    assert [found.value, found.se, found.df] == pytest.approx([whole, se, df])
+    assert [found.low, found.high] == pytest.approx([whole - half, whole + half])

@@ -143,6 +143,18 @@ def test_the_slope_is_that_of_a_regression_with_a_level_for_each_conversation():
     assert [found["slope"], found["low"], found["high"]] == pytest.approx(list(wanted))
 
 
+def test_p_of_a_slope_is_the_level_at_which_its_interval_touches_0():
+    frame = talk(6, slope=-0.004, seed=3)
+    frame = frame[
+        (frame["conversation_id"] != frame["conversation_id"].iloc[0]) | (frame["turn"] < 4)
+    ]
+    how = {"turn": "turn", "conversation": "conversation_id"}
+    p = turn_trends(frame, ["faithfulness"], **how).iloc[0]["p"]
+    row = turn_trends(frame, ["faithfulness"], level=1 - p, **how).iloc[0]
+    assert 0.001 < p < 0.999
+    assert min(abs(row["low"]), abs(row["high"])) == pytest.approx(0, abs=1e-12)
+
+
 def test_hard_long_conversations_are_not_taken_for_a_decay():
     frame = talk(80, slope=0.0, harder=0.03, seed=4)
     means = rn.weighted_means(frame, by="turn").set_index(["turn", "metric"])["value"]

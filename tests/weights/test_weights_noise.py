@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats as scipy_stats
 
 import ragnb as rn
 from ragnb.errors import RagnbError
@@ -89,6 +90,18 @@ def test_what_the_budget_buys_is_what_a_larger_study_gets():
         assert table["best"].sum() == 1
         assert table.loc[table["best"], "se_after"].iloc[0] == table["se_after"].min()
         assert (table["se_after"] <= table["se_now"] + 1e-12).all()
+
+
+def test_the_interval_of_a_share_is_the_jackknife_over_documents():
+    frame = drawn(np.random.default_rng(8), G=4)
+    found = rn.noise(frame, metrics=METRIC).shares
+    names = frame["doc_name"].unique()
+    left = [frame[frame["doc_name"] != name] for name in names]
+    shares = np.array([rn.noise(rows, metrics=METRIC).shares["share"] for rows in left])
+    se = np.sqrt(3 / 4 * ((shares - shares.mean(axis=0)) ** 2).sum(axis=0))
+    half = scipy_stats.t.ppf(0.975, 3) * se
+    assert found["low"].tolist() == pytest.approx(np.clip(found["share"] - half, 0, 1))
+    assert found["high"].tolist() == pytest.approx(np.clip(found["share"] + half, 0, 1))
 
 
 def test_the_interval_of_a_share_covers_what_was_planted():

@@ -58,7 +58,7 @@ def calibrate_command(
 
 def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
     """Print or write the card of some ratings."""
-    from ragnb.calibration import calibrate, judge_columns, read_judged, read_labels, unrated
+    from ragnb.calibration import calibrate, judge_columns, read_judged, reading_of_labels, unrated
 
     if asked["out"] is not None:
         raise RagnbError(
@@ -68,7 +68,8 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         raise RagnbError(
             "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
         )
-    ratings = read_labels(files, asked["judged"], human=asked["human"], **reading)
+    read = reading_of_labels(files, asked["judged"], human=asked["human"], **reading)
+    ratings = read.with_attrs()
     judges = judge_columns(ratings, asked["judge"])
     if not judges:
         raise RagnbError(
@@ -76,10 +77,9 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
             "with --judge, or pass its table with --judged"
         )
     ratings = _chosen(ratings, asked["dimensions"])
-    source = ratings.attrs.get("source", {})
-    if source.get("damaged"):
+    if read.origin.get("damaged"):
         raise RagnbError(
-            f"{source['damaged']} of {source['lines']} input lines are damaged or lost, and the judge's "
+            f"{read.origin['damaged']} of {read.origin['lines']} input lines are damaged or lost, and the judge's "
             "errors may be on exactly these; repair the file, or remove these lines from it"
         )
     judged = None

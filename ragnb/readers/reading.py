@@ -1,0 +1,81 @@
+"""What a reader makes of a source: a table, and what became of the source on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass
+class Reading:
+    """A table, and what a reader has to say of its source.
+
+    Inside ragnb readings are handed on, not frames with attributes, which pandas loses at some steps and copies
+    deeply at others.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    origin : dict
+        ``path, sha256, format, layout, rows, lines, damaged``: the records that the file should hold, and how many
+        of them do not parse, had bytes replaced or are lost.
+    lossy : list of dict
+        What was changed or not understood: ``what, column, detail, n``.
+    metrics : list of dict
+        Range, direction, threshold and number of failures of the metrics that a tool's layout declares.
+    facts : list of dict
+        What was found out about metrics, rows and owners: ``metric, fact, value, evidence, open``.
+    spans : dict of str to (low, high)
+        The values of metrics that are outside their range, of a table that is only looked at.
+    picks : dict of str to str
+        The columns that had to be picked among several of one meaning.
+    is_totals : bool
+        Whether the rows are means and totals.
+    role : str
+        ``traces`` of answers that were read as a log.
+    """
+
+    frame: pd.DataFrame
+    origin: dict[str, Any]
+    lossy: list[Any]
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[Any] = field(default_factory=list)
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    picks: dict[str, str] = field(default_factory=dict)
+    is_totals: bool = False
+    role: str = ""
+
+    def with_attrs(self) -> pd.DataFrame:
+        """Return the table with what a caller may want to look up in its ``attrs``."""
+        about: dict[Any, Any] = {"lossy": self.lossy, "source": self.origin, "facts": self.facts}
+        if self.metrics:
+            about["metrics"] = self.metrics
+        if self.role:
+            about["role"] = self.role
+        self.frame.attrs = about
+        return self.frame
+
+
+def remembered(frame: Any) -> Reading:
+    """Return what a frame of a caller still says of its source: nothing, if no reader of ours made it.
+
+    Examples
+    --------
+    >>> remembered(Reading(pd.DataFrame({"a": [1]}), {"lines": 1}, []).with_attrs()).origin
+    {'lines': 1}
+    >>> remembered(pd.DataFrame({"a": [1]})).origin
+    {}
+    """
+    attrs = getattr(frame, "attrs", {})
+    origin = attrs.get("source")
+    return Reading(
+        frame,
+        dict(origin) if isinstance(origin, Mapping) else {},
+        list(attrs.get("lossy", ())),
+        list(attrs.get("metrics", ())),
+        list(attrs.get("facts", ())),
+        role=str(attrs.get("role", "")),
+    )
