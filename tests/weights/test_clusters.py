@@ -259,3 +259,12 @@ def test_scores_all_alike_are_noted_from_two_clusters_on():
 def test_of_two_placeholders_the_one_on_more_rows_is_the_question():
     scores = pd.DataFrame({"sample_id": ["a", "a", None], "question": ["x"] * 3})
     assert question_of(scores, doc="doc_name") == "question"
+
+
+@pytest.mark.parametrize(("weight", "clusters"), [(1e-13, 2), (1.001e-13, 3)])
+def test_a_document_whose_weight_is_lost_in_rounding_is_no_cluster(weight, clusters):
+    frame = pd.DataFrame({"doc_name": [*"aabc"], "faithfulness": [0.5, 0.75, 1.0, 0.25]})
+    row = rn.weighted_means(frame, doc_weights={"b": weight}).iloc[0]
+    weights = [1.0, 1.0, weight, 1.0]
+    alone = stats.clustered_mean(frame["faithfulness"], frame["doc_name"], weights=weights)
+    assert row["n_clusters"] == alone.n_clusters == clusters
