@@ -193,6 +193,7 @@ def panel(
         raise RagnbError(f"column {PANEL!r} is the name of the judges' median; rename yours")
     low, high = settings.get("scale") or (-np.inf, np.inf)
     missing = settings.get("missing")
+    # As `calibrate` does, so that the median is one of real scores.
     if missing == "outside":
         scores = scores.where((scores >= low) & (scores <= high))
     elif missing is not None:
@@ -233,7 +234,9 @@ def _items(
     rows["cluster"] = table[cluster] if cluster is not None and cluster in table else np.nan
     rows["weight"] = 1.0
     if PROBABILITY in table:
+        # Drawn with unequal chances: each label represents so many answers.
         rows["weight"] = 1 / pd.to_numeric(table[PROBABILITY], errors="coerce")
+    # A row is an item already, unless raters have a row each.
     if "rater" not in table or "item_id" not in table:
         return rows
     keys = [rows["dimension"], table["item_id"]]

@@ -63,12 +63,14 @@ class Table:
         read = pd.DataFrame(
             {name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored}
         )
+        # Computed scores miss an end by rounding: 1.0000001 is 1, and no reason to refuse a file.
         ends = read.clip(*(self.scale or (-np.inf, np.inf)))
         near = (read != ends) & ((read - ends).abs() <= CLIP)
         scores = {
             name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored
         }
         kept = settled(scores, self.scale, self.missing, raw.where)
+        # Numbers before the word, so that the note reads alike whatever the order of the arguments.
         marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
         said = listing(
             "what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks
@@ -108,6 +110,7 @@ class Table:
             numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
         if len(self.humans) != 1 or "human" not in columns:
             for raters in numbered.values():
+                # human1 and human2 are raters; human_2024 is none.
                 if set(raters) == set(range(1, len(raters) + 1)):
                     return [raters[k] for k in sorted(raters)]
         if "human" in columns:
@@ -144,4 +147,5 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
     columns = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
     if "judge" in columns and not named:
         columns = ["judge"]
+    # judge_reason and the like are texts.
     return [name for name in columns if pd.api.types.is_numeric_dtype(ratings[name])]

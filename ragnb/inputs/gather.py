@@ -31,7 +31,7 @@ from ragnb.traces import (
     check_gold,
     citation_forms,
     join_report,
-    label_traces,
+    labelled_and_joined,
     read_log,
     repeated_answers,
     sample_traces,
@@ -280,7 +280,8 @@ def _labelled(
 
 def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame | None) -> Any:
     """Label traces, or cases that say themselves whether they are answerable."""
-    frame: Any = label_traces(
+    frame: Any
+    frame, report = labelled_and_joined(
         traces,
         gold=gold,
         refusal=scenario.refusal,
@@ -296,12 +297,12 @@ def labelled(inputs: Inputs, scenario: Scenario, traces: Any, gold: pd.DataFrame
         gold is not None or "answerable" in column_names(traces),
     )
     # Every number is read off these rows: labelled once.
-    if inputs.stream is not None and on_spark(frame):
+    if report is not None:
+        inputs.join = report
+    elif inputs.stream is not None:
         inputs.stream.close = frame.persist().unpersist
         inputs.join = join_report(traces, gold=gold, join=scenario.join) | answer_counts(frame)
         inputs.join["citations"] = citation_forms(frame)
-    else:
-        inputs.join = frame.attrs.pop("join")
     inputs.repeated = repeated_answers(frame)
     if inputs.with_gold and not on_spark(frame):
         frame = with_ranks(frame, scenario.named_metrics)

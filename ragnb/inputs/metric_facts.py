@@ -106,11 +106,13 @@ def _row(
     better = direction.get("value") or (metric.better if metric else "?")
     scale_evidence = scale.get("evidence", "")
     ends: tuple[float, float] | None = scale.get("value") or range_of(*seen)
+    # What a tool declares in its file is nearer to these scores than what ragnb knows of the name.
     if counts and tool is not None:
         ends = tool["low"], tool["high"]
         better = tool["better"] or better
     elif counts and metric is not None:
         ends = metric.low, metric.high
+    # A score outside what is known shows that this file has another scale: that of its values is proposed.
     fits = ends is not None and ends[0] - CLIP <= seen[0] and seen[1] <= ends[1] + CLIP
     if not fits:
         ends = range_of(*spans.get(name, seen))
@@ -118,6 +120,7 @@ def _row(
     mixed = two_scales(values.to_numpy(dtype=float))
     if mixed:
         ends = None
+        # Some rows from 0 to 1 and others to 100, say: no one range is right for both.
         scale_evidence = mixed
     low, high = ends or (math.nan, math.nan)
     unsaid = ["scale"] if ends is None else []
@@ -156,6 +159,7 @@ def _gaps(frame: pd.DataFrame, name: str, n: int) -> dict[str, int]:
 def _sums_up(frame: pd.DataFrame, row: Mapping[str, Any]) -> bool:
     """Whether a column holds flags or verdicts, and its name says that they are on the whole answer."""
     is_flag = pd.api.types.is_bool_dtype(frame[row["metric"]])
+    # `passed` beside scores is computed of them, and would count them twice.
     is_verdict = is_flag or row["scale_evidence"] == "all its cells are verdicts"
     return is_verdict and name_is_verdict(row["metric"])
 
@@ -200,6 +204,7 @@ def _why_unused(name: str, cells: pd.Series) -> str:
         return "empty"
     if is_number(cells):
         values = pd.to_numeric(cells).astype(float).dropna()
+        # What could be a metric and is none here is a verdict that sums the others up.
         return why_no_candidate(name, values) or "flag"
     code = why_no_candidate(name, pd.Series([0.0]))
     if code in ("mapped", "question"):

@@ -38,10 +38,14 @@ class Fields:
             plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions
         }
         endings = {
-            re.sub("[性度率]$", end, word): name for word, name in names.items() for end in "性度率"
+            # 准确性, 准确度 and 准确率 are one word for a judge that answers in Chinese.
+            re.sub("[性度率]$", end, word): name
+            for word, name in names.items()
+            for end in "性度率"
         }
         # A dimension's own name is never another's other name.
         self.names = endings | names | {plain(d.name): d.name for d in rubric.dimensions}
+        # The longest first, or a pattern stops at a name that begins another.
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         self.mention = pattern("mention", self.words)
 
@@ -61,10 +65,12 @@ class Fields:
     def members(self, value: Any, of: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Yield each score, scale and remark against it, at the top or in objects of scores, or of one (`of`)."""
         if isinstance(value, str) and depth and value.lstrip()[:1] in ("{", "｛", "["):
+            # Some models write the object of scores as a text in a member; two objects would be two verdicts.
             if len(inner := find_objects(value)) == 1:
                 value = inner[0].value
             else:
                 value = None
+        # A reply that nests deeper than any rubric is no verdict, and must not exhaust the stack.
         if not isinstance(value, Object | list) or depth > 6:
             return
         if isinstance(value, list):
@@ -75,6 +81,7 @@ class Fields:
         names = [
             item for word, _, item in words if fits("name_key", word) and isinstance(item, str)
         ]
+        # A list of {"name": …, "score": …}: the dimension is a value here, not a key.
         named, _ = self.dimension(names[0]) if len(names) == 1 else (None, None)
         if named and any(fits("value_key", word) for word, _, _ in words):
             of = named
@@ -152,6 +159,7 @@ class Fields:
         }
         other = (
             not numbers
+            # "1-10" names both ends, "out of 10" the upper one. The lower alone has to be called the least.
             or not numbers <= {low, high}
             or (high not in numbers and not fits("least", name))
         )

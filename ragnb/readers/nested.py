@@ -76,6 +76,7 @@ def _answers_below(raw: Raw, told: Sequence[Told]) -> list[str | None]:
     Where answers stand beside the questions, one that is missing there was not given, whatever a step put out.
     """
     given = raw.cells("answer")
+    # Where no record answers at its top, that is not where this tool puts answers.
     if all(_empty(cell) for cell in given):
         return [one.answer for one in told]
     asked = raw.cells("question")
@@ -122,6 +123,7 @@ def passage_columns(columns: Mapping[Any, Sequence[Any]] | pd.DataFrame) -> Iter
 def _names_as_ids(found: list[Any]) -> list[Any]:
     """Take texts for ids where each is a name: one word, or the path of a file."""
     passages = [one for items in found for one in items or ()]
+    # One passage that is a sentence shows that the others are texts, too, however short.
     if not all([*one] == ["text"] and _NAME.fullmatch(one["text"].strip()) for one in passages):
         return found
     return [items and [{"id": one["text"].strip()} for one in items] for items in found]
@@ -174,6 +176,7 @@ def _items(cell: Any) -> list[Any] | None:
     if isinstance(cell, str):
         cell = parse_list(cell) if cell.lstrip()[:1] == "[" else None
     if isinstance(cell, Mapping):
+        # Of several lists in an object none is known to be the one; of one, it is.
         inner = [value for value in cell.values() if isinstance(value, list)]
         cell = inner[0] if len(inner) == 1 else None
     if hasattr(cell, "tolist") and not isinstance(cell, list):
@@ -216,8 +219,11 @@ def _of_messages(items: Sequence[Any]) -> Told:
         elif who == "tool":
             searched = True
             passages += _found(_parsed(content), number)
+        # Passages may stand in the message itself, beside its text.
         below = [value for key, value in fields.items() if key in _STEP["passages"]]
-        below += [_named(fields.get("context")).get("citations")] * (who == "assistant")
+        if who == "assistant":
+            # Azure OpenAI "on your data" answers so.
+            below.append(_named(fields.get("context")).get("citations"))
         for value in below:
             if isinstance(value, list):
                 searched = True
@@ -236,6 +242,7 @@ def _of_steps(items: Sequence[Any]) -> Told:
         retrieves = kind in _STEP["retriever"]
         for key in _STEP["passages"]:
             value = fields.get(key)
+            # The output of any other span is its answer.
             if key == "output.value" and not retrieves:
                 continue
             if isinstance(value, list) or (isinstance(value, str) and value.lstrip()[:1] in "[{"):
@@ -244,12 +251,14 @@ def _of_steps(items: Sequence[Any]) -> Told:
                 passages += found
                 if found:
                     break
+        # What a retriever was asked is often a rewritten question, and what it put out is no answer.
         if retrieves:
             continue
         asked = next(
             (_text(fields[key]) for key in _STEP["question"] if _text(fields.get(key))), None
         )
         said = next((_text(fields[key]) for key in _STEP["answer"] if _text(fields.get(key))), None)
+        # A step that rewrites the question has it in the user's words, which is the question to judge by.
         if _prepares(fields):
             question = question or asked
             continue
@@ -289,6 +298,7 @@ def _flat(item: Any, depth: int = 0) -> dict[str, Any]:
     flat = dict(fields)
     for key in _STEP["fields"]:
         inner = fields.get(key)
+        # Where spans are exported as a table, their attributes are the JSON text of an object.
         if isinstance(inner, str) and inner.lstrip()[:1] == "{":
             inner = _parsed(inner)
         if isinstance(inner, Mapping) and depth < _DEEPEST:
@@ -379,6 +389,7 @@ def _is_passage(value: Mapping[str, Any]) -> bool:
 
 def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
     """Return a passage with its id as ``id`` and the step it comes from."""
+    # As OpenInference names the parts of a document.
     passage = {str(key).removeprefix("document."): cell for key, cell in value.items()}
     for wrapper in _WRAPPERS:
         inner = passage.get(wrapper)
@@ -387,6 +398,7 @@ def _passage(value: Mapping[str, Any], number: Any) -> dict[str, Any]:
     fields = _named(passage)
     name = next((fields[key] for key in _IDS if not absent(fields.get(key))), None)
     if name is None:
+        # Documents of LangChain often have their id there.
         name = _named(fields.get("metadata")).get("id")
     if name is not None:
         passage["id"] = str(name)

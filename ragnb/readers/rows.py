@@ -80,6 +80,7 @@ def check_samples(raw: Raw, labels: Sequence[str] = ()) -> None:
 
 def _known(raw: Raw) -> set[str]:
     known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
+    # A table of runs has a column of files, too, and they are files of results, no documents.
     if known == {"doc_name"} and all(
         _RESULT_FILE.search(str(cell)) for cell in raw.columns["doc_name"]
     ):
@@ -92,11 +93,13 @@ def _signs_of_totals(raw: Raw) -> str:
     known = _known(raw)
     if known & _OF_AN_ANSWER:
         return ""
+    # A count of questions beside an id says how many rows a mean is of; an id alone may be a system's.
     counted = [name for name in raw.columns if is_count_name(name) and _counts(raw.columns[name])]
     if counted:
         return f"{listing(counted)} counts the samples of a row"
     if known - {"doc_name"}:
         return ""
+    # `n` or `count` may also be a number of passages, so that an id beside it makes the row an answer.
     weak = [name for name in raw.columns if plain(name) in _WEAK_COUNTS]
     weak = [name for name in weak if _counts(raw.columns[name])]
     if weak:
@@ -112,6 +115,7 @@ def _signs_of_totals(raw: Raw) -> str:
     long = WORDS["long"]
     if {*raw.columns} & {*long["metric"], "metrics"} and {*raw.columns} & {*long["score"]}:
         return "each row is a metric"
+    # One row for each system, without a text or a list in it: no study asks each system one question only.
     owners = [name for name in raw.columns if owner_rank(name) is not None]
     owners = [name for name in owners if raw.is_plain(name)]
     asked = any(_has_sentences(raw.columns[name]) for name in _hinted(raw))
@@ -162,6 +166,7 @@ def _counts(cells: Values) -> bool:
     if not numbers or not all(math.isfinite(n) and n == int(n) and n >= 0 for n in numbers):
         return False
     runs_up = all(after - before == 1 for before, after in pairwise(numbers))
+    # 1, 2, 3, … down the rows is a row number under the name of a count.
     return max(numbers) > 1 and not (runs_up and len(numbers) > 1)
 
 
@@ -182,6 +187,7 @@ def _hinted(raw: Raw) -> list[str]:
 def _has_lists(raw: Raw) -> bool:
     """Return whether cells of a column are lists, or objects of a file that can hold some."""
     for name, cells in raw.columns.items():
+        # An interval is written as a list of two, and says nothing of a row being an answer.
         if name.casefold().endswith(tuple(_COUNTS["spread"])) or isinstance(cells, pd.Series):
             continue
         if any(isinstance(cell, list | dict) and cell for cell in cells):
@@ -203,12 +209,14 @@ def _has_sentences(cells: Values) -> bool:
         if isinstance(cell, str) and not cell.lstrip().startswith("{")
     ]
     long = [text for text in texts if _is_sentence(text)]
+    # Half of them, as some answers are one word, and some names of settings are long.
     return len(given) <= 2 * max(len(lists), len(long)) > 0
 
 
 def _is_sentence(text: str) -> bool:
     if is_address(text) or _DATE.fullmatch(text):
         return False
+    # "Who pays?" is a question of two words; the name of a model or of a setting seldom has nine.
     least = 2 if text.endswith(("?", "？")) else 9
     return len(_WORD.findall(text)) >= least
 
@@ -263,9 +271,11 @@ def check_list(file: object, value: Mapping[str, Any], key: str, report: Lossy) 
     beside = {name: cell for name, cell in value.items() if name != key}
     summaries = [name for name, cell in beside.items() if _is_summary(name, cell)]
     counts = {name: n for name, n in _counts_in(beside) if n > 1}
+    # One count that agrees is enough: of several, the others may count calls or tokens.
     whole = any(n == len(rows) for n in counts.values())
     more = {name: n for name, n in counts.items() if n > len(rows)}
     if is_selection(key):
+        # A list named for a selection may still be all there is, and then its mean is the one that is told.
         agree = any(_agrees(beside[name], rows) for name in summaries)
         if (summaries or more) and not whole and not agree:
             named = listing([*summaries, *more])
@@ -327,6 +337,7 @@ def totals_error(file: object, value: Mapping[str, Any]) -> RagnbError | None:
     ]
     counted = [name for name, _ in _counts_in(value)]
     summaries = [name for name, cell in value.items() if _is_summary(name, cell)]
+    # A settings file has numbers, too: without a metric, a summary or a count it is no file of totals.
     if not (scored or by_system or summaries or (counted and (numbers or inner))):
         return None
     signs = listing(dict.fromkeys([*summaries, *by_system, *scored, *counted]), most=6)

@@ -46,6 +46,7 @@ def note_verdicts(
     numbers = [as_number(cell) for cell in scores]
     limits = [as_number(cell) for cell in thresholds]
     passed = [pass_of(cell) for cell in verdicts]
+    # A threshold may differ by row (promptfoo writes one a test), so scores are held against their own.
     if any(limit is not None for limit in limits):
         direction = count_verdicts(numbers, limits, passed).direction
     else:
@@ -60,6 +61,7 @@ def _separated(scores: Sequence[float | None], passed: Sequence[bool | None]) ->
     known_pairs = [(score, good) for score, good in pairs if score is not None and good is not None]
     good = [score for score, is_good in known_pairs if is_good]
     bad = [score for score, is_good in known_pairs if not is_good]
+    # Where all pass, or all fail, nothing tells the sides apart.
     if not good or not bad:
         return None
     if min(good) > max(bad):
@@ -76,6 +78,7 @@ def verdicts_beside(raw: Raw) -> None:
         folded = loose(column)
         sides = [near.get(folded + loose(end)) for end in VERDICT_WORDS["passed"]]
         beside = next((side for side in sides if side and side != column), None)
+        # What a tool's own layout says of a direction counts more than a column beside it.
         if beside is None or column in raw.verdicts:
             continue
         limits = [near.get(folded + loose(end)) for end in VERDICT_WORDS["threshold"]]
@@ -95,6 +98,7 @@ def labels_beside(raw: Raw) -> None:
         words = [
             cell if isinstance(cell, str) and cell.strip() else None for cell in raw.columns[label]
         ]
+        # Phoenix scores some classes 1 and others 0, and which of them is good differs by its evaluator.
         good = good_labels({word for word in words if word is not None})
         scores = [as_number(cell) for cell in raw.columns[column]]
         passed = [None if word is None else good.get(word) for word in words]
@@ -102,6 +106,7 @@ def labels_beside(raw: Raw) -> None:
         bad_scores = {
             score for score, is_good in zip(scores, passed, strict=True) if is_good is False
         }
+        # A run without one good answer still says which end is bad, if that end has but one number.
         if direction is None and True not in passed and bad_scores in ({0.0}, {1.0}):
             direction = Direction("lower" if bad_scores == {1.0} else "higher", "")
         if direction is not None:
@@ -123,6 +128,7 @@ def good_labels(words: Set[str]) -> dict[str, bool]:
     ({}, {})
     """
     distinct_words = set(words)
+    # A third word may say that the judge failed, and tells of neither class.
     if len(distinct_words) > 2:
         distinct_words = {word for word in distinct_words if not is_failure(word)}
     bad = {word for word in distinct_words if _names_bad(word)}
@@ -162,6 +168,7 @@ def direction_of(
     if metric is not None:
         return Direction(metric.better, f"{metric.name!r} is a metric that ragnb knows")
     named = direction_of_name(column)
+    # A tool for which more is always better, and a name such as toxicity: only the caller knows which holds.
     if convention and named is not None and named.better != convention:
         return Direction(
             "?", f"its tool takes {convention} for better, and {named.evidence} says otherwise"
@@ -227,6 +234,7 @@ def _verdict_direction(name: str, cells: Values) -> Direction | None:
     if name_is_verdict(name) and _only_0_and_1(cells):
         return Direction("higher", f"{name!r} is a name for a verdict whose yes is good")
     if isinstance(cells, pd.Series) and not is_text(cells):
+        # Booleans have no word that says which of them is good, so the name has to say it.
         if cells.dtype != bool:  # other numbers are read as such already
             return None
         merit = False

@@ -6,7 +6,7 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 from ragnb.traces.answerable import count_unanswerable, mark_unanswerable, repeated_answers
 from ragnb.traces.citations import citation_forms
 from ragnb.traces.claims import Claims, label_claims
-from ragnb.traces.label import label_traces
+from ragnb.traces.label import label_traces, labelled_and_joined
 from ragnb.traces.log import LATENCY, TIMES, Log, read_log
 from ragnb.traces.matching import answer_counts, join_report
 from ragnb.traces.outcomes import RATES, outcome_counts, refusal_metrics

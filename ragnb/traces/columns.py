@@ -54,8 +54,8 @@ def with_chunks(frame: Any) -> Any:
     return frame.with_columns(pl.Series("chunks", passages))
 
 
-def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
-    """Convert a Polars frame back to the caller's kind of frame; pandas gets `attrs` too.
+def as_brought(made: Any, frame: Any) -> Any:
+    """Convert a Polars frame back to the caller's kind of frame; one of pandas keeps the caller's ``attrs``.
 
     A query is run for its rows, and comes back as one over them. DuckDB's rows come back by PyArrow, where that
     is installed, on DuckDB's default connection.
@@ -63,11 +63,11 @@ def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
     Examples
     --------
     >>> import polars as pl
-    >>> type(as_brought(pl.DataFrame({"a": [1]}), pl.LazyFrame({"a": [1]}), {})).__name__
+    >>> type(as_brought(pl.DataFrame({"a": [1]}), pl.LazyFrame({"a": [1]}))).__name__
     'LazyFrame'
     """
     if isinstance(made, pd.DataFrame):
-        made.attrs = {**frame.attrs, **attrs}
+        made.attrs = dict(frame.attrs)
         return made
     found = native(frame)
     kind = found.implementation
@@ -97,6 +97,7 @@ def column(frame: Any, name: str) -> pl.Series:
         series: pl.Series = frame[name]
         return series
     kind = frame[name].dtype
+    # The buffer is handed over as it is, and no text is copied.
     if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
         return pl.Series(name, frame[name].array.__arrow_array__(), dtype=pl.String)
     values = cells(frame, name)
@@ -232,6 +233,7 @@ def _id_text(value: Any) -> str | None:
         value = value.get("id")
     if value is None or isinstance(value, str):
         return value
+    # A column of ids with a gap is read as floats by pandas: 12.0 is the id 12.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if absent(value):
@@ -323,6 +325,7 @@ def assemble(frame: Any, new: pl.DataFrame) -> Any:
         return kept.hstack(new)
     made: dict[str, Any] = {}
     for series in new:
+        # pandas' own booleans know no gap.
         if series.dtype == pl.Boolean and series.name != "citations_flagged":
             gone = series.is_null().to_numpy()
             made[series.name] = pd.arrays.BooleanArray(

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, cast
 
+import pandas as pd
+
 from ragnb.errors import RagnbError, did_you_mean, need_known
 from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
@@ -117,6 +119,35 @@ def label_traces(
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0
     """
+    labelled, report = labelled_and_joined(
+        traces,
+        gold=gold,
+        refusal=refusal,
+        patterns=patterns,
+        partial=partial,
+        split=split,
+        citations=citations,
+        containment=containment,
+        join=join,
+    )
+    if isinstance(labelled, pd.DataFrame):
+        labelled.attrs["join"] = report
+    return labelled
+
+
+def labelled_and_joined(
+    traces: Frame,
+    *,
+    gold: Any,
+    refusal: str | Sequence[str],
+    patterns: str | Sequence[str],
+    partial: str | Sequence[str],
+    split: Split,
+    citations: Citations,
+    containment: Literal["auto", "latin"],
+    join: Join,
+) -> tuple[Frame, dict[str, Any] | None]:
+    """Label traces as `label_traces` does; return the join report, too, None of rows that Spark holds."""
     traces = brought(traces, "read_traces")
     named = canonical(traces, reader="read_traces")
     gold = gold_frame(gold)
@@ -165,14 +196,15 @@ def label_traces(
             return _labelled(part, gold, match_part(part), named=own, forms=forms, **how)[0]
 
         made: Any = mapped(named, label)
+        report = None
     else:
         frame = columns.with_chunks(columns.workable(named))
         met = None if gold is None else match(frame, gold, join)
         if met is not None:
             warn_of_repeats(met)
         labelled, report = _labelled(frame, gold, met, **how)
-        made = columns.as_brought(labelled, traces, {"join": report})
-    return cast(Frame, as_called(made, named, traces))
+        made = columns.as_brought(labelled, traces)
+    return cast(Frame, as_called(made, named, traces)), report
 
 
 def _labelled(

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import narwhals as nw
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, outside
 from ragnb.polars import pl
 from ragnb.readers.executors import mapped, on_spark, reduced
 from ragnb.readers.frames import canonical
@@ -92,7 +92,7 @@ def match(traces: Any, gold: Any, join: str) -> Match:
                 listing(sorted(keys["id"].drop_nulls().unique()), 3) for keys in (ours, theirs)
             )
             text = f"no sample_id of the traces ({own}) is in gold ({golden}); they are joined by question text"
-            warnings.warn(text, RagnbWarning, stacklevel=3)
+            warnings.warn(text, RagnbWarning, stacklevel=outside())
         ours, theirs = (keys_of(frame, by_id=False) for frame in (traces, gold))
     table = theirs.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     last_id, last_question = (
@@ -175,7 +175,7 @@ def warn_of_repeats(met: Match) -> None:
             what = "sample_id" if key == "id" else key
             message = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
             warnings.warn(
-                f"{message}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3
+                f"{message}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=outside()
             )
 
 

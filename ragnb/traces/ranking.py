@@ -94,7 +94,7 @@ def label_retrieval(
     _need_ids(frame)
     _warn_of_listed_again(frame)
     made = _measured(frame, depths, order)
-    labelled = columns.as_brought(columns.assemble(frame, made), traces, {})
+    labelled = columns.as_brought(columns.assemble(frame, made), traces)
     return as_called(labelled, named, traces)
 
 

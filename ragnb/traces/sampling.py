@@ -83,4 +83,4 @@ def sample_traces(
 
     if on_spark(traces):
         return cast(Frame, mapped(traces, sampled))
-    return cast(Frame, columns.as_brought(sampled(columns.workable(traces)), traces, {}))
+    return cast(Frame, columns.as_brought(sampled(columns.workable(traces)), traces))

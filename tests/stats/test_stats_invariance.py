@@ -239,3 +239,20 @@ def test_a_contrast_is_the_jackknife_of_two_means_over_documents_of_many_sizes()
     found = stats.contrast(values, inside, names, weights=weights)
     assert [found.value, found.se, found.df] == pytest.approx([whole, se, df])
     assert [found.low, found.high] == pytest.approx([whole - half, whole + half])
+
+
+@pytest.mark.parametrize(
+    ("size", "planned", "alpha"), [(120, None, 0.05), (200, None, 0.05), (200, 200, 0.025)]
+)
+def test_the_chance_of_a_verdict_is_the_exact_tests_and_a_plan_halves_its_error(
+    size, planned, alpha
+):
+    chances = []
+    for n in range(size, size + 61):
+        successes = np.arange(n + 2)
+        rejects = scipy_stats.binom.sf(successes - 1, n, 0.8) <= alpha
+        least = successes[rejects][0]
+        chances.append(scipy_stats.binom.sf(least - 1, n, 0.9))
+    flags = [1] * 90 + [0] * 10
+    curve = stats.label_budget(flags, target=0.8, sizes=[size], labels_planned=planned)
+    assert curve["probability"].item() == pytest.approx(min(chances), rel=1e-9)
