@@ -142,6 +142,7 @@ def check_gates(
     rows: dict[tuple[Any, Any], Row] = {}
     for row in records(means):
         key = row.get("system"), row["metric"]
+        # Of metrics that no gate names, a table may hold the rows of several groups.
         if key in rows and row["metric"] in named:
             raise RagnbError(
                 f"the means contain {row['metric']!r} more than once; pass the rows of one group, "
@@ -150,6 +151,7 @@ def check_gates(
         rows[key] = row
     seen = {TOTAL, *there}
     for gate in asked:
+        # A gate on a metric that this run lacks has no data, and blocks; a misspelt one shall not pass for that.
         if gate.metric in seen or known_metric(gate.metric) is not None:
             continue
         near = did_you_mean(gate.metric, there)
@@ -204,6 +206,7 @@ def check_differences(
         width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
         bound = gate.by if lower else -gate.by or 0.0
         op: Any = "<=" if lower else ">="
+        # The rest of the gate stays as it is written, whatever options gates will have.
         plain = replace(gate, op=op, threshold=bound, not_worse_than=None, by=0.0)
         ends = {
             "range_low": -width,
@@ -248,6 +251,7 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
     if not row:
         return -math.inf, math.inf
     seen = [row[c] for c in ("value", "low", "high") if not pd.isna(row[c])]
+    # Means of another tool have no range beside them: shares are taken for what they look like.
     if all(0 <= v <= 1 for v in [*seen, gate.threshold]):
         return 0.0, 1.0
     raise RagnbError(
@@ -289,6 +293,7 @@ def gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
 def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False) -> dict[str, Any]:
     low, high = span = _range(gate, row)
     if not low - SLACK <= gate.threshold <= high + SLACK:
+        # Written in percent, as people say it.
         if high == 1 and 1 < gate.threshold <= 100:
             hint = f"; write {gate.threshold / 100:g}"
         else:
@@ -326,6 +331,7 @@ def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False
         out |= {name: known[name] for name in ("low_if", "share_unseen")}
     if gate.undecided == "value":
         out["p_flip"] = stats.flip_probability(value, gate.threshold, known["se"], known["df"])
+    # Decided by the whole interval, whatever the gate does with what is undecided.
     if past(farthest, gate.threshold, better):
         return out | {"outcome": "fail"}
     clear = not (math.isnan(nearest) or past(nearest, gate.threshold, better))
@@ -346,6 +352,7 @@ def _more_needed(
     at: float, known: Mapping[str, float], n: int, span: tuple[float, float]
 ) -> int | None:
     """Return how many more questions decide with 80 % probability; None where that is too many, or unknown."""
+    # A bootstrap's interval, and a table of another tool, do not say how they would narrow.
     if any(math.isnan(known[name]) for name in ("low", "high", *_OF_DESIGN)):
         return None
     low = 0.0

@@ -50,6 +50,7 @@ def failed_among(found: Cells, kinds: Mapping[str, str], *, declared: bool = Tru
     strange = found.verdicts + found.others
     if "odd" in kinds.values():
         return set()
+    # Where words are as many as numbers they are not the exception: the column may be of grades.
     if strange and (not declared or strange >= found.numbers):
         return set()
     if not declared and found.failures > found.numbers:
@@ -82,6 +83,7 @@ def mark_failed_words(raw: Raw, name: str, report: Lossy, *, declared: bool = Tr
 def mark_minus_one(raw: Raw, metric: Metric, report: Lossy) -> None:
     """Take -1 for a failure in a metric whose scale begins at 0 or above and that has no other negative number."""
     cells = raw.columns[metric.name]
+    # Of a correlation -1 is a score.
     if metric.low < 0:
         return
     if isinstance(cells, pd.Series) and not is_text(cells):
@@ -92,6 +94,7 @@ def mark_minus_one(raw: Raw, metric: Metric, report: Lossy) -> None:
     else:
         return
     marks = np.flatnonzero(numbers == -1)
+    # Beside -0.5 and -3, -1 is a number like them.
     if not len(marks) or (numbers < 0).sum() > len(marks):
         return
     set_failed(raw, metric.name, dict.fromkeys(marks.tolist(), "-1"))
@@ -139,6 +142,7 @@ def mark_broken_rows(
     unanswered = {row for row, cell in enumerate(answers) if row in of_row and is_blank(cell)}
     for metric in wanted:
         column = was.get(metric, metric)
+        # A tool's own layout said what this score is.
         vouched = column in raw.scales
         reasons = dict(of_row)
         broken = {} if vouched else dict(technical)
@@ -156,6 +160,7 @@ def mark_broken_rows(
         for ending in VERDICT_WORDS["passed"]:
             beside = near.get(loose(f"{column}_{ending}"))
             if beside and beside != metric:
+                # Where the score is blank, a verdict of false is the judge's only word, and no score.
                 lost = _false_rows(raw.columns[beside])
                 reasons = dict.fromkeys(lost, f"{beside}: false") | reasons
         if not reasons:

@@ -84,6 +84,7 @@ def settle_directions(raw: Raw, layout: str, own: Iterable[Metric]) -> None:
         metric = known_metric(column)
         if column in raw.scales or column in declared or metric is None:
             continue
+        # The verdicts of this file say what its scores mean, whatever the name means elsewhere.
         if direction.better in ("higher", "lower") and direction.better != metric.better:
             raw.scales[column] = {
                 "low": metric.low,
@@ -119,12 +120,14 @@ def settle_metrics(
         fact["metric"] = names.get(str(fact["metric"]), fact["metric"])
     made = {metric.name: metric for metric in tools}
     undecided = {name: metric for name, metric in known.items() if name not in made}
+    # Before -1 and scales are looked at, the cells have to be numbers.
     for name in [*undecided, *made]:
         grades = grades_of(raw.columns[name])
         if grades is None or not grades.need_reading(typed=raw.typed):
             mark_failed_words(raw, name, report)
         else:
             read_grades(raw, name, grades, report)
+            # "4/5" says its scale itself; a declaration by the caller counts more.
             if grades.ends not in (None, (0, 1)) and name not in declared:
                 raw.spans[name] = grades.ends
     for metric in [*undecided.values(), *made.values()]:
@@ -144,6 +147,7 @@ def settle_metrics(
     for name, direction in verdicts.items():
         raw.fact(name, "scale", (0, 1), "all its cells are verdicts")
         raw.fact(name, "direction", direction.better, direction.evidence)
+    # A file of verdicts alone is about them; beside scores they are most often made of these.
     alone = not undecided and not made and not declared and not _has_scores(raw, verdicts)
     for name, direction in verdicts.items():
         if not loose and not alone:
@@ -218,6 +222,7 @@ def settle_scales(
         for name, metric in found.items()
         if name not in declared and METRICS.get(name) == metric
     ]
+    # Costs and times have no scale to be wrong about.
     asked = [name for name in asked if METRICS[name].role == "quality"]
     if not asked:
         return
@@ -227,6 +232,7 @@ def settle_scales(
         for name in raw.columns
         if name not in settled and "__" not in name and name not in _NO_CANDIDATES
     ]
+    # One judge scores all its dimensions on one scale: what stands beside a column tells of it.
     judged = [name for name in rivals if is_judged(name) and not is_measure(name)]
     spans = measured(raw, dict.fromkeys([*asked, *judged]))
     rubric = has_rubric(raw.columns)
@@ -257,6 +263,7 @@ def _propose(
     is_told = name in raw.spans  # its cells say the scale, as 4/5 does
     if is_told or (metric.low <= low and high <= metric.high):
         return
+    # Only whole numbers from 0 to 100: a count of tokens is no score of the same judge.
     beside = [span for span in spans.values() if span[2] and span[0] >= 0 and span[1] <= 100]
     raw.spans[name] = (
         min(low, *(span[0] for span in beside)) if beside else low,
@@ -288,6 +295,7 @@ def note_metrics(
 def _is_catalogued(name: str, low: float, high: float) -> bool:
     """Whether METRICS knows the scale and the direction of a column; a rubric's names are those of many scales."""
     metric = METRICS.get(name)
+    # Accuracy is 0..1 with one tool, 1..5 and 1..10 with others.
     if metric is None or metric.family == RUBRIC:
         return False
     return metric.low - CLIP <= low and high <= metric.high + CLIP

@@ -144,9 +144,11 @@ def stream_scores(
     if stream.frame is None:
         return None
     stream.rows = int(item_of(stream.frame, pl.len()))
+    # In memory more is known of a file; a query was made by somebody who does not want it there.
     if stream.rows <= ROWS and stream.close is bool and not query:
         return None
     table = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
+    # These tools have a row for each metric, and rows of one answer may lie anywhere in the file.
     if any(sniff(tool, {*table.kinds}) for tool in ("haystack", "trulens")):
         raise RagnbError(
             f"{place(table.file)}{table.rows:,} rows of a TruLens or haystack table are more than can be "
@@ -270,6 +272,7 @@ def _check_kinds(table: Query, metrics: Collection[str]) -> None:
             odd = (pl.Object, pl.Binary)
         elif name in (*IDS, *TEXTS):
             odd = (pl.Object, pl.Duration)
+        # A query fails when it runs, far from the file; here the message can name the column.
         if kind in odd or (name == "sample_id" and kind.is_nested()):
             raise RagnbError(
                 f"{place(table.file)}column {name!r} holds {kind}, no text or number; convert it"
@@ -328,6 +331,7 @@ def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
         agree(str(paths[0]), schemas[0], str(path), schemas[-1], "parquet")
     if all(list(schema.items()) == list(schemas[0].items()) for schema in schemas):
         return pl.scan_parquet(paths)
+    # One file has whole numbers where another has fractions: Polars takes the wider kind.
     return pl.concat([pl.scan_parquet(path) for path in paths], how="diagonal_relaxed")
 
 
@@ -352,6 +356,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
             cells = (
                 polars_series(name, list(map(_flat, cells))) for name, cells in raw.columns.items()
             )
+            # lz4: it is written once and read a few times, and size does not matter.
             pl.DataFrame(list(cells)).write_parquet(parts[-1], compression="lz4")
         report.of_file(document.path.name, lossy_of_batch)
         columns.append([*names])
