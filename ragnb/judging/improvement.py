@@ -221,7 +221,7 @@ class _Loop:
         """Judge answers; a failed judgement is open in the store, so that the same call makes it again."""
         for left in range(_JUDGED_AGAIN, -1, -1):
             judged = judge(cases, **self.how)
-            about = judged.attrs["judge"]
+            about = judged.about
             self.accounts.append(about["account"])
             self.stopped = about["stopped"] or self.stopped
             unread = int((judged[f"{self.metric}__status"] == "failed").sum())

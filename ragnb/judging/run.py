@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pandas as pd
 
@@ -23,8 +24,8 @@ from ragnb.schema import (
 )
 from ragnb.stats import Flags
 from ragnb.store.client import Client
-from ragnb.store.loop import Estimate, estimate, run_cells, total_account
-from ragnb.store.store import StoreLike, opened, systems_of
+from ragnb.store.loop import Estimate, Run, estimate, run_cells, total_account
+from ragnb.store.store import Store, StoreLike, opened, systems_of
 
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
 
@@ -40,9 +41,14 @@ class Judged(pd.DataFrame):
         return pd.DataFrame
 
     @property
+    def about(self) -> dict[str, Any]:
+        """Which run of the judge it was and what it took: what ``attrs["judge"]`` holds, see `judge`."""
+        return cast(dict[str, Any], self.attrs["judge"])
+
+    @property
     def notes(self) -> pd.DataFrame:
         """The notes on the scores: ``code, about, text``."""
-        return pd.DataFrame(self.attrs["judge"]["notes"], columns=list(NOTE_COLUMNS), dtype=object)
+        return pd.DataFrame(self.about["notes"], columns=list(NOTE_COLUMNS), dtype=object)
 
     @property
     def noise(self) -> pd.DataFrame:
@@ -52,20 +58,20 @@ class Judged(pd.DataFrame):
         answers, ``n_judgements``, and ``least_difference`` (1.96·√2·value) what two single judgements differ by
         before it is more than noise.
         """
-        return pd.DataFrame(self.attrs["judge"]["noise"], columns=list(NOISE_COLUMNS))
+        return pd.DataFrame(self.about["noise"], columns=list(NOISE_COLUMNS))
 
     @property
     def probes(self) -> pd.DataFrame:
         """The probes judged before the run: ``pair, kind, value, status, reason``."""
         return pd.DataFrame(
-            self.attrs["judge"]["probes"], columns=["pair", "kind", "value", "status", "reason"]
+            self.about["probes"], columns=["pair", "kind", "value", "status", "reason"]
         )
 
     def __repr__(self) -> str:
         return as_text(self.notes, pd.DataFrame(self))
 
     def _repr_html_(self) -> str:
-        return as_html(self.notes, pd.DataFrame(self), str(self.attrs["judge"]["lang"]))
+        return as_html(self.notes, pd.DataFrame(self), str(self.about["lang"]))
 
 
 def as_text(notes: pd.DataFrame, table: pd.DataFrame) -> str:
@@ -174,65 +180,127 @@ def judge(
         gates = []
     else:
         gates = gates_to_settle(stop_when, plan.rubric)
-    about = {"model": client.profile.model, "options": plan.options.about, "repeats": repeats}
-    about |= {"rubric": plan.rubric.model_dump(mode="json"), "systems": systems_of(plan.frame)}
-    about |= {"order": {"balanced_by": doc, "seed": SEED}}
-    how: dict[str, Any] = {"clients": [client], "progress": progress}
+    about = {
+        "model": client.profile.model,
+        "options": plan.options.about,
+        "repeats": repeats,
+        "rubric": plan.rubric.model_dump(mode="json"),
+        "systems": systems_of(plan.frame),
+        "order": {"balanced_by": doc, "seed": SEED},
+    }
     weighed = {"doc": doc, "doc_weights": doc_weights}
+    with opened(store) as kept:
+        done = _run(plan, kept, gates, weighed, client=client, name=name, about=about, bar=progress)
+    judged = Judged(plan.scores(done.run.frame, STOPPED_EARLY if done.saved else "not judged yet"))
+    noise = plan.noise(done.run.frame)
+    probe_rows, notes = probe_notes(done.probed, plan.rubric, plan.options.lang)
+    notes += _notes(plan, judged, noise, done, gates)
+    for text in [row["text"] for row in notes if row["code"] in ALARMS]:
+        warnings.warn(text, RagnbWarning, stacklevel=2)
+    judged.attrs = dict(plan.frame.attrs)
+    judged.attrs["judge"] = {
+        "run": done.run.id,
+        "model": client.profile.model,
+        "lang": plan.options.lang,
+        "stopped": done.run.stopped,
+        "notes": notes,
+        "noise": noise,
+        "probes": probe_rows.to_dict("records"),
+        "spent": done.spent,
+        "account": done.account,
+        **done.early,
+    }
+    keep_results(cases, judged)
+    return judged
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a store holds once all cells of a plan are judged, or as many as were to be.
+
+    Attributes
+    ----------
+    run : Run
+        The judgements.
+    probed : DataFrame
+        The probes judged before; empty without.
+    account : dict
+        The cells and requests of both.
+    spent : dict
+        What all attempts took, those of earlier calls among them.
+    saved : int
+        The judgements that were not needed to decide the gates.
+    """
+
+    run: Run
+    probed: pd.DataFrame
+    account: dict[str, int]
+    spent: dict[str, Any]
+    saved: int
+
+    @property
+    def early(self) -> dict[str, Any]:
+        """What a run says of itself that stopped as soon as its gates were decided."""
+        return {"stopped_early": bool(self.saved), "calls_saved": self.saved}
+
+
+def _run(
+    plan: Plan,
+    kept: Store,
+    gates: Sequence[Gate],
+    weighed: dict[str, Any],
+    *,
+    client: Client,
+    name: str,
+    about: Mapping[str, Any],
+    bar: bool | None,
+) -> _Done:
+    """Judge the probes, then the answers until all are judged or `gates` are decided."""
+    how: dict[str, Any] = {"clients": [client], "progress": bar}
+    accounts = list[Mapping[str, int]]()
+    probed = pd.DataFrame()
+    if plan.probes:
+        of_probes = run_cells(
+            plan.probes, plan.work, kept, name="probes", label="judge: probes", **how
+        )
+        probed = of_probes.frame
+        accounts.append(of_probes.account)
+    planned = kept.plan(plan.cells, name=name, about=about)
 
     def settled(shown: Flags) -> bool:
         return plan.are_settled(plan.scores(kept.frame(planned)), shown, gates, weighed)
 
-    with opened(store) as kept:
-        asked_first: dict[str, Any] = {"name": "probes", "label": "judge: probes", **how}
-        probed = pd.DataFrame()
-        accounts = list[Mapping[str, int]]()
-        if plan.probes:
-            probe_run = run_cells(plan.probes, plan.work, kept, **asked_first)
-            probed = probe_run.frame
-            accounts.append(probe_run.account)
-        planned = kept.plan(plan.cells, name=name, about=about)
-        rounds = plan.rounds(doc, settled if gates else None)
-        run = run_cells(
-            plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how
-        )
-        accounts.append(run.account)
-        spent = spent_on(kept.frame(run.id, attempts="all"))
-        if run.stopped:
-            saved = 0
-        else:
-            saved = run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
-        early = {"stopped_early": bool(saved), "calls_saved": saved}
-        if saved:
-            kept.plan(plan.cells, name=name, about=about | early)
-    judged = Judged(plan.scores(run.frame, STOPPED_EARLY if saved else "not judged yet"))
-    lang = plan.options.lang
-    noise = plan.noise(run.frame)
-    probe_rows, notes = probe_notes(probed, plan.rubric, lang)
-    left = judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
+    rounds = plan.rounds(weighed["doc"], settled if gates else None)
+    run = run_cells(
+        plan.cells, plan.work, kept, name=name, about=about, rounds=rounds, label="judge", **how
+    )
+    accounts.append(run.account)
+    saved = 0
+    if not run.stopped:
+        saved = int(run.frame.loc[run.frame["status"] == "pending", "key"].nunique())
+    spent = spent_on(kept.frame(run.id, attempts="all"))
+    done = _Done(run, probed, total_account(accounts), spent, saved)
+    if saved:
+        # Who reads the store shall see that its open judgements are not wanted.
+        kept.plan(plan.cells, name=name, about={**about, **done.early})
+    return done
+
+
+def _notes(
+    plan: Plan, judged: pd.DataFrame, noise: Any, done: _Done, gates: Sequence[Gate]
+) -> list[dict[str, str]]:
+    """Return what must be known to read the scores."""
     words = {
-        "n": left,
+        "n": judged[f"{plan.rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum(),
         "of": len(judged),
         "gates": listing(gate.name for gate in gates),
-        "calls": saved,
+        "calls": done.saved,
     }
-    conditions = [*plan.notes(judged, noise, run.stopped), (saved, "stopped_early", "", words)]
-    notes += holding_notes(texts.load(lang), conditions, "judge.note")
-    for text in [row["text"] for row in notes if row["code"] in ALARMS]:
-        warnings.warn(text, RagnbWarning, stacklevel=2)
-    judged.attrs = dict(plan.frame.attrs) | {
-        "judge": {
-            "run": run.id,
-            "model": client.profile.model,
-            "lang": lang,
-            "stopped": run.stopped,
-        }
-        | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent}
-        | {"account": total_account(accounts)}
-        | early
-    }
-    keep_results(cases, judged)
-    return judged
+    conditions = [
+        *plan.notes(judged, noise, done.run.stopped),
+        (done.saved, "stopped_early", "", words),
+    ]
+    return holding_notes(texts.load(plan.options.lang), conditions, "judge.note")
 
 
 def spent_on(history: pd.DataFrame) -> dict[str, Any]:

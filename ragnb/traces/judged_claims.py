@@ -76,7 +76,7 @@ def judged_claims(
     reasons[places] = judged.set_index("sample_id")["reason"].reindex(cases["sample_id"])
     made = {"verdict": verdicts, "decided_by": who, SUPPORT: support}
     decided = decided.assign(**made, **{f"{SUPPORT}__reason": reasons})
-    decided.attrs["judge"] = judged.attrs["judge"]
+    decided.attrs["judge"] = judged.about
     return decided
 
 

@@ -108,7 +108,7 @@ def judge_command(
     if stop_when_decided:
         asked["stop_when"] = _settling(scenario)
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    about = scores.attrs["judge"]
+    about = scores.about
     status = scores[f"{rubric.passing.metric}__status"]
     # What is not judged because the gates are decided is not open.
     is_open = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
