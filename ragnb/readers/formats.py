@@ -133,10 +133,12 @@ def load(
             )
         raw = Raw(in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
-        # A frame that a reader of ours made remembers what its file lost; of any other nothing is known.
-        read = remembered(source).origin
-        if read:
-            report.expect(int(read.get("lines", 0)), int(read.get("damaged", 0)))
+        # A frame that a reader of ours made remembers what its file lost, and what the tool that wrote it declares;
+        # of any other nothing is known.
+        read = remembered(source)
+        if read.origin:
+            report.expect(int(read.origin.get("lines", 0)), int(read.origin.get("damaged", 0)))
+        raw.scales = read.scales(raw.columns)
     check_width(raw.columns, raw.file)
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}has no rows (columns: {listing(raw.columns)})")

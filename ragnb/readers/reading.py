@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,23 @@ class Reading:
     picks: dict[str, str] = field(default_factory=dict)
     is_totals: bool = False
     role: str = ""
+
+    def scales(self, columns: Container[str]) -> dict[str, dict[str, Any]]:
+        """Return range, direction and threshold of the metrics that a tool declares and a table still has.
+
+        Examples
+        --------
+        >>> tone = {"metric": "tone", "low": 1, "high": 5, "better": "higher", "threshold": None, "n_failed": 2}
+        >>> Reading(pd.DataFrame(), {}, [], [tone]).scales(["tone"])
+        {'tone': {'low': 1, 'high': 5, 'better': 'higher', 'threshold': None}}
+        """
+        return {
+            row["metric"]: {
+                key: value for key, value in row.items() if key not in ("metric", "n_failed")
+            }
+            for row in self.metrics
+            if row["metric"] in columns
+        }
 
     def with_attrs(self) -> pd.DataFrame:
         """Return the table with what a caller may want to look up in its ``attrs``."""

@@ -234,6 +234,23 @@ def test_what_is_no_table_of_results_is_said_by_name(file, words):
             read(HERE / file)
 
 
+@pytest.mark.parametrize("file", [*READ, *LOGS])
+def test_a_file_means_the_same_at_once_and_read_first(file):
+    try:
+        at_once = rn.assess(HERE / file)
+    except RagnbError:
+        # What nothing tells of a file, nothing tells of its table.
+        with pytest.raises(RagnbError):
+            rn.assess(rn.read_scores(HERE / file))
+        return
+    read = rn.read_traces if file in LOGS else rn.read_scores
+    frame = read(HERE / file)
+    columns = ["metric", "value", "low", "high", "n", "n_failed", "n_missing", "better"]
+    read_first = rn.assess(frame)
+    pandas.testing.assert_frame_equal(read_first.means[columns], at_once.means[columns])
+    assert (read_first.verdict == at_once.verdict) or file in LOGS
+
+
 def test_a_log_of_inspect_is_the_same_from_zstd_deflate_and_json():
     new, as_json = (rn.read_scores(HERE / f"inspect_0.3.285_log.{end}") for end in ("eval", "json"))
     metrics = ["includes", "exact", "token_overlap", "context_support"]
