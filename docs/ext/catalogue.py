@@ -188,7 +188,13 @@ def _range(words: Words, name: str) -> str:
 def metrics(words: Words) -> str:
     """Return the page of metrics, by family."""
     parts = [f"# {words['metrics']}", words["metrics_intro"]]
-    for family, title in words.prose["family"].items():
+    families = words.prose["family"]
+    for name, metric in METRICS.items():
+        if metric.family not in families:
+            raise SystemExit(
+                f"docs/ext/catalogue.*.toml, [family]: {metric.family!r} of {name} is missing"
+            )
+    for family, title in families.items():
         members = [name for name, metric in METRICS.items() if metric.family == family]
         parts += [f"## {title}", *(part for name in members for part in _metric(words, name))]
     rows = [

@@ -75,7 +75,10 @@ def declare_scales(raw: Raw, layout: str) -> None:
     seconds = {name for name in raw.columns if twin_of(name, raw.scales, ends) is not None}
     for row in tool.get("metrics", ()):
         for name in raw.columns:
-            if name not in raw.scales and name not in seconds and matches(name, row):
+            # `score__status` and `score__reason` are no metrics, whatever a pattern such as `score*` means.
+            if "__" in name or name in raw.scales or name in seconds:
+                continue
+            if matches(name, row):
                 raw.scales[name] = {**UNIT_SCALE, "better": "higher", **scale_in(row)}
 
 
