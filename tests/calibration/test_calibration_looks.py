@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import norm
 from scipy.stats import t as student
 
 import ragnb as rn
@@ -213,41 +213,6 @@ def test_of_several_rows_the_card_names_those_whose_plan_is_spent():
     assert "at every look at up to 600 labels" in " ".join(card.reasons)
     assert card.verdicts["widened"].round(1).tolist() == [1.5, 1.5]
     assert "| 600 | 1.5" in card.to_markdown()
-
-
-# Labels needed
-
-
-def test_labels_needed_give_eighty_percent_power_at_the_planned_bound():
-    flags = [1] * 92 + [0] * 8
-    once, plan = (
-        stats.labels_needed(flags, target=0.8),
-        stats.labels_needed(flags, target=0.8, labels_planned=600),
-    )
-    assert once.total < plan.total < 600
-    tells = int(plan.total * (plan.total / 600) ** 0.5)
-    least = next(k for k in range(tells + 2) if binom.sf(k - 1, tells, 0.8) <= 0.025)
-    assert binom.sf(least - 1, tells, plan.seen) > 0.78
-    assert plan.more == plan.total - 100
-    assert plan.total == np.ceil(plan.independent ** (2 / 3) * 600 ** (1 / 3))
-
-
-def test_labels_beyond_the_plan_are_a_new_plan_of_fresh_ones():
-    flags = [1] * 46 + [0] * 4
-    full = stats.labels_needed(flags, target=0.8, labels_planned=10**6).independent
-    at, below = (
-        stats.labels_needed(flags, target=0.8, labels_planned=plan) for plan in (full, full - 1)
-    )
-    assert (at.reason, at.total, at.more) == ("counted", full, full - 50)
-    assert (below.reason, below.total, below.more) == ("beyond_plan", full, full)
-    spent = stats.labels_needed(flags * 10, target=0.8, labels_planned=499)
-    assert (spent.reason, spent.more) == ("beyond_plan", spent.total)
-    curve = stats.label_budget(flags, target=0.8, labels_planned=600, sizes=[100, 600, 601])
-    assert np.isnan(curve["probability"]).tolist() == [False, False, True]
-    assert np.isfinite(curve["low"]).all()
-    alone = stats.label_budget(flags, target=0.8, sizes=[100, 600])
-    assert (curve["probability"][:2] <= alone["probability"]).all()
-    assert curve["probability"][0] < alone["probability"][0]
 
 
 # False TRUST

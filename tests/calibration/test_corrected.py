@@ -1,4 +1,4 @@
-"""Corrected means, labels needed and budgets, against loops, identities and simulation."""
+"""Corrected means, and labels needed of a frame, against loops, identities and simulation."""
 
 import json
 
@@ -364,35 +364,6 @@ def test_labels_needed_are_those_of_the_flags():
     assert (
         strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01).total
     )
-
-
-def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
-    rng = np.random.default_rng(15)
-    of = np.repeat(np.arange(40), 5)
-    flags = (rng.random(200) < np.clip(0.9 + 0.15 * rng.normal(size=40)[of], 0, 1)).astype(float)
-    need = stats.labels_needed(flags, of, target=0.75)
-    assert need.deff > 1
-    around = [need.total - int(2 * need.deff) - 1, need.total]
-    curve = stats.label_budget(flags, of, target=0.75, sizes=around)
-    assert curve["probability"][0] < 0.8 <= curve["probability"][1]
-    assert np.isnan(curve["chance"]).tolist() == [size < 200 for size in around]
-    whole = stats.label_budget(flags, of, target=0.75)
-    assert (np.diff(whole["probability"]) >= 0).all()
-    assert (np.diff(whole["high"] - whole["low"]) < 0).all()
-    assert {200.0, float(need.total)} <= set(whole["labels"])
-    now = stats.clustered_mean(flags, of, ends=(0, 1))
-    at_hand = np.flatnonzero(whole["labels"] == 200)[0]
-    assert whole["high"][at_hand] - whole["low"][at_hand] == pytest.approx(
-        now.high - now.low, rel=0.25
-    )
-
-
-def test_a_share_at_or_below_its_target_is_never_shown_by_more_labels():
-    curve = stats.label_budget([1] * 75 + [0] * 25, target=0.8, sizes=[100, 1000, 5000])
-    assert (curve["probability"] <= 0.05).all()
-    perfect = stats.label_budget([1.0] * 50, target=0.8)
-    assert perfect["probability"][-1] == pytest.approx(1)
-    assert (perfect["low"] < 1).all()
 
 
 def test_the_budget_frame_is_the_curve_of_each_dimension():

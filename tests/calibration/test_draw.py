@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from jackknifed import wide
-from scipy import stats as scipy_stats
 
 import ragnb as rn
 from ragnb import calibration, stats
@@ -37,73 +36,6 @@ def labelled(table, chances, seed=0):
 
 def toward_low(table):
     return np.where(table["judge"] <= 3, 0.5, 0.08)
-
-
-# The test
-
-
-def test_of_independent_rows_it_is_the_variance_of_a_draw_without_replacement():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=300)
-    found = stats.draw_test(scores[:40], scores[40:])
-    se = np.sqrt(scores.var(ddof=1) * (1 / 40 + 1 / 260))
-    assert found.z == pytest.approx((scores[:40].mean() - scores[40:].mean()) / se)
-    assert (found.labelled, found.rest) == pytest.approx((scores[:40].mean(), scores[40:].mean()))
-    shuffled = np.array([rng.permutation(scores) for _ in range(4000)])
-    gaps = np.abs(shuffled[:, :40].mean(axis=1) - shuffled[:, 40:].mean(axis=1))
-    assert found.p == pytest.approx(np.mean(gaps >= abs(found.labelled - found.rest)), abs=0.03)
-
-
-@pytest.mark.parametrize("turn", [1, -1])
-@pytest.mark.parametrize("n", [8, 32])
-def test_the_tails_of_few_lopsided_labels_are_pearsons_type_iii(n, turn):
-    rng = np.random.default_rng(3)
-    scores = turn * rng.exponential(size=40) ** 2
-    found = stats.draw_test(scores[:n], scores[n:])
-    lopsided = scipy_stats.skew(scores) * (40 - 2 * n) / np.sqrt(40 * n * (40 - n))
-    # The skewness of the gap over every draw of so many rows, but for the 40 that is 38 of a finite population.
-    gaps = [shuffled[:n].mean() for shuffled in (rng.permutation(scores) for _ in range(20_000))]
-    assert scipy_stats.skew(gaps) == pytest.approx(lopsided, abs=0.08)
-    of_gap = scipy_stats.pearson3(lopsided)
-    tail = scipy_stats.norm.ppf(min(of_gap.cdf(found.z), of_gap.sf(found.z)))
-    assert found.p == pytest.approx(2 * scipy_stats.t.cdf(tail, 39), rel=1e-9)
-
-
-DRAWS = {
-    "rows": lambda rng, of, n: rng.permutation(len(of)) < n,
-    "rows within clusters": lambda rng, of, n: (
-        np.isin(of, rng.permutation(of.max() + 1)[: 2 * (of.max() + 1) // 3])
-        & (rng.random(len(of)) < 0.4)
-    ),
-    "whole clusters": lambda rng, of, n: np.isin(
-        of, rng.permutation(of.max() + 1)[: (of.max() + 1) // 4]
-    ),
-}
-
-
-@pytest.mark.parametrize("design", DRAWS)
-@pytest.mark.parametrize("kind", ["five points", "pass or fail, .93"])
-def test_random_draws_are_flagged_no_more_often_than_the_level(design, kind):
-    rng, draws, flagged = np.random.default_rng(4), 700, 0
-    for _ in range(draws):
-        of = np.repeat(np.arange(30), rng.integers(4, 20, 30))
-        z = 0.5 * rng.normal(size=30)[of] + 0.85 * rng.normal(size=len(of))
-        score = (
-            (z < 1.5).astype(float)
-            if kind != "five points"
-            else np.clip(np.round(3.6 + 1.1 * z), 1, 5)
-        )
-        mine = DRAWS[design](rng, of, 50)
-        flagged += stats.draw_test(score[mine], score[~mine], of[mine], of[~mine]).p <= 0.01
-    assert flagged / draws <= 0.01 + 2 * (0.01 * 0.99 / draws) ** 0.5
-
-
-def test_without_rows_on_both_sides_or_without_variation_there_is_no_test():
-    for few, more in (([1, 2], []), ([3, 3], [3, 3, 3])):
-        found = stats.draw_test(few, more)
-        assert np.isnan([found.z, found.p]).all()
-    with pytest.raises(RagnbError, match="give both clusters and rest_clusters"):
-        stats.draw_test([1, 2], [1, 3], ["a", "b"])
 
 
 # The card
