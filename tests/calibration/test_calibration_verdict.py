@@ -72,6 +72,25 @@ def test_a_share_at_the_target_is_trusted_no_more_often_than_the_level_allows():
     assert found / draws <= 0.05 + 2 * (0.05 * 0.95 / draws) ** 0.5
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_inflated", "want"),
+    [
+        ("system", True, "NOT PROVEN"),
+        ("system", False, "TRUST"),
+        ("overall", True, "TRUST"),
+    ],
+)
+def test_the_bias_of_a_system_bars_trust_only_where_the_judge_inflates_it(kind, is_inflated, want):
+    asked = Asked(scale=(1.0, 10.0), tolerance=1.0, target=0.8, delta=1.0, level=0.95)
+    ends = {"constant_score": (0, 0), "constant": (0, 0), "within": (0, 1), "bias": (0, 0)}
+    measures = {name: Estimate(0.0, *both, 0.0, 1, 1) for name, both in ends.items()}
+    groups = pd.DataFrame({"inflated": [is_inflated], "kind": [kind], "upper": [1.5]})
+    human = np.tile([4.0, 5.0, 6.0], 40)
+    cells = pd.DataFrame({"judge": human, "human": human, "cluster": np.arange(120)})
+    cells = cells.assign(count=1.0, weight=1.0)
+    assert verdict_row(cells, measures, groups, asked)["verdict"] == want
+
+
 # The constant judge
 
 

@@ -186,3 +186,17 @@ def test_a_contrast_is_the_jackknife_of_two_means_over_documents_of_many_sizes()
     found = stats.contrast(values, inside, names, weights=weights)
     assert [found.value, found.se, found.df] == pytest.approx([whole, se, df])
     assert [found.low, found.high] == pytest.approx([whole - half, whole + half])
+
+
+@pytest.mark.parametrize("df", [0.4, 1.0, 1.5, 30.0])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_an_interval_has_at_least_one_degree_of_freedom(df, bounded):
+    t = scipy_stats.t.ppf(0.975, max(df, 1))
+    value, half = 0.3, t * 0.01
+    low, high = stats.t_interval(value, 0.01, df, 0.95, bounded=bounded)
+    if bounded:
+        centre = np.arctanh(value)
+        ends = np.tanh([centre - half / (1 - value**2), centre + half / (1 - value**2)])
+    else:
+        ends = [value - half, value + half]
+    assert [low, high] == pytest.approx(list(ends))

@@ -330,3 +330,25 @@ def test_the_tail_of_a_lopsided_draw_is_that_of_pearsons_type_3(towards):
     tail = min(scipy_stats.pearson3.cdf(z, skew), scipy_stats.pearson3.sf(z, skew))
     p = 2 * scipy_stats.t.cdf(scipy_stats.norm.ppf(min(tail, 0.5)), n + m - 1)
     assert found.p == pytest.approx(min(p, 1.0), rel=1e-6)
+
+
+def test_a_draw_from_two_documents_counts_what_their_rows_share():
+    labelled, rest = [4.0, 5.0, 4.0, 5.0], [1.0, 2.0, 1.0, 4.0, 2.0, 1.0]
+    of, of_rest = [*"aaaa"], [*"bbbabb"]
+    scores, names = np.array(labelled + rest), np.array(of + of_rest)
+    sides = np.array([1 / 4] * 4 + [-1 / 6] * 6)
+    means = {name: scores[names == name].mean() for name in "ab"}
+    n = {name: (names == name).sum() for name in "ab"}
+    between = sum(n[name] * (means[name] - scores.mean()) ** 2 for name in "ab")
+    inside = (
+        sum(
+            (scores[names == name] - means[name]) @ (scores[names == name] - means[name])
+            for name in "ab"
+        )
+        / 8
+    )
+    typical = 10 - sum(size**2 for size in n.values()) / 10
+    shared = sum(sides[names == name].sum() ** 2 for name in "ab") / typical
+    variance = shared * between + (sides @ sides - shared) * inside
+    found = stats.draw_test(labelled, rest, of, of_rest)
+    assert found.z == pytest.approx(sides @ scores / variance**0.5)

@@ -143,6 +143,18 @@ def test_the_slope_is_that_of_a_regression_with_a_level_for_each_conversation():
     assert [found["slope"], found["low"], found["high"]] == pytest.approx(list(wanted))
 
 
+def test_rows_without_a_score_or_a_turn_are_left_out():
+    frame = talk(12)
+    gaps = frame.astype({"turn": float})
+    gaps.loc[gaps.index[::7], "faithfulness"] = np.nan
+    gaps.loc[gaps.index[::5], "turn"] = np.nan
+    how = {"turn": "turn", "conversation": "conversation_id"}
+    found = turn_trends(gaps, ["faithfulness"], **how)
+    whole = turn_trends(gaps.dropna(subset=["faithfulness", "turn"]), ["faithfulness"], **how)
+    assert np.isfinite(found["slope"].item())
+    pd.testing.assert_frame_equal(found, whole)
+
+
 def test_p_of_a_slope_is_the_level_at_which_its_interval_touches_0():
     frame = talk(6, slope=-0.004, seed=3)
     frame = frame[
