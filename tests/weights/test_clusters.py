@@ -268,3 +268,17 @@ def test_a_document_whose_weight_is_lost_in_rounding_is_no_cluster(weight, clust
     weights = [1.0, 1.0, weight, 1.0]
     alone = stats.clustered_mean(frame["faithfulness"], frame["doc_name"], weights=weights)
     assert row["n_clusters"] == alone.n_clusters == clusters
+
+
+@pytest.mark.parametrize(("start", "slope"), [(1, 9), (10, -9), (-3, 0.5)])
+def test_what_unseen_documents_may_cost_is_the_same_share_on_every_scale(start, slope):
+    rng = np.random.default_rng(2)
+    shares = rng.beta(4, 1, 60).round(2)
+    frame = pd.DataFrame({"doc_name": np.repeat([f"d{i}" for i in range(12)], 5)})
+    better = "higher" if slope > 0 else "lower"
+    scale = rn.Metric("m", *sorted([start, start + slope]), better=better)
+    usual = rn.weighted_means(frame.assign(m=shares), metrics=rn.Metric("m", 0, 1)).iloc[0]
+    other = rn.weighted_means(frame.assign(m=start + slope * shares), metrics=scale).iloc[0]
+    assert 0 < usual["share_unseen"] < 1
+    assert other["share_unseen"] == pytest.approx(usual["share_unseen"])
+    assert other["low_if"] == pytest.approx(start + slope * usual["low_if"])
